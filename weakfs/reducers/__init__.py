@@ -1,0 +1,40 @@
+"""Events and the immutable tree that they are reduced into; digest, diff and merge. Pure: no I/O, no clock."""
+
+from weakfs.reducers.apply import reduce
+from weakfs.reducers.diff import TreeDiff, diff
+from weakfs.reducers.events import (
+    DirectoryMade,
+    EntryCopied,
+    EntryDeleted,
+    EntryMoved,
+    FileAppended,
+    FileSpliced,
+    FileWritten,
+    LinkMade,
+    ModeChanged,
+    TreeMounted,
+    TreeRestored,
+)
+from weakfs.reducers.merge import merge
+from weakfs.reducers.mounts import MountReport
+from weakfs.reducers.tree import FileTree
+
+__all__ = [
+    "DirectoryMade",
+    "EntryCopied",
+    "EntryDeleted",
+    "EntryMoved",
+    "FileAppended",
+    "FileSpliced",
+    "FileTree",
+    "FileWritten",
+    "LinkMade",
+    "ModeChanged",
+    "MountReport",
+    "TreeDiff",
+    "TreeMounted",
+    "TreeRestored",
+    "diff",
+    "merge",
+    "reduce",
+]

@@ -1,0 +1,144 @@
+"""Event + tree -> tree, one function an event. Pure: no clock, no I/O; the same tree if nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from weakfs.reducers import events as e
+from weakfs.reducers import leaf as leaves
+from weakfs.reducers.leaf import Leaf
+from weakfs.reducers.rope import Rope
+from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, find, put, remove, with_mode
+
+Segments = tuple[str, ...]
+
+
+def segments_of(path: str) -> Segments:
+    """Split a canonical path; the root has none."""
+    return tuple(path[1:].split("/")) if path != "/" else ()
+
+
+def _file_at(tree: FileTree, segments: Segments) -> Leaf | None:
+    node = find(tree, segments)
+    return cast(Leaf, node) if type(node) is tuple else None
+
+
+def on_file_written(tree: FileTree, event: e.FileWritten) -> FileTree:
+    segments = segments_of(event.path)
+    old = _file_at(tree, segments)
+    if old is None or leaves.is_link(old):
+        mode = leaves.FILE_MODE if event.mode is None else event.mode
+        return put(tree, segments, leaves.file(event.content, mode=mode, at=event.at), event.at)
+    new = leaves.with_content(old, event.content, event.at)
+    return put(tree, segments, new if event.mode is None else leaves.with_mode(new, event.mode), event.at)
+
+
+def on_file_appended(tree: FileTree, event: e.FileAppended) -> FileTree:
+    segments = segments_of(event.path)
+    old = _file_at(tree, segments)
+    if old is None or leaves.is_link(old):
+        return put(tree, segments, leaves.file(event.tail, at=event.at), event.at)
+    content = Rope(cast("bytes | Rope", old[leaves.CONTENT]), event.tail)
+    return put(tree, segments, leaves.with_content(old, content, event.at), event.at)
+
+
+def on_file_spliced(tree: FileTree, event: e.FileSpliced) -> FileTree:
+    segments = segments_of(event.path)
+    old = _file_at(tree, segments)
+    if old is None or leaves.is_link(old):
+        return tree
+    content = leaves.content_of(old)
+    parts: list[bytes] = []
+    end = 0
+    for start, stop, piece in event.pieces:
+        parts += (content[end:start], piece)
+        end = stop
+    parts.append(content[end:])
+    return put(tree, segments, leaves.with_content(old, b"".join(parts), event.at), event.at)
+
+
+def on_directory_made(tree: FileTree, event: e.DirectoryMade) -> FileTree:
+    segments = segments_of(event.path)
+    if type(find(tree, segments)) is FileTree:
+        return tree
+    return put(tree, segments, FileTree({}, leaves.DIRECTORY_MODE, event.at, event.at), event.at)
+
+
+def on_entry_deleted(tree: FileTree, event: e.EntryDeleted) -> FileTree:
+    return remove(tree, segments_of(event.path), event.at)
+
+
+def on_entry_moved(tree: FileTree, event: e.EntryMoved) -> FileTree:
+    source, destination = segments_of(event.source), segments_of(event.destination)
+    node = find(tree, source)
+    if node is None or source == destination:
+        return tree
+    return put(remove(tree, source, event.at), destination, node, event.at)
+
+
+def on_entry_copied(tree: FileTree, event: e.EntryCopied) -> FileTree:
+    source, destination = segments_of(event.source), segments_of(event.destination)
+    node = find(tree, source)
+    if node is None or source == destination:
+        return tree
+    return put(tree, destination, _newborn(node, event.at), event.at)
+
+
+def _newborn(node: Node, at: int) -> Node:
+    """Give a copy's own node: a file is born and modified now; what a copied directory holds is shared."""
+    if type(node) is FileTree:
+        return FileTree(
+            node.children, node.mode, at, at, node.file_count, node.directory_count, node.total_size
+        )
+    leaf = cast(Leaf, node)
+    return (leaf[0], leaf[1], at, at, leaf[4])
+
+
+def on_mode_changed(tree: FileTree, event: e.ModeChanged) -> FileTree:
+    segments = segments_of(event.path)
+    node = find(tree, segments)
+    if node is None:
+        return tree
+    if type(node) is FileTree:
+        if node.mode == event.mode:
+            return tree
+        changed = with_mode(node, event.mode)
+        return put(tree, segments, changed, event.at) if segments else changed
+    leaf = cast(Leaf, node)
+    if leaf[leaves.MODE] == event.mode:
+        return tree
+    return put(tree, segments, leaves.with_mode(leaf, event.mode), event.at)
+
+
+def on_link_made(tree: FileTree, event: e.LinkMade) -> FileTree:
+    return put(tree, segments_of(event.path), leaves.link(event.target, at=event.at), event.at)
+
+
+def on_tree_mounted(tree: FileTree, event: e.TreeMounted) -> FileTree:
+    segments = segments_of(event.path)
+    return put(tree, segments, event.tree, event.at) if segments else event.tree
+
+
+def on_tree_restored(tree: FileTree, event: e.TreeRestored) -> FileTree:
+    return event.tree
+
+
+REDUCERS: dict[type, Callable[[FileTree, Any], FileTree]] = {
+    e.FileWritten: on_file_written,
+    e.FileAppended: on_file_appended,
+    e.FileSpliced: on_file_spliced,
+    e.DirectoryMade: on_directory_made,
+    e.EntryDeleted: on_entry_deleted,
+    e.EntryMoved: on_entry_moved,
+    e.EntryCopied: on_entry_copied,
+    e.ModeChanged: on_mode_changed,
+    e.LinkMade: on_link_made,
+    e.TreeMounted: on_tree_mounted,
+    e.TreeRestored: on_tree_restored,
+}
+
+
+def reduce(tree: FileTree | None, event: e.Event) -> FileTree:
+    """Apply one event to a tree (`None` stands for the empty one)."""
+    return REDUCERS[type(event)](EMPTY_TREE if tree is None else tree, event)

@@ -1,0 +1,139 @@
+"""The entries of one directory as a persistent map from name to node.
+
+Up to 32 names a plain dict, copied on write; above that a tuple of 32 such maps by the bits of the name's
+hash. With every version kept, a write into a directory of 100,000 names copies three tuples and a dict of
+a few names. The shape depends on this process's string hash: whoever shows or saves names sorts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+# A dict of names, or 32 maps and gaps; see the module's docstring.
+Children = dict[str, Any] | tuple[Any, ...]
+
+BITS = 5
+WIDTH = 1 << BITS
+MASK = WIDTH - 1
+# Names whose 60 lowest hash bits agree stay together in one dict, however many.
+MAX_DEPTH = 12
+# A trie that shrinks to this many names becomes a dict again; half of WIDTH, so that it does not flap.
+FOLD = WIDTH // 2
+
+EMPTY: Children = {}
+
+
+def build(entries: Iterable[tuple[str, Any]]) -> Children:
+    """Make a map of entries; a later one of the same name wins. O(entries)."""
+    return _spread(dict(entries), 0)
+
+
+def get(children: Children, name: str) -> Any:
+    """Give the node of that name, or `None`."""
+    if type(children) is dict:
+        return children.get(name)
+    bits = hash(name)
+    found: Any = children
+    while type(found) is tuple:
+        found = found[bits & MASK]
+        bits >>= BITS
+    return None if found is None else found.get(name)
+
+
+def put(children: Children, name: str, node: Any) -> Children:
+    """Give a map with `node` under `name`; the old one stays as it was. O(log names)."""
+    if type(children) is dict and (len(children) < WIDTH or name in children):
+        copy = children.copy()
+        copy[name] = node
+        return copy
+    return _put(children, hash(name), 0, name, node)
+
+
+def remove(children: Children, name: str) -> Children:
+    """Give a map without `name`, which must be there. O(log names)."""
+    if type(children) is dict:
+        copy = children.copy()
+        del copy[name]
+        return copy
+    return _remove(children, hash(name), name) or EMPTY
+
+
+def items(children: Children) -> Iterator[tuple[str, Any]]:
+    """Go through all entries, in no order that means anything."""
+    if type(children) is dict:
+        yield from children.items()
+        return
+    for part in children:
+        if part is not None:
+            yield from items(part)
+
+
+def differences(before: Children, after: Children) -> Iterator[tuple[str, Any, Any]]:
+    """Go through the names whose nodes are not the same object: `(name, before, after)`, `None` for a gap.
+
+    Parts that the two share are passed over: the cost is what differs.
+    """
+    if before is after:
+        return
+    if type(before) is tuple and type(after) is tuple:
+        for old, new in zip(before, after, strict=True):
+            if old is not new:
+                yield from differences(old or EMPTY, new or EMPTY)
+        return
+    old_names = before if type(before) is dict else dict(items(before))
+    new_names = after if type(after) is dict else dict(items(after))
+    for name, old in old_names.items():
+        new = new_names.get(name)
+        if new is not old:
+            yield name, old, new
+    for name, new in new_names.items():
+        if name not in old_names:
+            yield name, None, new
+
+
+def _spread(names: dict[str, Any], depth: int) -> Children:
+    if len(names) <= WIDTH or depth == MAX_DEPTH:
+        return names
+    parts: list[Any] = [None] * WIDTH
+    shift = depth * BITS
+    for name, node in names.items():
+        index = hash(name) >> shift & MASK
+        part = parts[index]
+        if part is None:
+            parts[index] = {name: node}
+        else:
+            part[name] = node
+    return tuple(part and _spread(part, depth + 1) for part in parts)
+
+
+def _put(part: Any, bits: int, depth: int, name: str, node: Any) -> Any:
+    if type(part) is tuple:
+        index = bits & MASK
+        parts = list(part)
+        parts[index] = _put(part[index], bits >> BITS, depth + 1, name, node)
+        return tuple(parts)
+    if part is None:
+        return {name: node}
+    copy = part.copy()
+    copy[name] = node
+    return _spread(copy, depth) if len(copy) > WIDTH else copy
+
+
+def _remove(part: Any, bits: int, name: str) -> Any:
+    if type(part) is dict:
+        copy = part.copy()
+        del copy[name]
+        return copy or None
+    index = bits & MASK
+    rest = _remove(part[index], bits >> BITS, name)
+    parts = list(part)
+    parts[index] = rest
+    if rest is None and all(type(p) is not tuple for p in parts):
+        left = [p for p in parts if p]
+        if sum(map(len, left)) <= FOLD:
+            folded: dict[str, Any] = {}
+            for names in left:
+                folded.update(names)
+            return folded or None
+    return tuple(parts)

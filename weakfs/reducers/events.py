@@ -1,0 +1,152 @@
+"""What can happen to a tree of files: frozen facts, small, with what changed and not the whole file.
+
+Paths are canonical (`/src/a.py`); times are integer nanoseconds. Whether a thing may happen was decided
+before it became an event; a reducer only places the result.
+"""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from weakfs.reducers.tree import FileTree
+from weakfs.session import tagged
+
+
+@tagged("fs/file_written")
+@frozen
+class FileWritten:
+    """A file's whole content was set; missing parents were made. `mode` is `None` where it stays (new: 0644)."""
+
+    path: str
+    content: bytes = field(repr=False)
+    at: int
+    mode: int | None = None
+
+
+@tagged("fs/file_appended")
+@frozen
+class FileAppended:
+    """`tail` was added to the end of a file, which was made if it was missing."""
+
+    path: str
+    tail: bytes = field(repr=False)
+    at: int
+
+
+@tagged("fs/file_spliced")
+@frozen
+class FileSpliced:
+    """Pieces of a file were replaced: `(start, stop, content)` in bytes of the old content, in order."""
+
+    path: str
+    pieces: tuple[tuple[int, int, bytes], ...] = field(repr=False)
+    at: int
+
+
+@tagged("fs/directory_made")
+@frozen
+class DirectoryMade:
+    """A directory was made, with its missing parents."""
+
+    path: str
+    at: int
+
+
+@tagged("fs/entry_deleted")
+@frozen
+class EntryDeleted:
+    """A file, a link, or a directory with all that was in it went away."""
+
+    path: str
+    at: int
+
+
+@tagged("fs/entry_moved")
+@frozen
+class EntryMoved:
+    """An entry took another path, in the place of what was there."""
+
+    source: str
+    destination: str
+    at: int
+
+
+@tagged("fs/entry_copied")
+@frozen
+class EntryCopied:
+    """An entry was copied to another path, in the place of what was there."""
+
+    source: str
+    destination: str
+    at: int
+
+
+@tagged("fs/mode_changed")
+@frozen
+class ModeChanged:
+    """An entry's permission bits were set."""
+
+    path: str
+    mode: int
+    at: int
+
+
+@tagged("fs/link_made")
+@frozen
+class LinkMade:
+    """A symbolic link was made."""
+
+    path: str
+    target: str
+    at: int
+
+
+@tagged("fs/tree_mounted")
+@frozen
+class TreeMounted:
+    """A tree from outside was put at a path as one whole. `source` names it; `skipped` tells what was left out."""
+
+    path: str
+    source: str
+    tree: FileTree = field(repr=False)
+    skipped: tuple[tuple[str, str], ...]
+    at: int
+
+
+@tagged("fs/tree_restored")
+@frozen
+class TreeRestored:
+    """The whole tree became another: a snapshot that was restored, an archive that was taken in."""
+
+    tree: FileTree = field(repr=False)
+    source: str
+    at: int
+
+
+EVENTS = (
+    FileWritten,
+    FileAppended,
+    FileSpliced,
+    DirectoryMade,
+    EntryDeleted,
+    EntryMoved,
+    EntryCopied,
+    ModeChanged,
+    LinkMade,
+    TreeMounted,
+    TreeRestored,
+)
+
+Event = (
+    FileWritten
+    | FileAppended
+    | FileSpliced
+    | DirectoryMade
+    | EntryDeleted
+    | EntryMoved
+    | EntryCopied
+    | ModeChanged
+    | LinkMade
+    | TreeMounted
+    | TreeRestored
+)

@@ -1,0 +1,175 @@
+"""Comparing and merging texts by lines, in linear space and with a bound on the work.
+
+The comparison is E. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), section 4b: find the
+middle of a shortest edit path from both ends at once, then the two halves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+# Steps of the comparison before it gives up; about half a second.
+WORK = 2_000_000
+
+
+class TooMuchWork(Exception):
+    """Two texts are too long and too different to compare within the bound."""
+
+
+# A stretch of equal items: (start in a, start in b, length).
+Match = tuple[int, int, int]
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """Split at `\\n`, which stays with its line."""
+    lines = data.split(b"\n")
+    last = lines.pop()
+    kept = [line + b"\n" for line in lines]
+    return [*kept, last] if last else kept
+
+
+def matches(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list[Match]:
+    """Give the stretches of a longest common subsequence, in order; `TooMuchWork` beyond the bound."""
+    low = 0
+    end = min(len(a), len(b))
+    while low < end and a[low] == b[low]:
+        low += 1
+    high = 0
+    while high < end - low and a[-1 - high] == b[-1 - high]:
+        high += 1
+    middle = _pairs(a, b, low, len(a) - high, len(b) - high, work)
+    pairs = [(i, i) for i in range(low)]
+    pairs += middle
+    pairs += [(len(a) - high + i, len(b) - high + i) for i in range(high)]
+    return _stretches(pairs)
+
+
+def _pairs(
+    a: Sequence[bytes], b: Sequence[bytes], low: int, a_end: int, b_end: int, work: int
+) -> list[tuple[int, int]]:
+    """Match the parts between a common start and end; lines that only one side has cannot match, so they go."""
+    in_a, in_b = set(a[low:a_end]), set(b[low:b_end])
+    rows = [i for i in range(low, a_end) if a[i] in in_b]
+    columns = [j for j in range(low, b_end) if b[j] in in_a]
+    numbers = {line: number for number, line in enumerate(in_a & in_b)}
+    found = _Comparison([numbers[a[i]] for i in rows], [numbers[b[j]] for j in columns], work).run()
+    return [(rows[i], columns[j]) for i, j in found]
+
+
+def _stretches(pairs: list[tuple[int, int]]) -> list[Match]:
+    stretches: list[Match] = []
+    for i, j in pairs:
+        if stretches:
+            x, y, length = stretches[-1]
+            if x + length == i and y + length == j:
+                stretches[-1] = (x, y, length + 1)
+                continue
+        stretches.append((i, j, 1))
+    return stretches
+
+
+class _Comparison:
+    def __init__(self, a: list[int], b: list[int], work: int) -> None:
+        self.a, self.b, self.work = a, b, work
+
+    def run(self) -> list[tuple[int, int]]:
+        a, b = self.a, self.b
+        pairs: list[tuple[int, int]] = []
+        stack = [(0, len(a), 0, len(b))]
+        while stack:
+            a_low, a_high, b_low, b_high = stack.pop()
+            while a_low < a_high and b_low < b_high and a[a_low] == b[b_low]:
+                pairs.append((a_low, b_low))
+                a_low += 1
+                b_low += 1
+            while a_low < a_high and b_low < b_high and a[a_high - 1] == b[b_high - 1]:
+                a_high -= 1
+                b_high -= 1
+                pairs.append((a_high, b_high))
+            if a_low < a_high and b_low < b_high:
+                x, y = self._middle(a_low, a_high, b_low, b_high)
+                stack += [(x, a_high, y, b_high), (a_low, x, b_low, y)]
+        return sorted(pairs)
+
+    def _middle(self, a_low: int, a_high: int, b_low: int, b_high: int) -> tuple[int, int]:
+        """Give a point on a shortest edit path that is neither its start nor its end.
+
+        The two ranges differ at both ends, so that every path has two edits or more and such a point exists.
+        """
+        a, b = self.a, self.b
+        n, m = a_high - a_low, b_high - b_low
+        delta = n - m
+        forward, backward = {1: 0}, {1: 0}
+        for d in range((n + m + 1) // 2 + 1):
+            # Diagonals that leave the rectangle are not followed.
+            diagonals = range(-(d - 2 * max(0, d - m)), d - 2 * max(0, d - n) + 1, 2)
+            self.work -= 2 * len(diagonals)
+            if self.work < 0:
+                raise TooMuchWork
+            for k in diagonals:
+                x = _furthest(forward, k, d)
+                y = x - k
+                while x < n and y < m and a[a_low + x] == b[b_low + y]:
+                    x += 1
+                    y += 1
+                forward[k] = x
+                if delta % 2 and -d < delta - k < d and x + backward.get(delta - k, -n - 1) >= n:
+                    return a_low + x, b_low + y
+            for k in diagonals:
+                x = _furthest(backward, k, d)
+                y = x - k
+                while x < n and y < m and a[a_high - 1 - x] == b[b_high - 1 - y]:
+                    x += 1
+                    y += 1
+                backward[k] = x
+                if not delta % 2 and -d <= delta - k <= d and x + forward.get(delta - k, -n - 1) >= n:
+                    return a_high - x, b_high - y
+        raise AssertionError("two edit paths always meet")
+
+
+def _furthest(reached: dict[int, int], k: int, d: int) -> int:
+    """Give how far the path of one more edit gets on diagonal `k` before it follows equal items."""
+    if k == -d or (k != d and reached.get(k - 1, -1) < reached.get(k + 1, -1)):
+        return reached[k + 1]
+    return reached[k - 1] + 1
+
+
+def merge_lines(base: bytes, ours: bytes, theirs: bytes, *, work: int = WORK) -> bytes | None:
+    """Merge two changes of one text; `None` if they conflict.
+
+    Ranges of base lines conflict if they overlap or insert at the same point, unless both sides made the same
+    change; adjacent ranges merge. Raises `TooMuchWork` if the texts cannot be compared within the bound.
+    """
+    lines, mine, other = split_lines(base), split_lines(ours), split_lines(theirs)
+    changes = sorted({*_changes(lines, mine, work), *_changes(lines, other, work)})
+    merged: list[bytes] = []
+    end = 0
+    last: tuple[int, int] | None = None
+    for start, stop, replacement in changes:
+        if last is not None and _collide(last, (start, stop)):
+            return None
+        merged += (*lines[end:start], *replacement)
+        end, last = stop, (start, stop)
+    merged += lines[end:]
+    # A base line without its line end would run into what the other side added behind it.
+    if any(not line.endswith(b"\n") for line in merged[:-1]):
+        return None
+    return b"".join(merged)
+
+
+def _collide(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Tell whether a later range overlaps an earlier one, or both insert at one point."""
+    if one[0] == one[1] and other[0] == other[1]:
+        return one[0] == other[0]
+    return other[0] < one[1]
+
+
+def _changes(base: list[bytes], new: list[bytes], work: int) -> list[tuple[int, int, tuple[bytes, ...]]]:
+    """Give what turns `base` into `new`: ranges of base lines, each with its replacement."""
+    changes: list[tuple[int, int, tuple[bytes, ...]]] = []
+    i = j = 0
+    for x, y, length in [*matches(base, new, work=work), (len(base), len(new), 0)]:
+        if i < x or j < y:
+            changes.append((i, x, tuple(new[j:y])))
+        i, j = x + length, y + length
+    return changes

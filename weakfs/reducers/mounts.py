@@ -1,0 +1,39 @@
+"""Which trees from outside were mounted, with what was left out: an audit trail that no rollback erases."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from weakfs.reducers.events import TreeMounted
+from weakfs.session import tagged
+from weakfs.session.log import Log
+
+
+@tagged("fs/mount")
+@frozen
+class MountReport:
+    """One mount: where from, where to, how much, and each path that was left out with the reason."""
+
+    source: str
+    path: str
+    file_count: int
+    directory_count: int
+    total_size: int
+    skipped: tuple[tuple[str, str], ...]
+    at: int
+
+
+def on_tree_mounted(reports: Log[MountReport], event: TreeMounted) -> Log[MountReport]:
+    """Write a mount down."""
+    tree = event.tree
+    return reports.append(
+        MountReport(
+            event.source,
+            event.path,
+            tree.file_count,
+            tree.directory_count,
+            tree.total_size,
+            event.skipped,
+            event.at,
+        )
+    )

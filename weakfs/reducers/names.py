@@ -1,0 +1,40 @@
+"""Names that are not text: bytes of a host's names as characters, and back.
+
+A literal backslash and bytes that are not UTF-8 appear as U+F700 plus the byte. The characters U+F700 to
+U+F7FF of a host's names are themselves shown byte by byte in the same way, so that every name has one form
+and every form leads back to one name.
+"""
+
+from __future__ import annotations
+
+import re
+
+FIRST = 0xF700
+
+_ODD = re.compile("[\\\\\udc80-\udcff\uf700-\uf7ff]")
+_ESCAPED = re.compile("[\uf700-\uf7ff]")
+
+
+def from_bytes(raw: bytes) -> str:
+    """Give the canonical form of a host's name."""
+    text = raw.decode("utf-8", "surrogateescape")
+    return _ODD.sub(_escape, text) if _ODD.search(text) else text
+
+
+def to_bytes(name: str) -> bytes:
+    """Give the host's bytes for a canonical name; a form that `from_bytes` never gives stands for itself."""
+    if not _ESCAPED.search(name):
+        return name.encode("utf-8", "surrogatepass")
+    raw = b"".join(_unescape(char) for char in name)
+    return raw if from_bytes(raw) == name else name.encode("utf-8", "surrogatepass")
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match.group()
+    raw = char.encode("utf-8", "surrogateescape")
+    return "".join(chr(FIRST + byte) for byte in raw)
+
+
+def _unescape(char: str) -> bytes:
+    code = ord(char)
+    return bytes((code - FIRST,)) if FIRST <= code <= FIRST + 255 else char.encode("utf-8", "surrogatepass")

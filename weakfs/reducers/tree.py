@@ -1,0 +1,199 @@
+"""The file tree: an immutable directory node, whose entries are leaves and further trees.
+
+A subtree is a tree like any other. A change copies the directories on the way to it and shares the rest;
+every directory carries the totals of what is below it, so that statistics and quotas cost O(depth).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from attrs import define, field
+
+from weakfs.reducers import children as maps
+from weakfs.reducers.children import Children
+from weakfs.reducers.leaf import DIRECTORY_MODE, Leaf, size_of
+from weakfs.session import tagged
+
+Segments = tuple[str, ...]
+
+
+@tagged("fs/tree")
+@define(eq=False, repr=False)
+class FileTree:
+    """A directory with all that is in it. Times are integer nanoseconds; counts are of everything below.
+
+    Made by `tree_of` and the functions of this module, never changed. `file_count` counts files and links.
+    """
+
+    children: Children = field(factory=dict)
+    mode: int = DIRECTORY_MODE
+    modified_at: int = 0
+    created_at: int = 0
+    file_count: int = 0
+    directory_count: int = 0
+    total_size: int = 0
+    # Filled in when asked for: see weakfs.reducers.digest.
+    _digest: bytes | None = field(default=None, init=False)
+    _fingerprint: bytes | None = field(default=None, init=False)
+
+    def __repr__(self) -> str:
+        return f"<FileTree of {self.file_count} files and {self.directory_count} directories>"
+
+    @property
+    def node_count(self) -> int:
+        """How many files, links and directories are below."""
+        return self.file_count + self.directory_count
+
+    @property
+    def digest(self) -> str:
+        """The git object id (SHA-256 object format) of this tree, in hex. O(what was not yet hashed)."""
+        from weakfs.reducers.digest import tree_digest
+
+        return tree_digest(self).hex()
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what git keeps and of what it leaves out: empty directories and full permission bits."""
+        from weakfs.reducers.digest import tree_fingerprint
+
+        return tree_fingerprint(self).hex()
+
+
+Node = Leaf | FileTree
+
+EMPTY_TREE = FileTree()
+
+
+def is_tree(node: object) -> bool:
+    """Tell a directory from a leaf."""
+    return type(node) is FileTree
+
+
+def find(tree: FileTree, segments: Segments) -> Node | None:
+    """Give the node at a path, or `None`. O(depth)."""
+    node: Any = tree
+    for name in segments:
+        if type(node) is not FileTree:
+            return None
+        children = node.children
+        node = children.get(name) if type(children) is dict else maps.get(children, name)
+    return cast("Node | None", node)
+
+
+def entries(tree: FileTree) -> list[tuple[str, Node]]:
+    """List a directory's entries by name. O(entries)."""
+    children = tree.children
+    if type(children) is dict:
+        return sorted(children.items(), key=_by_name)
+    return sorted(maps.items(children), key=_by_name)
+
+
+def _by_name(entry: tuple[str, Node]) -> str:
+    return entry[0]
+
+
+def tree_of(
+    nodes: dict[str, Node], *, mode: int = DIRECTORY_MODE, modified_at: int = 0, created_at: int = 0
+) -> FileTree:
+    """Make a directory of entries at once. O(entries)."""
+    files = directories = size = 0
+    for node in nodes.values():
+        if type(node) is FileTree:
+            files += node.file_count
+            directories += node.directory_count + 1
+            size += node.total_size
+        else:
+            files += 1
+            size += size_of(cast(Leaf, node))
+    return FileTree(maps.build(nodes.items()), mode, modified_at, created_at, files, directories, size)
+
+
+def put(tree: FileTree, segments: Segments, node: Node, at: int) -> FileTree:
+    """Give the tree with `node` at a path, in the place of what is there; makes missing parents. O(depth).
+
+    A directory whose set of names changes is modified at `at`. The root itself cannot be put (use the node).
+    """
+    here = tree
+    way: list[tuple[FileTree, str, Node | None]] = []
+    for name in segments:
+        children = here.children
+        old = children.get(name) if type(children) is dict else maps.get(children, name)
+        way.append((here, name, old))
+        here = old if type(old) is FileTree else FileTree({}, DIRECTORY_MODE, at, at)
+    return _rebuilt(way, node, at)
+
+
+def remove(tree: FileTree, segments: Segments, at: int) -> FileTree:
+    """Give the tree without what is at a path; the same tree if nothing is there. O(depth)."""
+    here: Any = tree
+    way: list[tuple[FileTree, str, Node | None]] = []
+    for name in segments:
+        old = maps.get(here.children, name) if type(here) is FileTree else None
+        if old is None:
+            return tree
+        way.append((here, name, old))
+        here = old
+    return _rebuilt(way, None, at)
+
+
+def _rebuilt(way: list[tuple[FileTree, str, Node | None]], node: Node | None, at: int) -> FileTree:
+    """Make the directories of a way anew, from the last up, with `node` (or nothing) at its end."""
+    new = node
+    for here, name, old in reversed(way):
+        files, directories, size = here.file_count, here.directory_count, here.total_size
+        if type(new) is FileTree:
+            files += new.file_count
+            directories += new.directory_count + 1
+            size += new.total_size
+        elif new is not None:
+            files += 1
+            size += size_of(cast(Leaf, new))
+        if type(old) is FileTree:
+            files -= old.file_count
+            directories -= old.directory_count + 1
+            size -= old.total_size
+        elif old is not None:
+            files -= 1
+            size -= size_of(cast(Leaf, old))
+        new = FileTree(
+            maps.remove(here.children, name) if new is None else maps.put(here.children, name, new),
+            here.mode,
+            at if old is None or new is None else here.modified_at,
+            here.created_at,
+            files,
+            directories,
+            size,
+        )
+    return cast(FileTree, new)
+
+
+def with_mode(tree: FileTree, mode: int) -> FileTree:
+    """Give the directory with other permission bits."""
+    return FileTree(
+        tree.children,
+        mode,
+        tree.modified_at,
+        tree.created_at,
+        tree.file_count,
+        tree.directory_count,
+        tree.total_size,
+    )
+
+
+def walk(tree: FileTree, prefix: str = "") -> Iterator[tuple[str, Node]]:
+    """Go through everything below, parents first, by name within each directory: `(path, node)`."""
+    stack: list[Iterator[tuple[str, Node]]] = [iter(entries(tree))]
+    prefixes = [prefix]
+    while stack:
+        for name, node in stack[-1]:
+            path = f"{prefixes[-1]}/{name}"
+            yield path, node
+            if type(node) is FileTree:
+                stack.append(iter(entries(node)))
+                prefixes.append(path)
+                break
+        else:
+            stack.pop()
+            prefixes.pop()

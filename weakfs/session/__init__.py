@@ -1,0 +1,76 @@
+"""Sessions: events reduced into immutable slices, with snapshots, rollback, transactions, forks and files.
+
+Generic: nothing here knows of filesystems.
+"""
+
+from weakfs.session.delivery import Bus
+from weakfs.session.errors import (
+    MergeConflict,
+    MissingBlob,
+    RollbackIncomplete,
+    SessionClosed,
+    SessionError,
+    SessionFileError,
+    UnknownSnapshot,
+    UnknownType,
+    UnsupportedVersion,
+)
+from weakfs.session.events import (
+    Merged,
+    Record,
+    RolledBack,
+    SliceAppended,
+    SliceCleared,
+    SliceSeeded,
+)
+from weakfs.session.externals import External, Journal
+from weakfs.session.log import Log
+from weakfs.session.registry import Registry, tagged
+from weakfs.session.session import Session
+from weakfs.session.slices import (
+    Conflict,
+    Slice,
+    SliceView,
+    append_all,
+    reducer,
+    replace_latest,
+    replace_latest_by,
+    upsert_by,
+)
+from weakfs.session.views import Records, SessionSnapshot, SessionView
+
+__all__ = [
+    "Bus",
+    "Conflict",
+    "External",
+    "Journal",
+    "Log",
+    "MergeConflict",
+    "Merged",
+    "MissingBlob",
+    "Record",
+    "Records",
+    "Registry",
+    "RollbackIncomplete",
+    "RolledBack",
+    "Session",
+    "SessionClosed",
+    "SessionError",
+    "SessionFileError",
+    "SessionSnapshot",
+    "SessionView",
+    "Slice",
+    "SliceAppended",
+    "SliceCleared",
+    "SliceSeeded",
+    "SliceView",
+    "UnknownSnapshot",
+    "UnknownType",
+    "UnsupportedVersion",
+    "append_all",
+    "reducer",
+    "replace_latest",
+    "replace_latest_by",
+    "tagged",
+    "upsert_by",
+]

@@ -1,0 +1,83 @@
+"""Telling subscribers: every record once, in order, after it was applied, outside the session's lock."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Any, Protocol
+
+from weakfs.session.events import Record
+
+logger = logging.getLogger("weakfs.session")
+
+Handler = Callable[[Record], object]
+
+
+class Bus(Protocol):
+    """Where a session publishes its records besides its own subscribers."""
+
+    def publish(self, record: Record) -> object: ...
+
+
+class Delivery:
+    """Subscribers of one session and the records that they are still to see.
+
+    A handler that raises never breaks a dispatch: the error is logged under `weakfs.session` with its
+    traceback, and the others are told all the same. A handler may dispatch; what it dispatches is told
+    after what it is being told.
+    """
+
+    def __init__(self, bus: Bus | None) -> None:
+        self._bus = bus
+        self._handlers: dict[type, tuple[Handler, ...]] = {}
+        self._outbox: deque[Record] = deque()
+        self._delivering = Lock()
+        self.wanted = bus is not None
+
+    def subscribe(self, event: type, handler: Handler) -> Callable[[], None]:
+        """Call `handler` with each record of `event` (of every type for `object`) from now on."""
+        self._handlers[event] = (*self._handlers.get(event, ()), handler)
+        self.wanted = True
+        active = True
+
+        def unsubscribe() -> None:
+            nonlocal active
+            if active:
+                active = False
+                left = list(self._handlers[event])
+                left.remove(handler)
+                self._handlers[event] = tuple(left)
+
+        return unsubscribe
+
+    def post(self, records: Iterable[Record]) -> None:
+        """Put records in line; called under the session's lock, so that the line is in their order."""
+        self._outbox.extend(records)
+
+    def deliver(self) -> None:
+        """Tell what is in line, unless somebody is telling it already."""
+        while self._outbox and self._delivering.acquire(blocking=False):
+            try:
+                while self._outbox:
+                    self._tell(self._outbox.popleft())
+            finally:
+                self._delivering.release()
+
+    def _tell(self, record: Record) -> None:
+        handlers: list[Handler] = [
+            *self._handlers.get(type(record.event), ()),
+            *self._handlers.get(object, ()),
+        ]
+        if self._bus is not None:
+            handlers.append(self._bus.publish)
+        for handler in handlers:
+            try:
+                handler(record)
+            except Exception:
+                logger.exception("a handler of record %d (%s) failed", record.seq, _name(record.event))
+
+
+def _name(event: Any) -> str:
+    return type(event).__name__

@@ -1,0 +1,63 @@
+"""What a session raises, divided by who is to blame: the caller, another line of work, a file, or a disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class SessionError(Exception):
+    """Any error that a session raises by itself."""
+
+
+class SessionClosed(SessionError, RuntimeError):
+    """A closed session, such as the fork of a cancelled call, was asked to change."""
+
+
+class UnknownType(SessionError, LookupError):
+    """A type or a tag is not in the registry; the message says how to put it there."""
+
+
+class UnknownSnapshot(SessionError, LookupError):
+    """No snapshot or record answers to what was given; it may have been dropped or compacted away."""
+
+
+class MergeConflict(SessionError):
+    """Both sides changed the same thing differently; nothing was changed.
+
+    `conflicts` names every one: paths of a file tree, tags of other slices.
+    """
+
+    def __init__(self, conflicts: tuple[str, ...]) -> None:
+        self.conflicts = conflicts
+        shown = ", ".join(conflicts[:10]) + (f" and {len(conflicts) - 10} more" if len(conflicts) > 10 else "")
+        super().__init__(
+            f"cannot merge: both sides changed {shown}; nothing was changed. Make the change again on the newer state"
+        )
+
+
+class RollbackIncomplete(SessionError):
+    """An external filesystem could not be put back; writes are refused until `session.repair()`.
+
+    `states` says of each attached filesystem what became of it.
+    """
+
+    def __init__(self, states: Mapping[str, str]) -> None:
+        self.states = dict(states)
+        told = "; ".join(f"{name}: {state}" for name, state in self.states.items())
+        super().__init__(f"the rollback is incomplete ({told}); remove the cause, then call session.repair()")
+
+
+class SessionFileError(SessionError, ValueError):
+    """A session file cannot be read back; `where` is a path into its JSON, such as `$.slices[2].items[0].path`."""
+
+    def __init__(self, message: str, *, where: str = "$") -> None:
+        self.where = where
+        super().__init__(f"{where}: {message}")
+
+
+class UnsupportedVersion(SessionFileError):
+    """The file was written in a format version that this library does not know."""
+
+
+class MissingBlob(SessionFileError):
+    """Contents that the file refers to are not there."""

@@ -1,0 +1,85 @@
+"""The events of a session itself, and the record that every event becomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import field, frozen
+from pyrsistent import PMap
+
+from weakfs.session.log import Log
+from weakfs.session.registry import tagged
+
+# A table of slices: tag to the values that the slice holds.
+Table = PMap[str, Log[Any]]
+
+
+@frozen
+class Record:
+    """One entry of the log: the event, its number from 1 on, when it was applied and who caused it.
+
+    `at` is the session clock's reading, in integer nanoseconds. `cause` names a tool call, a user, a
+    rollback; `None` where nobody said.
+    """
+
+    seq: int
+    at: int
+    event: Any
+    cause: str | None
+
+
+@tagged("session/slice_seeded")
+@frozen
+class SliceSeeded:
+    """The values of one slice were replaced by `items`."""
+
+    slice: str
+    items: tuple[Any, ...]
+
+
+@tagged("session/slice_appended")
+@frozen
+class SliceAppended:
+    """One value was added behind the others of a slice."""
+
+    slice: str
+    item: Any
+
+
+@tagged("session/slice_cleared")
+@frozen
+class SliceCleared:
+    """A slice lost all its values."""
+
+    slice: str
+
+
+@tagged("session/rolled_back")
+@frozen
+class RolledBack:
+    """Every STATE slice went back to what it was after record `target`.
+
+    `state` is that state itself, by reference, so that reading history needs no second journey through it.
+    """
+
+    target: int
+    snapshot_id: str | None
+    state: Table = field(repr=False, eq=False)
+
+
+@tagged("session/merged")
+@frozen
+class Merged:
+    """What a fork did was merged: its `count` records follow this one, and `state` is what came of both.
+
+    `base` is the record after which the fork left. The records that follow are the fork's own: they tell
+    what it did, and only their LOG slices take effect again when history is read.
+    """
+
+    fork: str
+    base: int
+    count: int
+    state: Table = field(repr=False, eq=False)
+
+
+EVENTS = (SliceSeeded, SliceAppended, SliceCleared, RolledBack, Merged)

@@ -1,0 +1,219 @@
+"""Slices: what a type of state is called, how it starts, which events change it, and how two sides merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast, get_args
+
+from attrs import field, frozen
+
+from weakfs.session.log import Log
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+Kind = Literal["state", "log"]
+# (value, event) -> value, on the latest value of the slice; `None` where it has none.
+Reducer = Callable[[Any, Any], Any]
+# (base, ours, theirs) -> value, on latest values; raises Conflict.
+Merge = Callable[[Any, Any, Any], Any]
+# What the session runs: (values, event) -> values, the same object if nothing changes.
+Reaction = Callable[[Log[Any], Any], Log[Any]]
+
+
+class _Unset(Enum):
+    UNSET = "unset"
+
+
+UNSET = _Unset.UNSET
+
+
+class Conflict(Exception):
+    """What a slice's merge function raises: the names of all that both sides changed differently."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        super().__init__(", ".join(names))
+
+
+@frozen(eq=False)
+class WholeSlice:
+    """A reducer that acts on all values of a slice, not on the latest alone."""
+
+    react: Reaction
+
+
+def reaction(reducer: Reducer | WholeSlice) -> Reaction:
+    """Turn a reducer into what the session runs."""
+    if isinstance(reducer, WholeSlice):
+        return reducer.react
+    reduce = reducer
+
+    def react(values: Log[Any], event: Any) -> Log[Any]:
+        value = values.last()
+        reduced = reduce(value, event)
+        return values if reduced is value else values.replace_last(reduced)
+
+    return react
+
+
+append_all = WholeSlice(lambda values, event: values.append(event))
+"""Keep every event as a value of the slice."""
+
+
+def _replace(values: Log[Any], event: Any) -> Log[Any]:
+    return values if len(values) == 1 and values.last() is event else Log((event,))
+
+
+replace_latest = WholeSlice(_replace)
+"""Keep the newest event as the slice's only value."""
+
+
+def upsert_by(key: Callable[[Any], object]) -> WholeSlice:
+    """Keep one value a key: a new one takes the place of the one with its key, else goes behind the others.
+
+    Costs O(values).
+    """
+
+    def react(values: Log[Any], event: Any) -> Log[Any]:
+        wanted = key(event)
+        for index, value in enumerate(values):
+            if key(value) == wanted:
+                return Log((*values[:index], event, *values[index + 1 :]))
+        return values.append(event)
+
+    return WholeSlice(react)
+
+
+def replace_latest_by(key: Callable[[Any], object]) -> WholeSlice:
+    """Keep the newest value of each key, in order of arrival: an older one with the same key goes. O(values)."""
+
+    def react(values: Log[Any], event: Any) -> Log[Any]:
+        wanted = key(event)
+        return Log((*(value for value in values if key(value) != wanted), event))
+
+    return WholeSlice(react)
+
+
+@frozen(eq=False)
+class Declaration:
+    """A slice type that a registry brings along, so that every session with that registry has it."""
+
+    type: type
+    kind: Kind = "state"
+    initial: object = None
+    merge: Merge | None = None
+    reducers: Mapping[type, Reducer | WholeSlice] = field(factory=dict)
+
+
+def reducer(*, on: type) -> Callable[[F], F]:
+    """Mark a method of a slice type as the reducer of one event type: `(self, event) -> value`."""
+
+    def mark(method: F) -> F:
+        events: tuple[type, ...] = getattr(method, "__reduces__", ())
+        method.__reduces__ = (*events, on)  # type: ignore[attr-defined]  # functions take attributes
+        return method
+
+    return mark
+
+
+def marked_reducers(type_: type) -> list[tuple[type, Reducer]]:
+    """List the reducers that a slice type marks, with the event of each."""
+    found: list[tuple[type, Reducer]] = []
+    for name in dir(type_):
+        method = getattr(type_, name, None)
+        found.extend((event, cast(Reducer, method)) for event in getattr(method, "__reduces__", ()))
+    return found
+
+
+@frozen(eq=False)
+class SliceSpec:
+    """What a session knows of one slice type."""
+
+    type: type
+    tag: str
+    kind: Kind
+    empty: Log[Any]
+    merge: Merge | None
+
+    @classmethod
+    def declared(
+        cls,
+        type_: type,
+        tag: str,
+        *,
+        kind: Kind | None = None,
+        initial: object = None,
+        merge: Merge | None = None,
+    ) -> SliceSpec:
+        """Make a slice's entry out of what `Session.install` takes."""
+        kind = kind or "state"
+        if kind not in get_args(Kind):
+            raise ValueError(f"cannot install {tag!r} as {kind!r}: a slice is of kind 'state' or 'log'")
+        value = initial() if callable(initial) else initial
+        return cls(type_, tag, kind, Log() if value is None else Log((value,)), merge)
+
+
+class SliceSource(Protocol):
+    """What reading a slice needs of a session or a view."""
+
+    def values(self, spec: SliceSpec) -> Log[Any]: ...
+
+
+class SliceHost(SliceSource, Protocol):
+    """What changing a slice needs of a session."""
+
+    def change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None: ...
+    def add_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> None: ...
+
+
+class SliceView(Generic[T]):
+    """Read one slice: `latest`, `all`, `where`."""
+
+    __slots__ = ("_source", "_spec")
+
+    def __init__(self, source: SliceSource, spec: SliceSpec) -> None:
+        self._source = source
+        self._spec = spec
+
+    def latest(self) -> T | None:
+        """Give the newest value, or `None` where there is none."""
+        return cast("T | None", self._source.values(self._spec).last())
+
+    def all(self) -> tuple[T, ...]:
+        """Give every value, oldest first."""
+        return tuple(self._source.values(self._spec))
+
+    def where(self, predicate: Callable[[T], bool]) -> tuple[T, ...]:
+        """Give the values for which `predicate` is true, oldest first."""
+        return tuple(value for value in self._source.values(self._spec) if predicate(value))
+
+
+class Slice(SliceView[T]):
+    """Read and change one slice. Every change is an event in the session's log."""
+
+    __slots__ = ("_host",)
+
+    def __init__(self, host: SliceHost, spec: SliceSpec) -> None:
+        super().__init__(host, spec)
+        self._host = host
+
+    def seed(self, value: T) -> None:
+        """Make `value` the slice's only value."""
+        self._host.change(self._spec, "seed", value)
+
+    def append(self, value: T) -> None:
+        """Add `value` behind the others."""
+        self._host.change(self._spec, "append", value)
+
+    def clear(self) -> None:
+        """Take every value out of the slice."""
+        self._host.change(self._spec, "clear", None)
+
+    def register(self, event: type, reducer: Reducer | WholeSlice) -> None:
+        """Let `reducer` change this slice when `event` is dispatched.
+
+        Raises `ValueError` if another reducer for the same event and slice is there already.
+        """
+        self._host.add_reducer(self._spec, event, reducer)

@@ -1,0 +1,57 @@
+"""Which line of history a piece of code works on: the session's own, or the branch of its transaction.
+
+A transaction belongs to the context that opened it. `contextvars` copies a context into tasks and threads
+that start meanwhile, so a transaction also remembers its thread and task: others see the session's line.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextvars import ContextVar
+from typing import Any
+
+from attrs import define, field
+
+from weakfs.session.externals import Journal
+from weakfs.session.timeline import Timeline
+
+
+@define(eq=False)
+class Transaction:
+    """One open transaction: the branch that it works on and the point where that left its line."""
+
+    session: Any
+    line: Timeline
+    base: Timeline
+    parent: Timeline
+    owner: tuple[int, object]
+    journals: dict[str, Journal] = field(factory=dict)
+    open: bool = True
+
+
+# Innermost last. A tuple, so that a copied context never sees what another pushes later.
+ACTIVE: ContextVar[tuple[Transaction, ...]] = ContextVar("weakfs_transactions", default=())
+
+
+def current_owner() -> tuple[int, object]:
+    """Name the thread and the asyncio task that is running, without importing asyncio for it."""
+    asyncio = sys.modules.get("asyncio")
+    task: object = None
+    if asyncio is not None:
+        try:
+            task = asyncio.current_task()
+        except RuntimeError:
+            task = None
+    return threading.get_ident(), task
+
+
+def innermost(session: object, stack: tuple[Transaction, ...]) -> Transaction | None:
+    """Give the transaction of `session` that the running code is in, if any."""
+    owner = None
+    for transaction in reversed(stack):
+        if transaction.session is session and transaction.open:
+            owner = owner or current_owner()
+            if transaction.owner[0] == owner[0] and transaction.owner[1] is owner[1]:
+                return transaction
+    return None

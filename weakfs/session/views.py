@@ -1,0 +1,89 @@
+"""Reading a session: its records as a sequence, and its slices as they were at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar, overload
+
+from attrs import frozen
+
+from weakfs.session.events import Record, Table
+from weakfs.session.log import Log
+from weakfs.session.rules import Rules
+from weakfs.session.slices import SliceSpec, SliceView
+from weakfs.session.timeline import Row, event_of
+
+T = TypeVar("T")
+
+
+@frozen
+class SessionSnapshot:
+    """A moment of a session that it keeps and can go back to.
+
+    `seq` is the record after which it was taken, `at` the clock's reading in nanoseconds.
+    """
+
+    snapshot_id: str
+    seq: int
+    at: int
+    tag: str | None
+
+
+class Records(Sequence[Record]):
+    """The records of a session as it stood when this was asked for; built one by one as they are read."""
+
+    __slots__ = ("_dropped", "_rows", "_rules")
+
+    def __init__(self, rules: Rules, rows: Log[Row], dropped: int) -> None:
+        self._rules = rules
+        self._rows = rows
+        self._dropped = dropped
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Record]:
+        return self.since(self._dropped)
+
+    def since(self, seq: int) -> Iterator[Record]:
+        """Go through the records after number `seq`."""
+        start = max(seq, self._dropped)
+        for number, row in enumerate(self._rows.since(start - self._dropped), start + 1):
+            yield self._record(number, row)
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Record]: ...
+    def __getitem__(self, index: int | slice) -> Record | Sequence[Record]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        row = self._rows[index]
+        position = index + len(self._rows) if index < 0 else index
+        return self._record(self._dropped + position + 1, row)
+
+    def _record(self, seq: int, row: Row) -> Record:
+        return Record(seq, row[0], event_of(self._rules, row), row[1])
+
+
+class SessionView:
+    """The slices after one record, for reading only."""
+
+    __slots__ = ("_logs", "_rules", "_state", "seq")
+
+    def __init__(self, rules: Rules, seq: int, state: Table, logs: Table) -> None:
+        self.seq = seq
+        self._rules = rules
+        self._state = state
+        self._logs = logs
+
+    def __getitem__(self, type_: type[T]) -> SliceView[T]:
+        return SliceView(self, self._rules.spec_of(type_))
+
+    def query(self, type_: type[T]) -> SliceView[T]:
+        """Give the accessor of one slice; the same as `view[type_]`."""
+        return self[type_]
+
+    def values(self, spec: SliceSpec) -> Log[Any]:
+        """Give what a slice holds."""
+        return (self._logs if spec.kind == "log" else self._state).get(spec.tag, spec.empty)
