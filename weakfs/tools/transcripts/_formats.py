@@ -1,0 +1,37 @@
+"""The table of formats, and which of them a line is in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ._anthropic import read_anthropic
+from ._openai import read_chat, read_responses
+from ._plain import read_plain
+from ._records import LineReader, Message
+
+READERS: Mapping[str, LineReader] = MappingProxyType(
+    {
+        "weakfs": read_plain,
+        "openai-chat": read_chat,
+        "openai-responses": read_responses,
+        "anthropic": read_anthropic,
+    }
+)
+
+
+def sniff(message: Message) -> str | None:
+    """Name the format of one line, None for a line of another type.
+
+    Each line is asked anew: transcripts get concatenated, and programs change their interface in mid-session.
+    A message without calls says "anthropic" whoever wrote it, which does no harm: nothing is found in it.
+    """
+    if message.get("type") in ("function_call", "function_call_output"):
+        return "openai-responses"
+    if message.get("tool_calls") is not None or message.get("role") == "tool":
+        return "openai-chat"
+    if "role" in message:
+        return "anthropic"
+    if "tool" in message and "type" not in message:
+        return "weakfs"
+    return None
