@@ -1,0 +1,30 @@
+"""What authors of backends and tools test with.
+
+`FilesystemConformance` needs pytest, which is imported when it is first asked for and not before.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .conformance import FilesystemConformance, Prepare, refused
+
+__all__ = ["FilesystemConformance", "Prepare", "refused"]
+
+_CONFORMANCE = f"{__name__}.conformance"
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+    import pytest
+
+    # pytest rewrites test modules only: without this a failing case would say `AssertionError` and no more.
+    pytest.register_assert_rewrite(_CONFORMANCE)
+    return getattr(importlib.import_module(_CONFORMANCE), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

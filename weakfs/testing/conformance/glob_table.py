@@ -1,0 +1,105 @@
+"""One tree, and what each pattern matches in it: a pattern without a slash matches the name at any depth."""
+
+from __future__ import annotations
+
+__all__ = ["GLOB_FILES", "GLOB_TABLE"]
+
+GLOB_FILES = (
+    "/README.md",
+    "/setup.cfg",
+    "/.gitignore",
+    "/.github/workflows/ci.yml",
+    "/src/app.py",
+    "/src/app.ts",
+    "/src/app.test.ts",
+    "/src/[id].ts",
+    "/src/lib/a.py",
+    "/src/lib/b.pyi",
+    "/src/lib/deep/c.py",
+    "/src/lib/.cache/d.py",
+    "/tests/test_app.py",
+    "/docs/index.md",
+    "/docs/Guide.MD",
+    "/docs/img/logo.png",
+    "/a b/c d.txt",
+)
+
+# Pattern, whether hidden entries are asked for, and the paths that match, in the order of paths.
+GLOB_TABLE: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
+    ("*.py", False, ("/src/app.py", "/src/lib/a.py", "/src/lib/deep/c.py", "/tests/test_app.py")),
+    (
+        "*.py",
+        True,
+        (
+            "/src/app.py",
+            "/src/lib/.cache/d.py",
+            "/src/lib/a.py",
+            "/src/lib/deep/c.py",
+            "/tests/test_app.py",
+        ),
+    ),
+    ("src/*.py", False, ("/src/app.py",)),
+    ("src/**/*.py", False, ("/src/app.py", "/src/lib/a.py", "/src/lib/deep/c.py")),
+    ("**/*.py", False, ("/src/app.py", "/src/lib/a.py", "/src/lib/deep/c.py", "/tests/test_app.py")),
+    ("**/app.*", False, ("/src/app.py", "/src/app.test.ts", "/src/app.ts")),
+    (
+        "src/**",
+        False,
+        (
+            "/src/[id].ts",
+            "/src/app.py",
+            "/src/app.test.ts",
+            "/src/app.ts",
+            "/src/lib/a.py",
+            "/src/lib/b.pyi",
+            "/src/lib/deep/c.py",
+        ),
+    ),
+    ("src/*/*.py", False, ("/src/lib/a.py",)),
+    ("?pp.ts", False, ("/src/app.ts",)),
+    ("*.{ts,md}", False, ("/README.md", "/docs/index.md", "/src/[id].ts", "/src/app.test.ts", "/src/app.ts")),
+    ("src/[ab]pp.py", False, ("/src/app.py",)),
+    ("src/[!x]pp.py", False, ("/src/app.py",)),
+    ("src/[[]id].ts", False, ("/src/[id].ts",)),
+    (".*", False, ("/.gitignore",)),
+    ("**/.cache/*.py", False, ("/src/lib/.cache/d.py",)),
+    (".github/**/*.yml", False, ("/.github/workflows/ci.yml",)),
+    ("*.md", False, ("/README.md", "/docs/index.md")),
+    ("*.MD", False, ("/docs/Guide.MD",)),
+    ("a b/*.txt", False, ("/a b/c d.txt",)),
+    ("nothing/**/*.py", False, ()),
+    ("**/test_*.py", False, ("/tests/test_app.py",)),
+    (
+        "**",
+        False,
+        (
+            "/README.md",
+            "/a b/c d.txt",
+            "/docs/Guide.MD",
+            "/docs/img/logo.png",
+            "/docs/index.md",
+            "/setup.cfg",
+            "/src/[id].ts",
+            "/src/app.py",
+            "/src/app.test.ts",
+            "/src/app.ts",
+            "/src/lib/a.py",
+            "/src/lib/b.pyi",
+            "/src/lib/deep/c.py",
+            "/tests/test_app.py",
+        ),
+    ),
+    ("src/lib/**/c.py", False, ("/src/lib/deep/c.py",)),
+    ("/src/*.ts", False, ("/src/[id].ts", "/src/app.test.ts", "/src/app.ts")),
+    (
+        "{src,tests}/**/*.py",
+        False,
+        (
+            "/src/app.py",
+            "/src/lib/a.py",
+            "/src/lib/deep/c.py",
+            "/tests/test_app.py",
+        ),
+    ),
+    ("*/", False, ("/a b", "/docs", "/src", "/tests")),
+)

@@ -1,0 +1,170 @@
+"""Limits of one entry: file size, depth and names; each allowed to the last unit and refused at the next."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+
+import pytest
+
+from weakfs.filesystem import Filesystem, Limits
+
+from .harness import FilesystemCases, refused
+
+__all__ = ["LimitCases"]
+
+
+def write_by_stream(fs: Filesystem, path: str, size: int) -> None:
+    with fs.open(path, "wb") as stream:
+        stream.write(b"x" * size)
+
+
+WRITERS: dict[str, Callable[[Filesystem, str, int], object]] = {
+    "write": lambda fs, path, size: fs.write(path, "x" * size),
+    "write_bytes": lambda fs, path, size: fs.write_bytes(path, b"x" * size),
+    "append": lambda fs, path, size: fs.append(path, "x" * size),
+    "write_append": lambda fs, path, size: fs.write(path, "x" * size, mode="append"),
+    "write_create": lambda fs, path, size: fs.write(path, "x" * size, mode="create"),
+    "write_lines": lambda fs, path, size: fs.write_lines(path, ["x" * (size - 1) + "\n"]),
+    "open_wb": write_by_stream,
+}
+
+MAKERS: dict[str, Callable[[Filesystem, str], object]] = {
+    "write": lambda fs, path: fs.write(path, "x"),
+    "append": lambda fs, path: fs.append(path, "x"),
+    "mkdir": lambda fs, path: fs.mkdir(path),
+    "symlink": lambda fs, path: fs.symlink("a.txt", path),
+    "move": lambda fs, path: fs.move("/a.txt", path),
+    "copy": lambda fs, path: fs.copy("/a.txt", path),
+    "open_wb": lambda fs, path: write_by_stream(fs, path, 1),
+}
+
+each_writer = pytest.mark.parametrize("writer", WRITERS)
+each_maker = pytest.mark.parametrize("maker", MAKERS)
+
+
+class LimitCases(FilesystemCases):
+    @each_writer
+    def test_a_file_may_be_as_large_as_the_limit_and_no_larger(self, writer: str) -> None:
+        fs = self.make_fs(limits=Limits(max_file_size=10))
+        WRITERS[writer](fs, "/d/a.txt", 10)
+        assert fs.stat("/d/a.txt").size_bytes == 10
+        with refused(fs, OSError, errno.EFBIG):
+            WRITERS[writer](fs, "/e/b.txt", 11)
+
+    def test_the_size_of_a_file_is_counted_in_bytes(self) -> None:
+        fs = self.make_fs(limits=Limits(max_file_size=10))
+        fs.write("/a.txt", "é" * 5)
+        with refused(fs, OSError, errno.EFBIG):
+            fs.write("/a.txt", "é" * 5 + "x")
+
+    def test_an_append_may_reach_the_limit_and_not_cross_it(self) -> None:
+        fs = self.make_fs(limits=Limits(max_file_size=10))
+        fs.write("/a.txt", "12345")
+        with refused(fs, OSError, errno.EFBIG):
+            fs.append("/a.txt", "678901")
+        fs.append("/a.txt", "67890")
+        with refused(fs, OSError, errno.EFBIG):
+            fs.write_bytes("/a.txt", b"1", mode="append")
+        assert fs.read("/a.txt").content == "1234567890"
+
+    def test_a_file_that_is_too_large_already_is_read_and_deleted(self) -> None:
+        fs = self.make_fs(
+            prepare=lambda writable: writable.write("/a.txt", "x" * 20), limits=Limits(max_file_size=10)
+        )
+        assert len(fs.read("/a.txt").content) == 20
+        with refused(fs, OSError, errno.EFBIG):
+            fs.append("/a.txt", "x")
+        fs.write("/a.txt", "short")
+        assert fs.delete("/a.txt") == 1
+
+    def test_a_file_of_nothing_is_within_every_limit(self) -> None:
+        fs = self.make_fs(limits=Limits(max_file_size=0))
+        fs.write("/a.txt", "")
+        with refused(fs, OSError, errno.EFBIG):
+            fs.write("/a.txt", "x")
+
+    @each_maker
+    def test_a_path_may_be_as_deep_as_the_limit_and_no_deeper(self, maker: str) -> None:
+        fs = self.make_fs(limits=Limits(max_path_depth=3))
+        fs.write("/a.txt", "text")
+        with refused(fs, OSError, errno.ENAMETOOLONG):
+            MAKERS[maker](fs, "/1/2/3/4")
+        MAKERS[maker](fs, "/1/2/3")
+        assert fs.exists("/1/2/3")
+
+    def test_depth_is_counted_after_the_dots_are_resolved(self) -> None:
+        fs = self.make_fs(limits=Limits(max_path_depth=2))
+        fs.write("/x/../y/../d/./a.txt", "text")
+        assert fs.exists("/d/a.txt")
+
+    @pytest.mark.parametrize("operation", ["move", "copy"])
+    def test_what_lies_inside_a_directory_counts_for_its_depth(self, operation: str) -> None:
+        fs = self.make_fs(limits=Limits(max_path_depth=4))
+        fs.write("/d/e/a.txt", "text")
+        with refused(fs, OSError, errno.ENAMETOOLONG):
+            getattr(fs, operation)("/d", "/1/2/3")
+        getattr(fs, operation)("/d", "/1/2")
+        assert fs.read("/1/2/e/a.txt").content == "text"
+
+    @each_maker
+    def test_a_name_may_be_as_long_as_the_limit_and_no_longer(self, maker: str) -> None:
+        fs = self.make_fs(limits=Limits(max_segment_length=10))
+        fs.write("/a.txt", "text")
+        with refused(fs, OSError, errno.ENAMETOOLONG):
+            MAKERS[maker](fs, "/d/" + "n" * 11)
+        with refused(fs, OSError, errno.ENAMETOOLONG):
+            MAKERS[maker](fs, "/" + "n" * 11 + "/b")
+        MAKERS[maker](fs, "/" + "d" * 10 + "/" + "n" * 10)
+        assert fs.exists("/" + "d" * 10 + "/" + "n" * 10)
+
+    def test_the_length_of_a_name_is_counted_in_bytes(self) -> None:
+        fs = self.make_fs(limits=Limits(max_segment_length=10))
+        fs.write("/" + "é" * 5, "text")
+        with refused(fs, OSError, errno.ENAMETOOLONG):
+            fs.write("/" + "é" * 5 + "x", "text")
+
+    @pytest.mark.parametrize("path", ["/1/2/3/4", "/" + "n" * 11])
+    def test_a_path_past_the_limits_is_only_missing_when_it_is_read(self, path: str) -> None:
+        fs = self.make_fs(limits=Limits(max_path_depth=3, max_segment_length=10))
+        assert not fs.exists(path)
+        for read in (fs.read, fs.stat, fs.list, fs.delete, fs.readlink):
+            with refused(fs, FileNotFoundError):
+                read(path)
+
+    def test_the_defaults_are_wide_and_not_without_end(self, fs: Filesystem) -> None:
+        fs.write("/" + "n" * 255, "text")
+        with refused(fs, OSError, errno.ENAMETOOLONG):
+            fs.write("/" + "n" * 256, "text")
+        fs.write("/d" * 63 + "/a", "text")
+        with refused(fs, OSError, errno.ENAMETOOLONG):
+            fs.write("/d" * 64 + "/a", "text")
+        with refused(fs, OSError, errno.EFBIG):
+            fs.write_bytes("/large", b"\0" * (32 * 1024 * 1024 + 1))
+
+    def test_the_strict_preset_is_narrow(self) -> None:
+        fs = self.make_fs(limits=Limits.strict())
+        fs.write("/" + "n" * 80, "x" * 48_000)
+        fs.write("/d" * 15 + "/a", "text")
+        with refused(fs, OSError, errno.ENAMETOOLONG):
+            fs.write("/" + "n" * 81, "text")
+        with refused(fs, OSError, errno.ENAMETOOLONG):
+            fs.write("/d" * 16 + "/a", "text")
+        with refused(fs, OSError, errno.EFBIG):
+            fs.write("/a.txt", "x" * 48_001)
+
+    def test_an_import_keeps_to_the_limits(self, fs: Filesystem) -> None:
+        fs.write("/1/2/3/a.txt", "x" * 20)
+        data = fs.export_bytes()
+        for limits, number in [
+            (Limits(max_file_size=19), errno.EFBIG),
+            (Limits(max_path_depth=3), errno.ENAMETOOLONG),
+            (Limits(max_segment_length=4), errno.ENAMETOOLONG),
+        ]:
+            other = self.make_fs(limits=limits)
+            other.write("/old", "kept")
+            with refused(other, OSError, number):
+                other.import_bytes(data)
+        other = self.make_fs(limits=Limits(max_file_size=20, max_path_depth=4, max_segment_length=5))
+        other.import_bytes(data)
+        assert other.tree().digest == fs.tree().digest

@@ -1,0 +1,62 @@
+"""Every operation that takes a path, as a table, so that a rule for all of them is one test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from weakfs.filesystem import Filesystem
+
+__all__ = ["CHANGING", "EVERY", "READING"]
+
+Operation: TypeAlias = Callable[[Filesystem, str], object]
+
+READING: dict[str, Operation] = {
+    "read": lambda fs, path: fs.read(path),
+    "read_bytes": lambda fs, path: fs.read_bytes(path),
+    "read_lines": lambda fs, path: fs.read_lines(path),
+    "open_r": lambda fs, path: fs.open(path, "r"),
+    "open_rb": lambda fs, path: fs.open(path, "rb"),
+    "exists": lambda fs, path: fs.exists(path),
+    "is_file": lambda fs, path: fs.is_file(path),
+    "is_directory": lambda fs, path: fs.is_directory(path),
+    "stat": lambda fs, path: fs.stat(path),
+    "list": lambda fs, path: fs.list(path),
+    "walk": lambda fs, path: list(fs.walk(path)),
+    "glob": lambda fs, path: fs.glob("*", path=path),
+    "grep": lambda fs, path: fs.grep("x", path=path),
+    "readlink": lambda fs, path: fs.readlink(path),
+}
+
+
+def write_stream(fs: Filesystem, path: str) -> None:
+    with fs.open(path, "w") as stream:
+        stream.write("x")
+
+
+def append_stream(fs: Filesystem, path: str) -> None:
+    with fs.open(path, "a") as stream:
+        stream.write("x")
+
+
+CHANGING: dict[str, Operation] = {
+    "write": lambda fs, path: fs.write(path, "x"),
+    "write_create": lambda fs, path: fs.write(path, "x", mode="create"),
+    "write_append": lambda fs, path: fs.write(path, "x", mode="append"),
+    "write_bytes": lambda fs, path: fs.write_bytes(path, b"x"),
+    "append": lambda fs, path: fs.append(path, "x"),
+    "write_lines": lambda fs, path: fs.write_lines(path, ["x\n"]),
+    "open_w": write_stream,
+    "open_a": append_stream,
+    "mkdir": lambda fs, path: fs.mkdir(path),
+    "delete": lambda fs, path: fs.delete(path),
+    "delete_recursive": lambda fs, path: fs.delete(path, recursive=True),
+    "move_from": lambda fs, path: fs.move(path, "/moved"),
+    "move_to": lambda fs, path: fs.move("/here.txt", path),
+    "copy_from": lambda fs, path: fs.copy(path, "/copied"),
+    "copy_to": lambda fs, path: fs.copy("/here.txt", path),
+    "chmod": lambda fs, path: fs.chmod(path, 0o600),
+    "symlink": lambda fs, path: fs.symlink("here.txt", path),
+}
+
+EVERY: dict[str, Operation] = {**READING, **CHANGING}
