@@ -1,0 +1,96 @@
+"""The numbers that weakfs sets itself, and whether a run reached them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from benchmarks.peers import ADAPTERS
+from benchmarks.results import Result, Results
+from benchmarks.subject import OURS
+from benchmarks.units import bytes_text, factor_text, files_text, time_text
+
+FLAT = 1.5
+"""A cost that does not depend on size may still differ by this between the sizes: caches miss more often."""
+
+IN_PYTHON = [name for name, adapter in ADAPTERS.items() if not adapter.native]
+NATIVE = [name for name, adapter in ADAPTERS.items() if adapter.native]
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line of the goals table; `met` is None where this run did not measure it."""
+
+    what: str
+    goal: str
+    measured: str
+    met: bool | None
+
+
+def verdicts(results: Results) -> Iterator[Verdict]:
+    yield flat(results, "write", "write of a small file, 1,000 versions kept", sizes=(100, 100_000))
+    yield beside(results, "write", "write, beside the fastest peer's unversioned one", list(ADAPTERS), 3)
+    yield most(results, "longest write", "longest single write", 30_000_000, time_text)
+    yield beside(results, "read", "read of text, beside the fastest peer in Python", IN_PYTHON, 1.5)
+    yield beside(results, "read_bytes", "read_bytes, beside the fastest native core", NATIVE, 2)
+    yield beside(results, "stat", "stat, beside the fastest native core", NATIVE, 2)
+    yield flat(results, "list", "list of a directory of 20")
+    yield most(results, "snapshot", "snapshot", 5_000, time_text)
+    yield most(results, "rollback", "rollback", 2_000, time_text)
+    yield most(results, "fork", "fork", 2_000, time_text)
+    for row in ("snapshot", "rollback", "fork"):
+        yield flat(results, row, row)
+    yield flat(results, "move all", "move of a directory that holds everything")
+    yield flat(results, "delete all", "delete of a directory that holds everything")
+    yield beside(results, "save", "save, beside hand-written orjson", None, 2)
+    yield beside(results, "load", "load, beside hand-written orjson", None, 1.5)
+    yield most(results, "bytes a kept version", "memory of a kept version", 4 * KIB, bytes_text)
+    for row, how in (("grep literal", "a literal"), ("grep regex", "a regular expression")):
+        yield beside(results, row, f"grep for {how} in 10,000 files, beside ripgrep on disk", ["ripgrep"], 1)
+        yield beside(results, row, f"grep for {how}, beside the fastest peer in Python", IN_PYTHON, 1 / 5)
+    yield beside(results, "import", "import weakfs, beside attrs and orjson", None, 3)
+    yield beside(results, "import names", "import of its two main names, beside the same", None, 3)
+
+
+def flat(results: Results, row: str, what: str, sizes: tuple[int, int] | None = None) -> Verdict:
+    """Compare ours at the largest size with ours at the smallest."""
+    measured = [cell.size for cell in results.where(row) if cell.subject == OURS]
+    least, largest = sizes or (min(measured, default=0), max(measured, default=0))
+    goal = (
+        f"at {files_text(largest)} at most {factor_text(FLAT)} of {files_text(least)}" if largest else "flat"
+    )
+    small, large = results.value(row, least, OURS), results.value(row, largest, OURS)
+    if small is None or large is None or least == largest:
+        return Verdict(what, goal, "", None)
+    shown = f"{factor_text(large / small)} ({time_text(small)}, {time_text(large)})"
+    return Verdict(what, goal, shown, large / small <= FLAT)
+
+
+def most(results: Results, row: str, what: str, limit: float, shown: Callable[[float], str]) -> Verdict:
+    """Compare ours, at the size where it is worst, with an absolute limit."""
+    cells = [cell for cell in results.where(row) if cell.subject == OURS and cell.value is not None]
+    goal = f"at most {shown(limit)}"
+    values = {cell.size: results.value(row, cell.size, OURS) or 0.0 for cell in cells}
+    if not values:
+        return Verdict(what, goal, "", None)
+    size = max(values, key=lambda each: values[each])
+    return Verdict(what, goal, f"{shown(values[size])} at {files_text(size)}", values[size] <= limit)
+
+
+def beside(results: Results, row: str, what: str, others: list[str] | None, limit: float) -> Verdict:
+    """Compare ours with the fastest of the others, pair by pair, at the size where it is worst."""
+    goal = f"at most {factor_text(limit)}"
+    pairs = [cell for cell in results.where(row) if cell.ratio and (others is None or cell.subject in others)]
+    fastest: dict[int, Result] = {}
+    for cell in pairs:
+        known = fastest.get(cell.size)
+        if known is None or (cell.ratio or 0) > (known.ratio or 0):
+            fastest[cell.size] = cell
+    if not fastest:
+        return Verdict(what, goal, "", None)
+    worst = max(fastest.values(), key=lambda cell: cell.ratio or 0)
+    at = f" at {files_text(worst.size)}" if worst.size else ""
+    return Verdict(
+        what, goal, f"{factor_text(worst.ratio or 0)} {worst.subject}{at}", (worst.ratio or 0) <= limit
+    )

@@ -1,0 +1,170 @@
+"""Lay results out as tables, and show the tables on a terminal or as Markdown."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from benchmarks.goals import verdicts
+from benchmarks.prepare import Environment
+from benchmarks.results import Result, Results
+from benchmarks.subject import OURS
+from benchmarks.units import bytes_text, factor_text, time_text
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "One operation": {
+        "write": "write a small file",
+        "read": "read text",
+        "read_bytes": "read bytes",
+        "stat": "stat",
+        "list": "list a directory of 20",
+    },
+    "Whole trees": {
+        "snapshot": "snapshot after a write",
+        "rollback": "rollback of a write",
+        "fork": "fork after a write",
+        "move": "move a directory of up to 400",
+        "delete": "delete a directory of 20",
+        "move all": "move everything",
+        "delete all": "delete everything",
+    },
+    "Search": {
+        "grep literal": "grep `needle_`",
+        "grep regex": r"grep `def needle_\d+\(`",
+        "grep no case": "grep `(?i)NEEDLE_`",
+        "grep words": r"grep `\bneedle_\d+\b`",
+    },
+    "Saving": {"save": "save", "load": "load", "bytes saved": "size of the file"},
+    "Pauses and memory": {
+        "longest write": "longest single write",
+        "longest collection": "longest garbage collection",
+        "bytes a kept version": "memory of a kept version",
+    },
+    "Import": {"import": "`import weakfs`", "import names": "`from weakfs import ...`"},
+}
+"""The tables in order, and in each the rows with what they are called."""
+
+LIBRARIES = ("attrs", "cattrs", "orjson", "pyrsistent", "google-re2")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, a head and rows of text: what both renderers need."""
+
+    title: str
+    head: list[str]
+    rows: list[list[str]]
+
+
+def tables(results: Results) -> Iterator[Table]:
+    yield goals_table(results)
+    for title, rows in SECTIONS.items():
+        cells = [cell for cell in results if cell.row in rows and (cell.value is not None or cell.ratio)]
+        if cells:
+            yield section(title, rows, results, list(dict.fromkeys(cell.subject for cell in cells)))
+
+
+def goals_table(results: Results) -> Table:
+    met = {True: "yes", False: "NO", None: "not measured"}
+    rows = [[v.what, v.goal, v.measured, met[v.met]] for v in verdicts(results)]
+    return Table("Goals", ["what", "goal", "measured", "met"], rows)
+
+
+def section(title: str, rows: dict[str, str], results: Results, subjects: list[str]) -> Table:
+    """Give each subject a column: its own time, and in brackets ours over it from the same process."""
+    others = [subject for subject in subjects if subject != OURS]
+    lines = []
+    for row, name in rows.items():
+        for size in results.sizes(row):
+            mine = results.value(row, size, OURS)
+            theirs = {cell.subject: cell for cell in results.where(row, size=size)}
+            shown = [cell_text(theirs.get(other)) for other in others]
+            if mine is not None or any(shown):
+                files = f"{size:,}" if size else ""
+                lines.append([name, files, unit(row)(mine) if mine is not None else "", *shown])
+    return Table(title, ["", "files", OURS, *others], lines)
+
+
+def cell_text(cell: Result | None) -> str:
+    if cell is None or cell.value is None:
+        return ""
+    ratio = f" ({factor_text(cell.ratio)})" if cell.ratio else ""
+    return f"{unit(cell.row)(cell.value)}{ratio}"
+
+
+def unit(row: str) -> Callable[[float], str]:
+    return bytes_text if row.startswith("bytes ") else time_text
+
+
+def machine(environments: list[Environment]) -> list[str]:
+    """Say what was measured on, and which peers were not there and why."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    here = platform.python_version()
+    peers = [
+        e.requirements[0].replace("==", " ") + (f" (on Python {e.version})" if e.version != here else "")
+        for e in environments[1:]
+        if e.python
+    ]
+    lines = [
+        f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores, "
+        f"{platform.system()} {platform.machine()}; garbage collection on",
+        libraries,
+        "beside " + ", ".join(peers),
+    ]
+    return lines + [f"without {e.name}: {e.why_not}" for e in environments if e.why_not]
+
+
+def gaps(results: Results) -> list[str]:
+    """Say why cells are empty, each reason once."""
+    reasons: dict[tuple[str, str], list[Result]] = {}
+    for cell in results:
+        if cell.value is None and cell.note:
+            reasons.setdefault((cell.subject, cell.note), []).append(cell)
+    said = []
+    for (subject, note), cells in reasons.items():
+        rows = ", ".join(dict.fromkeys(cell.row for cell in cells))
+        sizes = sorted({cell.size for cell in cells})
+        where = f" from {sizes[0]:,} files" if sizes[0] > 100 else ""
+        said.append(f"{subject}, {rows}{where}: {note}")
+    return said
+
+
+EXPLANATION = (
+    "Times are the middle of repeats. In brackets: ours divided by theirs, measured in turn in one process; "
+    "below 1x ours is the faster."
+)
+
+
+def show(results: Results, environments: list[Environment]) -> None:
+    console = Console() if sys.stdout.isatty() else Console(width=200)
+    for table in tables(results):
+        drawn = RichTable(title=table.title, title_justify="left", header_style="bold")
+        for number, name in enumerate(table.head):
+            left = number == 0 or table.title == "Goals"
+            drawn.add_column(name, justify="left" if left else "right", no_wrap=True)
+        for row in table.rows:
+            drawn.add_row(*(escape(cell) for cell in row), style="red" if row[-1] == "NO" else None)
+        console.print(drawn)
+    console.print(EXPLANATION)
+    for line in [*machine(environments), *gaps(results)]:
+        console.print(f"- {line}", markup=False)
+
+
+def markdown(results: Results, environments: list[Environment]) -> str:
+    lines = [f"- {line}" for line in machine(environments)] + ["", EXPLANATION, ""]
+    for table in tables(results):
+        lines += [f"### {table.title}", "", row_text(table.head), row_text(["---"] * len(table.head))]
+        lines += [row_text(row) for row in table.rows] + [""]
+    return "\n".join(lines + [f"- {line}" for line in gaps(results)]) + "\n"
+
+
+def row_text(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,62 @@
+"""What a measurement says, and how it travels from a worker's process to the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from benchmarks.timing import Timing
+
+
+@dataclass(frozen=True)
+class Result:
+    """One cell: a subject's value in a row at a size, and ours from the same process if it was a pair.
+
+    `value` is nanoseconds unless the row says otherwise. An empty cell has a `note` that says why.
+    """
+
+    row: str
+    size: int
+    subject: str
+    value: float | None
+    least: float | None = None
+    ours: float | None = None
+    note: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Return ours over theirs: below 1 ours is the faster."""
+        return self.ours / self.value if self.ours and self.value else None
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "ratio": self.ratio}
+
+    @classmethod
+    def from_json(cls, entry: dict[str, Any]) -> Result:
+        return cls(**{key: value for key, value in entry.items() if key != "ratio"})
+
+
+def timed(row: str, size: int, subject: str, timing: Timing, *, ours: Timing | None = None) -> Result:
+    return Result(row, size, subject, timing.median, timing.least, ours.median if ours else None)
+
+
+class Results:
+    """Every cell of a run, to be asked for by row, size and subject."""
+
+    def __init__(self, cells: Iterable[Result]) -> None:
+        self.cells = list(cells)
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self.cells)
+
+    def where(self, row: str, *, size: int | None = None) -> list[Result]:
+        return [cell for cell in self.cells if cell.row == row and size in (None, cell.size)]
+
+    def value(self, row: str, size: int, subject: str) -> float | None:
+        """Return the middle one of what was measured for a subject: ours is measured beside each peer."""
+        values = [c.value for c in self.where(row, size=size) if c.subject == subject and c.value is not None]
+        return sorted(values)[len(values) // 2] if values else None
+
+    def sizes(self, row: str) -> list[int]:
+        return sorted({cell.size for cell in self.cells if cell.row == row})
