@@ -14,6 +14,9 @@ from benchmarks.results import Result, Results
 from benchmarks.rows import GROUPS
 from benchmarks.subject import OURS
 
+STOPPED = "worker"
+"""The row of a process that ended early; a run with one of these fails."""
+
 QUICK_SIZES = 10_000
 """The largest size of a quick run."""
 
@@ -31,7 +34,7 @@ def main() -> int:
         print(markdown(results, environments), end="")
     else:
         show(results, environments)
-    return 0
+    return 1 if results.where(STOPPED) else 0
 
 
 def arguments() -> argparse.Namespace:
@@ -72,7 +75,7 @@ def worker(python: str, subject: str, size: int, groups: list[str], *, quick: bo
     for line in done.stdout.splitlines():
         yield Result.from_json(json.loads(line))
     if done.returncode:
-        yield Result("worker", size, subject, None, note=f"stopped with exit code {done.returncode}")
+        yield Result(STOPPED, size, subject, None, note=f"stopped with exit code {done.returncode}")
 
 
 if __name__ == "__main__":
