@@ -37,6 +37,7 @@ class FileTree:
     # Filled in when asked for: see weakfs.reducers.digest.
     _digest: bytes | None = field(default=None, init=False)
     _fingerprint: bytes | None = field(default=None, init=False)
+    _height: int | None = field(default=None, init=False)
 
     def __repr__(self) -> str:
         return f"<FileTree of {self.file_count} files and {self.directory_count} directories>"
@@ -197,3 +198,18 @@ def walk(tree: FileTree, prefix: str = "") -> Iterator[tuple[str, Node]]:
         else:
             stack.pop()
             prefixes.pop()
+
+
+def height(tree: FileTree) -> int:
+    """Give how many segments the deepest path below a directory has. O(directories), kept on the node."""
+    stack = [tree] if tree._height is None else []
+    while stack:
+        node = stack[-1]
+        below = [child for _, child in maps.items(node.children) if type(child) is FileTree]
+        missing = [child for child in below if child._height is None]
+        if missing:
+            stack.extend(missing)
+            continue
+        node._height = max((cast(int, child._height) + 1 for child in below), default=1 if node.file_count else 0)
+        stack.pop()
+    return cast(int, tree._height)

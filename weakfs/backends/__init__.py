@@ -1,0 +1,6 @@
+"""Where files can live: one class a place, all with the same answers."""
+
+from weakfs.backends.memory import InMemoryFilesystem
+from weakfs.backends.mount import HostMount
+
+__all__ = ["HostMount", "InMemoryFilesystem"]

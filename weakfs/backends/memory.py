@@ -1,0 +1,168 @@
+"""A filesystem whose files are a slice of a session: snapshots are the session's own, O(1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TypeVar, cast
+
+from weakfs.backends.mount import HostMount, mount
+from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
+from weakfs.reducers import FileTree, MountReport, TreeRestored, diff
+from weakfs.reducers import children as maps
+from weakfs.reducers.events import Event
+from weakfs.reducers.leaf import Leaf, content_of
+from weakfs.reducers.tree import EMPTY_TREE, Node, Segments, find, height
+from weakfs.session import Session, SessionView
+from weakfs.snapshots.archive import pack, unpack
+
+Self = TypeVar("Self", bound="InMemoryFilesystem")
+
+
+class InMemoryFilesystem(BaseFilesystem):
+    """Files in a session's `FileTree` slice.
+
+    Without a session it makes one of its own. `mounts` are copied in as one event each; one that a loaded
+    session holds already is not repeated. Over a `SessionView` it shows the files of that moment, read-only.
+    Limits are of this object: another one over the same session may have others.
+    """
+
+    __slots__ = ("_read_only", "_session", "_slice", "follow_symlinks", "limits", "session")
+
+    def __init__(
+        self,
+        session: Session | SessionView | None = None,
+        *,
+        mounts: Sequence[HostMount] = (),
+        limits: Limits = Limits(),  # noqa: B008  # frozen
+        read_only: bool = False,
+        follow_symlinks: SymlinkPolicy = "deny",
+    ) -> None:
+        if follow_symlinks not in ("deny", "within_root_only", "allow"):
+            raise ValueError(
+                f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'"
+            )
+        self._session = session = Session() if session is None else session
+        self.limits = limits
+        self.follow_symlinks: SymlinkPolicy = follow_symlinks
+        self._read_only = read_only or isinstance(session, SessionView)
+        self._slice = session[FileTree]
+        if isinstance(session, Session):
+            for wanted in mounts:
+                mount(session, wanted, limits)
+
+    def __repr__(self) -> str:
+        return f"<InMemoryFilesystem of {self._session!r}>"
+
+    @property
+    def root(self) -> str:
+        """The root, which is `/`: there is no other place where these files lie."""
+        return "/"
+
+    @property
+    def read_only(self) -> bool:
+        """Whether every change is refused."""
+        return self._read_only
+
+    @property
+    def filesystem_id(self) -> str:
+        """What snapshots of this filesystem are known by: the session, or the one that it was forked from."""
+        session = self._session
+        return f"memory:{session.origin_id}" if isinstance(session, Session) else "memory:view"
+
+    @property
+    def mounts(self) -> tuple[MountReport, ...]:
+        """What was mounted into the session, with what was left out."""
+        return self._session[MountReport].all()
+
+    def bind(self, session: Session) -> InMemoryFilesystem:
+        """Give the same filesystem over another session, such as a fork."""
+        return InMemoryFilesystem(
+            session, limits=self.limits, read_only=self._read_only, follow_symlinks=self.follow_symlinks
+        )
+
+    # The whole
+
+    def tree(self) -> FileTree:
+        """Give all files as one immutable value. O(1)."""
+        return cast(FileTree, self._slice.latest())
+
+    def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
+        """Keep the files as they are now. O(1). The session's own snapshots keep all its slices."""
+        tree = self.tree()
+        at = self._now()
+        ref = f"{at:x}-{id(tree):x}"
+        return FilesystemSnapshot(
+            f"{self.filesystem_id}@{ref}", self.filesystem_id, at, "memory", ref, "/", tag, None, tree
+        )
+
+    def restore(
+        self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False
+    ) -> RestoreReport:
+        """Go back to a snapshot: files only, no other slice. O(what differs), for the report.
+
+        Raises `ValueError` for a snapshot of another filesystem, unless `foreign`.
+        """
+        if not dry_run:
+            self._refuse_if_read_only("restore", snapshot.tag or snapshot.snapshot_id)
+        if snapshot.tree is None:
+            raise ValueError(
+                f"cannot restore {snapshot.snapshot_id!r}: it is of kind {snapshot.kind!r} and holds no files in memory; "
+                f"restore it on the filesystem that took it"
+            )
+        if snapshot.filesystem_id != self.filesystem_id and not foreign:
+            raise ValueError(
+                f"cannot restore {snapshot.snapshot_id!r}: it is of {snapshot.filesystem_id!r} and this is "
+                f"{self.filesystem_id!r}; pass foreign=True if that is meant"
+            )
+        with self._exclusive():
+            found = diff(self.tree(), snapshot.tree)
+            if not dry_run:
+                self._commit(TreeRestored(snapshot.tree, snapshot.snapshot_id, self._now()))
+        written = {*found.added, *found.changed, *(new for _, new in found.moved)}
+        removed = {*found.removed, *(old for old, _ in found.moved)}
+        return RestoreReport(snapshot.snapshot_id, tuple(sorted(written)), tuple(sorted(removed)), dry_run)
+
+    def export_bytes(self) -> bytes:
+        """Give all files as one tar archive; the same files give the same bytes."""
+        return pack(self.tree())
+
+    def import_bytes(self, data: bytes) -> None:
+        """Replace all files with those of a tar archive; see `weakfs.snapshots.archive.unpack` for what it refuses."""
+        self._refuse_if_read_only("import into", "/")
+        tree = unpack(data, limits=self.limits, at=self._now())
+        self._commit(TreeRestored(tree, "archive", self._now()))
+
+    # Primitives
+
+    def _find(self, segments: Segments) -> Node | None:
+        node: Node = cast(FileTree, self._slice.latest())
+        for name in segments:
+            if type(node) is not FileTree:
+                return None
+            children = node.children
+            node = children.get(name) if type(children) is dict else maps.get(children, name)
+        return node
+
+    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        children = cast(FileTree, self._find(segments)).children
+        return children.items() if type(children) is dict else maps.items(children)
+
+    def _content(self, path: str, leaf: Leaf) -> bytes:
+        return content_of(leaf)
+
+    def _totals(self, segments: Segments) -> tuple[int, int, int]:
+        tree = cast(FileTree, self._find(segments))
+        return tree.total_size, tree.file_count, tree.directory_count
+
+    def _height(self, segments: Segments) -> int:
+        return height(cast(FileTree, self._find(segments)))
+
+    def _commit(self, event: Event) -> None:
+        cast(Session, self._session).dispatch(event)
+
+    def _now(self) -> int:
+        return self._session.now() if isinstance(self._session, Session) else 0
+
+    def _exclusive(self) -> AbstractContextManager[object]:
+        return self._session.lock if isinstance(self._session, Session) else nullcontext()

@@ -1,0 +1,88 @@
+"""Copying a host tree into memory: one walk, one event, and a report of what was left out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from errno import EEXIST
+from pathlib import Path
+from typing import cast
+
+from attrs import field, frozen
+
+from weakfs.filesystem import Limits, SymlinkPolicy, normalize
+from weakfs.filesystem.errors import fault
+from weakfs.filesystem.paths import join
+from weakfs.reducers import FileTree, MountReport, TreeMounted
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.tree import find
+from weakfs.search import compile_glob
+from weakfs.session import Session
+from weakfs.snapshots.scan import Selection, scan
+
+
+def _patterns(patterns: str | Iterable[str]) -> tuple[str, ...]:
+    return (patterns,) if isinstance(patterns, str) else tuple(patterns)
+
+
+@frozen
+class HostMount:
+    """A host tree to be copied into memory.
+
+    `include` and `exclude` are globs relative to `host_path` (`*.py`, `docs/**`, `build/`); a directory that
+    `exclude` matches is left out with all that is in it. `max_bytes` bounds all contents together; what does not
+    fit is left out and reported. `follow_symlinks`: "deny" copies links as links, "within_root_only" copies
+    what a link inside `host_path` points to inside it, "allow" whatever it points to.
+    """
+
+    host_path: str = field(converter=os.fspath)
+    mount_path: str = "/"
+    include: tuple[str, ...] = field(default=(), converter=_patterns)
+    exclude: tuple[str, ...] = field(default=(), converter=_patterns)
+    max_bytes: int | None = None
+    follow_symlinks: SymlinkPolicy = "deny"
+
+
+Progress = Callable[[str, int], object]
+
+
+def mount(
+    session: Session, wanted: HostMount, limits: Limits, *, on_file: Progress | None = None
+) -> MountReport | None:
+    """Copy a host tree into a session's files as one event, and report what was left out and why.
+
+    `None` if the session holds the same mount already. Raises `FileNotFoundError` or `NotADirectoryError` if
+    there is no such host directory, `FileExistsError` if the mount path is taken by something else than an
+    empty directory, and `OSError` for what goes over the limits as a whole.
+    """
+    source = str(Path(wanted.host_path).resolve())
+    path = normalize(wanted.mount_path)
+    if any(report.source == source and report.path == path for report in session[MountReport].all()):
+        return None
+    segments = segments_of(path)
+    selection = Selection(
+        tuple(compile_glob(pattern, hidden=True) for pattern in wanted.include),
+        tuple(compile_glob(pattern, hidden=True) for pattern in wanted.exclude),
+        wanted.max_bytes,
+        limits,
+        wanted.follow_symlinks,
+    )
+    found = scan(source, selection, prefix_depth=len(segments), on_file=on_file)
+    skipped = tuple((join(path, name[1:]), reason) for name, reason in found.skipped)
+    with session.lock:
+        _check_place(cast(FileTree, session[FileTree].latest()), path, segments)
+        session.dispatch(TreeMounted(path, source, found.tree, skipped, session.now()))
+    return session[MountReport].all()[-1]
+
+
+def _check_place(tree: FileTree, path: str, segments: tuple[str, ...]) -> None:
+    for depth in range(len(segments) + 1):
+        node = find(tree, segments[:depth])
+        if node is None:
+            return
+        if type(node) is not FileTree or (depth == len(segments) and node.node_count):
+            raise fault(
+                FileExistsError,
+                EEXIST,
+                f"cannot mount at {path!r}: there is something already; mount at a path that is free",
+            )

@@ -1,0 +1,43 @@
+"""The filesystem as its users meet it: protocol, results, paths, limits, and the methods derived from a few primitives."""
+
+from weakfs.filesystem.base import BaseFilesystem
+from weakfs.filesystem.limits import Limits
+from weakfs.filesystem.paths import normalize
+from weakfs.filesystem.primitives import SymlinkPolicy
+from weakfs.filesystem.protocol import Filesystem
+from weakfs.filesystem.results import (
+    FileEntry,
+    FilesystemSnapshot,
+    FileStat,
+    GlobMatch,
+    GlobResult,
+    GrepMatch,
+    GrepResult,
+    ReadBytesResult,
+    ReadResult,
+    RestoreReport,
+    Statistics,
+    WriteMode,
+    WriteResult,
+)
+
+__all__ = [
+    "BaseFilesystem",
+    "FileEntry",
+    "FileStat",
+    "Filesystem",
+    "FilesystemSnapshot",
+    "GlobMatch",
+    "GlobResult",
+    "GrepMatch",
+    "GrepResult",
+    "Limits",
+    "ReadBytesResult",
+    "ReadResult",
+    "RestoreReport",
+    "Statistics",
+    "SymlinkPolicy",
+    "WriteMode",
+    "WriteResult",
+    "normalize",
+]

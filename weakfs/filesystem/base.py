@@ -1,0 +1,12 @@
+"""The filesystem that a backend extends: all methods, derived from its primitives."""
+
+from __future__ import annotations
+
+from weakfs.filesystem.searching import Searching
+from weakfs.filesystem.streams import Streaming
+
+
+class BaseFilesystem(Searching, Streaming):
+    """Everything that the protocol asks for except what concerns the whole: snapshots, trees, archives."""
+
+    __slots__ = ()

@@ -1,0 +1,108 @@
+"""How large things may grow: limits of one filesystem, checked before every change."""
+
+from __future__ import annotations
+
+from errno import EDQUOT, EFBIG, ENAMETOOLONG
+
+from attrs import field, frozen
+
+from weakfs.filesystem.errors import fault
+
+MIB = 1 << 20
+
+
+def _not_negative(instance: object, attribute: object, value: int | None) -> None:
+    name = getattr(attribute, "name", "a limit")
+    if value is not None and (type(value) is not int or value < 0):
+        raise ValueError(f"{name} is {value!r}; give a whole number from 0 on, or None for no limit")
+
+
+@frozen
+class Limits:
+    """Limits of one filesystem; `None` stands for no limit.
+
+    `max_file_size` and `max_total_size` are in bytes, `max_path_depth` in segments, `max_segment_length` in
+    bytes of UTF-8. `default_read_limit` is what `read` gives in lines and `max_grep_matches` what `grep`
+    gives in lines when the caller says nothing.
+    """
+
+    max_file_size: int | None = field(default=32 * MIB, validator=_not_negative)
+    max_path_depth: int | None = field(default=64, validator=_not_negative)
+    max_segment_length: int | None = field(default=255, validator=_not_negative)
+    default_read_limit: int | None = field(default=None, validator=_not_negative)
+    max_grep_matches: int | None = field(default=1000, validator=_not_negative)
+    max_total_size: int | None = field(default=None, validator=_not_negative)
+    max_node_count: int | None = field(default=None, validator=_not_negative)
+
+    @classmethod
+    def tools(cls) -> Limits:
+        """Give what suits answers to a model: 2,000 read lines and 100 grep matches."""
+        return cls(default_read_limit=2000, max_grep_matches=100)
+
+    @classmethod
+    def strict(cls) -> Limits:
+        """Give the tight preset: 48,000 bytes a file, 16 segments of 80 bytes, 2,000 lines, 1,000 matches."""
+        return cls(
+            max_file_size=48_000,
+            max_path_depth=16,
+            max_segment_length=80,
+            default_read_limit=2000,
+            max_grep_matches=1000,
+        )
+
+    def check_path(self, path: str, segments: tuple[str, ...]) -> None:
+        """Refuse a path that is too deep or has too long a segment: `OSError`, ENAMETOOLONG."""
+        if self.max_path_depth is not None and len(segments) > self.max_path_depth:
+            raise fault(
+                OSError,
+                ENAMETOOLONG,
+                f"cannot make {_short(path)!r}: it is {len(segments)} segments deep and {self.max_path_depth} are "
+                f"allowed; use a shorter path",
+            )
+        longest = self.max_segment_length
+        if longest is not None and len(path) * 4 > longest:
+            for segment in segments:
+                size = len(segment.encode())
+                if size > longest:
+                    raise fault(
+                        OSError,
+                        ENAMETOOLONG,
+                        f"cannot make {_short(path)!r}: the name {_short(segment)!r} is {size} bytes long and "
+                        f"{longest} are allowed; use a shorter name",
+                    )
+
+    def check_size(self, path: str, size: int) -> None:
+        """Refuse a file that is too large: `OSError`, EFBIG."""
+        if self.max_file_size is not None and size > self.max_file_size:
+            raise fault(
+                OSError,
+                EFBIG,
+                f"cannot write {path!r}: it would be {size} bytes and a file may have {self.max_file_size}; "
+                f"split it, or raise Limits.max_file_size",
+            )
+
+    @property
+    def has_quota(self) -> bool:
+        """Whether the whole filesystem is limited."""
+        return self.max_total_size is not None or self.max_node_count is not None
+
+    def check_quota(self, path: str, *, size: int, more_size: int, nodes: int, more_nodes: int) -> None:
+        """Refuse what would go over a quota: `OSError`, EDQUOT. What makes things smaller is never refused."""
+        if self.max_total_size is not None and more_size > 0 and size + more_size > self.max_total_size:
+            raise fault(
+                OSError,
+                EDQUOT,
+                f"cannot change {path!r}: all files would take {size + more_size} bytes and {self.max_total_size} "
+                f"are allowed; delete something first",
+            )
+        if self.max_node_count is not None and more_nodes > 0 and nodes + more_nodes > self.max_node_count:
+            raise fault(
+                OSError,
+                EDQUOT,
+                f"cannot make {path!r}: there would be {nodes + more_nodes} files and directories and "
+                f"{self.max_node_count} are allowed; delete something first",
+            )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 120 else f"{text[:60]}...{text[-40:]}"

@@ -1,0 +1,76 @@
+"""Paths: one canonical form, on every backend (weakfs specification, section 2)."""
+
+from __future__ import annotations
+
+import os
+import re
+from errno import EACCES
+from functools import lru_cache
+
+from weakfs.filesystem.errors import fault
+
+# A canonical path and its segments.
+Parsed = tuple[str, tuple[str, ...]]
+
+# Most paths that arrive are canonical already.
+_CANONICAL = re.compile(r"(?:/(?!\.\.?(?:/|\Z))[^/\\\0\ud800-\udfff]+)+")
+_FORBIDDEN = re.compile("[\0\ud800-\udfff]")
+
+ROOT: Parsed = ("/", ())
+
+
+def normalize(path: str | os.PathLike[str]) -> str:
+    """Give the canonical form of a path.
+
+    Raises `PermissionError` for a path that climbs above the root, `ValueError` for NUL and lone surrogates,
+    `TypeError` for what is not a path.
+    """
+    return parse(path)[0]
+
+
+def parse(path: str | os.PathLike[str]) -> Parsed:
+    """Give the canonical form of a path and its segments; see `normalize`."""
+    return _parse(path if type(path) is str else _as_text(path))
+
+
+def _as_text(path: object) -> str:
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str):
+        raise TypeError(f"a path is text, not {type(path).__name__}: {path!r}")
+    return str(text)
+
+
+@lru_cache(maxsize=16384)
+def _parse(path: str) -> Parsed:
+    if _CANONICAL.fullmatch(path):
+        return path, tuple(path[1:].split("/"))
+    bad = _FORBIDDEN.search(path)
+    if bad:
+        what = "a NUL character" if bad.group() == "\0" else "a lone surrogate"
+        raise ValueError(f"the path {path!r} holds {what} at {bad.start()}; give a path of ordinary characters")
+    segments: list[str] = []
+    for segment in path.replace("\\", "/").split("/"):
+        if segment == "..":
+            if not segments:
+                raise fault(
+                    PermissionError, EACCES, f"the path {path!r} climbs above the root; give a path inside it"
+                )
+            segments.pop()
+        elif segment and segment != ".":
+            segments.append(segment)
+    return ("/" + "/".join(segments), tuple(segments)) if segments else ROOT
+
+
+def join(directory: str, name: str) -> str:
+    """Give the path of a name in a directory; both canonical."""
+    return f"/{name}" if directory == "/" else f"{directory}/{name}"
+
+
+def parent(path: str) -> str:
+    """Give the directory that a canonical path lies in; the root's is the root."""
+    return path.rpartition("/")[0] or "/"
+
+
+def is_within(path: str, directory: str) -> bool:
+    """Tell whether a canonical path is a directory or lies below it."""
+    return directory == "/" or path == directory or path.startswith(directory + "/")

@@ -1,0 +1,182 @@
+"""What a backend supplies, and how a path becomes a place: everything else is derived from these few."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from errno import EACCES, EISDIR, ELOOP, ENOENT, ENOTDIR, EROFS
+from typing import Literal, cast
+
+from weakfs.filesystem import paths
+from weakfs.filesystem.errors import fault
+from weakfs.filesystem.limits import Limits
+from weakfs.reducers.events import Event
+from weakfs.reducers.leaf import CONTENT, Leaf, is_link
+from weakfs.reducers.tree import FileTree, Node, Segments
+
+SymlinkPolicy = Literal["deny", "within_root_only", "allow"]
+
+# As many as Linux follows for one path.
+MAX_LINKS = 40
+
+# A path after links were followed, its segments, and what is there.
+Place = tuple[str, Segments, Node | None]
+
+
+class Primitives(ABC):
+    """The part of a filesystem that differs between backends.
+
+    Nodes are those of `weakfs.reducers`: leaves and trees. A backend whose files lie elsewhere gives leaves
+    with a lazy content and directories without children; nobody but the backend looks inside them.
+    """
+
+    limits: Limits
+    follow_symlinks: SymlinkPolicy
+
+    @property
+    @abstractmethod
+    def read_only(self) -> bool:
+        """Whether every change is refused."""
+
+    @abstractmethod
+    def _find(self, segments: Segments) -> Node | None:
+        """Give the node at exactly this path, following no link."""
+
+    @abstractmethod
+    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        """Give the entries of a directory, in any order."""
+
+    @abstractmethod
+    def _content(self, path: str, leaf: Leaf) -> bytes:
+        """Give a file's bytes."""
+
+    @abstractmethod
+    def _totals(self, segments: Segments) -> tuple[int, int, int]:
+        """Give bytes, files (with links) and directories below a directory, without itself."""
+
+    @abstractmethod
+    def _height(self, segments: Segments) -> int:
+        """Give how many segments the deepest path below a node adds to its own."""
+
+    @abstractmethod
+    def _commit(self, event: Event) -> None:
+        """Make a change that was checked and found possible."""
+
+    @abstractmethod
+    def _now(self) -> int:
+        """Read the clock, in integer nanoseconds."""
+
+    @abstractmethod
+    def _exclusive(self) -> AbstractContextManager[object]:
+        """Hold off other changes while one is checked and made."""
+
+    # Places
+
+    def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:
+        return paths.parse(path)
+
+    def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
+        """Find what a path names. A link on the way, or at the end if `follow`, is followed as allowed."""
+        canonical, segments = self._parse(path)
+        node = self._find(segments)
+        if node is None or (type(node) is tuple and follow and is_link(node)):
+            return self._follow(canonical, segments, follow)
+        return canonical, segments, node
+
+    def _follow(self, path: str, segments: Segments, follow: bool) -> Place:
+        done: list[str] = []
+        todo = list(reversed(segments))
+        links = 0
+        while todo:
+            name = todo.pop()
+            if name == "..":
+                if not done:
+                    raise self._outside(path)
+                done.pop()
+                continue
+            here = (*done, name)
+            node = self._find(here)
+            if type(node) is not tuple or not is_link(node) or not (todo or follow):
+                done.append(name)
+                continue
+            links += 1
+            if self.follow_symlinks == "deny":
+                raise fault(
+                    PermissionError,
+                    EACCES,
+                    f"cannot use {path!r}: {_shown(here)!r} is a symbolic link and links are not followed here; "
+                    f"name the real path, or open the filesystem with follow_symlinks='within_root_only'",
+                )
+            if links > MAX_LINKS:
+                raise fault(
+                    OSError, ELOOP, f"cannot use {path!r}: it leads through more than {MAX_LINKS} symbolic links"
+                )
+            target = cast(str, node[CONTENT])
+            if target.startswith("/"):
+                done.clear()
+            todo.extend(part for part in reversed(target.split("/")) if part not in ("", "."))
+        found = tuple(done)
+        return _shown(found), found, self._find(found)
+
+    def _outside(self, path: str) -> PermissionError:
+        return fault(
+            PermissionError, EACCES, f"cannot use {path!r}: a symbolic link leads out of the root; name a path inside"
+        )
+
+    def _existing(self, path: str | os.PathLike[str], verb: str, *, follow: bool = True) -> tuple[str, Segments, Node]:
+        canonical, segments, node = self._locate(path, follow=follow)
+        if node is None:
+            raise self._missing(canonical, segments, verb)
+        return canonical, segments, node
+
+    def _missing(self, path: str, segments: Segments, verb: str) -> OSError:
+        """Say why there is nothing at a path: no entry, or a file where a directory should be."""
+        for depth in range(1, len(segments)):
+            node = self._find(segments[:depth])
+            if node is None:
+                break
+            if type(node) is tuple:
+                blocker = _shown(segments[:depth])
+                return fault(
+                    NotADirectoryError,
+                    ENOTDIR,
+                    f"cannot {verb} {path!r}: {blocker!r} is a file, not a directory; use another path",
+                )
+        directory = paths.parent(path)
+        return fault(
+            FileNotFoundError, ENOENT, f"cannot {verb} {path!r}: there is no such entry; list {directory!r} to see what is there"
+        )
+
+    def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
+        canonical, _, node = self._existing(path, verb)
+        if type(node) is FileTree:
+            raise fault(
+                IsADirectoryError,
+                EISDIR,
+                f"cannot {verb} {canonical!r}: it is a directory; name a file inside it",
+            )
+        return canonical, cast(Leaf, node)
+
+    def _directory(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Segments]:
+        canonical, segments, node = self._existing(path, verb)
+        if type(node) is not FileTree:
+            raise fault(
+                NotADirectoryError,
+                ENOTDIR,
+                f"cannot {verb} {canonical!r}: it is a file, not a directory; name a directory",
+            )
+        return canonical, segments
+
+    def _refuse_if_read_only(self, verb: str, path: object) -> None:
+        if self.read_only:
+            raise fault(
+                PermissionError,
+                EROFS,
+                f"cannot {verb} {path!r}: the filesystem is read-only; open one that is not to make changes",
+            )
+
+
+def _shown(segments: Segments) -> str:
+    return "/" + "/".join(segments)

@@ -1,0 +1,215 @@
+"""What the methods of a filesystem give back: frozen values, paths always canonical."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Literal, TypeVar, overload
+
+from attrs import field, frozen
+
+from weakfs.reducers import FileTree
+from weakfs.session import tagged
+
+T = TypeVar("T")
+
+WriteMode = Literal["overwrite", "create", "append"]
+
+
+@frozen
+class FileStat:
+    """What is known of one entry without reading it.
+
+    `size_bytes` is 0 for directories and links. Times are integer nanoseconds, as aware datetimes in
+    `created_at` and `modified_at`. `mode` holds the permission bits. A link is stat'ed as a link: it is
+    neither a file nor a directory, and `target` is where it points.
+    """
+
+    path: str
+    is_file: bool
+    is_directory: bool
+    size_bytes: int
+    created_ns: int
+    modified_ns: int
+    mode: int
+    target: str | None = None
+
+    @property
+    def is_symlink(self) -> bool:
+        """Whether the entry is a symbolic link."""
+        return self.target is not None
+
+    @property
+    def created_at(self) -> datetime:
+        """When the entry was made, in UTC."""
+        return datetime.fromtimestamp(self.created_ns / 1e9, UTC)
+
+    @property
+    def modified_at(self) -> datetime:
+        """When the entry last changed, in UTC."""
+        return datetime.fromtimestamp(self.modified_ns / 1e9, UTC)
+
+
+@frozen
+class FileEntry:
+    """One entry of a directory. A link is neither a file nor a directory."""
+
+    name: str
+    path: str
+    is_file: bool
+    is_directory: bool
+    is_symlink: bool = False
+
+
+@frozen
+class ReadResult:
+    """Text of a file, by lines: `offset` lines passed over, at most `limit` given (`None`: all).
+
+    `truncated` tells whether lines follow that were not given.
+    """
+
+    content: str
+    path: str
+    total_lines: int
+    offset: int
+    limit: int | None
+    truncated: bool
+
+
+@frozen
+class ReadBytesResult:
+    """Bytes of a file from `offset` on; `size_bytes` is the size of the whole file."""
+
+    content: bytes
+    path: str
+    size_bytes: int
+    offset: int
+    limit: int | None
+    truncated: bool
+
+
+@frozen
+class WriteResult:
+    """What was written: `bytes_written` is the length of what the caller gave, `mode` how it was put there."""
+
+    path: str
+    bytes_written: int
+    mode: WriteMode
+
+
+@frozen
+class GlobMatch:
+    """One entry that a pattern matches."""
+
+    path: str
+    is_file: bool
+
+
+@frozen
+class GrepMatch:
+    """One line that a pattern matches: number from 1, text without its line end, the first match in characters."""
+
+    path: str
+    line_number: int
+    line_content: str
+    match_start: int
+    match_end: int
+
+
+class _Results(Sequence[T]):
+    """A sequence of matches that also tells what was left out."""
+
+    __slots__ = ("_matches", "truncated")
+
+    def __init__(self, matches: Sequence[T], *, truncated: bool) -> None:
+        self._matches = tuple(matches)
+        self.truncated = truncated
+
+    def __len__(self) -> int:
+        return len(self._matches)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        return self._matches[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, _Results):
+            return self._matches == other._matches and self.truncated == other.truncated
+        return self._matches == other if isinstance(other, tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._matches)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self._matches)!r}, truncated={self.truncated})"
+
+
+class GlobResult(_Results[GlobMatch]):
+    """The matches of a pattern; `truncated` tells whether there were more."""
+
+    __slots__ = ()
+
+
+class GrepResult(_Results[GrepMatch]):
+    """The matching lines, with how many files were searched and how many binary ones were passed over."""
+
+    __slots__ = ("binary_skipped", "files_searched")
+
+    def __init__(
+        self, matches: Sequence[GrepMatch], *, truncated: bool, files_searched: int, binary_skipped: int
+    ) -> None:
+        super().__init__(matches, truncated=truncated)
+        self.files_searched = files_searched
+        self.binary_skipped = binary_skipped
+
+
+@frozen
+class Statistics:
+    """Totals of a filesystem; the root itself does not count, links count as files of no size."""
+
+    total_size: int
+    file_count: int
+    directory_count: int
+
+    @property
+    def node_count(self) -> int:
+        """How many files, links and directories there are."""
+        return self.file_count + self.directory_count
+
+
+@tagged("fs/snapshot")
+@frozen
+class FilesystemSnapshot:
+    """A moment of one filesystem.
+
+    `kind` says how it is kept; `ref` names it there; `tree` holds the files themselves where they are in
+    memory, by reference. `created_at` is in integer nanoseconds.
+    """
+
+    snapshot_id: str
+    filesystem_id: str
+    created_at: int
+    kind: str
+    ref: str
+    root_path: str
+    tag: str | None = None
+    git_dir: str | None = None
+    tree: FileTree | None = field(default=None, repr=False, eq=False)
+
+
+@frozen
+class RestoreReport:
+    """What a restore changed, or with `dry_run` would change: paths, each list sorted."""
+
+    snapshot_id: str
+    written: tuple[str, ...]
+    removed: tuple[str, ...]
+    dry_run: bool
+
+    @property
+    def changed(self) -> int:
+        """How many entries differ."""
+        return len(self.written) + len(self.removed)

@@ -1,0 +1,87 @@
+"""Files as streams: reading ones over the file's bytes, writing ones that take effect when they are closed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from types import TracebackType
+from typing import IO, Literal, cast, get_args
+
+from weakfs.filesystem.reading import PathArg
+from weakfs.filesystem.results import WriteMode
+from weakfs.filesystem.writing import Writing
+
+StreamMode = Literal["r", "rb", "w", "wb", "x", "xb", "a", "ab"]
+
+_WRITE_MODES: dict[str, WriteMode] = {"w": "overwrite", "x": "create", "a": "append"}
+
+
+class _Pending(io.BytesIO):
+    """Bytes on their way to a file: stored when the stream is closed in peace, dropped otherwise."""
+
+    def __init__(self, store: Callable[[bytes], object]) -> None:
+        super().__init__()
+        self._store: Callable[[bytes], object] | None = store
+
+    def discard(self) -> None:
+        """Let nothing take effect."""
+        self._store = None
+
+    def close(self) -> None:
+        if not self.closed:
+            store, self._store = self._store, None
+            data = self.getvalue()
+            super().close()
+            if store is not None:
+                store(data)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.discard()
+        self.close()
+
+    def __del__(self) -> None:
+        # A stream that was forgotten was not closed without an error.
+        self.discard()
+
+
+class _PendingText(io.TextIOWrapper):
+    def __init__(self, raw: _Pending, encoding: str) -> None:
+        super().__init__(raw, encoding=encoding, newline="\n", write_through=True)
+        self._raw = raw
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._raw.discard()
+        self.close()
+
+    def __del__(self) -> None:
+        self._raw.discard()
+
+
+class Streaming(Writing):
+    """The one method that gives a stream."""
+
+    __slots__ = ()
+
+    def open(self, path: PathArg, mode: StreamMode = "r", *, encoding: str = "utf-8") -> IO[str] | IO[bytes]:
+        """Open a file as a stream. Lines of text end at `\\n` only and nothing is translated.
+
+        A written stream takes effect when it is closed; leaving its `with` block by an exception, or
+        forgetting it, drops what was written. "x" is "w" on a file that must not exist, at opening and at
+        closing. Errors that can be known are raised here, the others by `close`.
+        """
+        if mode not in get_args(StreamMode):
+            raise ValueError(f"cannot open {path!r} with mode {mode!r}; use one of {', '.join(get_args(StreamMode))}")
+        binary = mode.endswith("b")
+        if mode[0] == "r":
+            data = io.BytesIO(self.read_bytes(path).content)
+            return data if binary else io.TextIOWrapper(data, encoding=encoding, newline="\n")
+        write_mode = _WRITE_MODES[mode[0]]
+        self._check_writable(path, write_mode)
+        raw = _Pending(lambda content: self.write_bytes(path, content, mode=write_mode))
+        return raw if binary else cast(IO[str], _PendingText(raw, encoding))

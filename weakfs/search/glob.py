@@ -1,0 +1,257 @@
+"""Match names against glob patterns, one directory at a time.
+
+A pattern is a small automaton over path segments. A walk holds a `GlobState` for the directory that it is in,
+asks it about each entry, and enters only the directories that can still lead to a match:
+
+    def search(directory, state):
+        for name, child in directory.items():
+            if state.matches(name, is_directory(child)):
+                yield child
+            if is_directory(child) and (below := state.enter(name)) is not None:
+                yield from search(child, below)
+
+What the characters of a pattern mean is in `glob_syntax`. No answer depends on anything but the names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache, reduce
+from typing import Final
+
+from weakfs.search.glob_syntax import Segment, parse
+
+__all__ = ["GlobPattern", "GlobState", "compile_glob"]
+
+# A pattern with many `**` can pass through very many states in one walk; beyond this they are made anew.
+MAX_KEPT_STATES: Final = 4_096
+
+NameTest = Callable[[str], bool]
+
+
+@lru_cache(maxsize=512)
+def compile_glob(pattern: str, *, hidden: bool = False) -> GlobPattern:
+    """Return the compiled `pattern`; the same object for the same arguments.
+
+    `*` and `?` match within a segment, `**` as a whole segment matches any number of directories and none,
+    `[a-z]` and `[!a]` (or `[^a]`) one character, `{a,b}` either text, slashes included. A pattern without a
+    slash matches the name at any depth, others start at the directory that is searched, or at the root if
+    they begin with a slash; one that ends in a slash matches directories, any other files and links. A name
+    that starts with a dot needs a segment that starts with that dot, unless `hidden`. Case counts.
+
+    Raises ValueError, with the position and the remedy, for an unclosed `[` or `{`, a backward range, an
+    empty pattern, or braces that stand for more than 1,000 alternatives; PermissionError if `..` climbs
+    above the start.
+    """
+    return GlobPattern(pattern, hidden=hidden)
+
+
+class _Node:
+    """One place in the automaton: the segment to match next (None is `**`) and the node after it."""
+
+    __slots__ = ("after", "directories_only", "segment")
+
+    def __init__(self, segment: Segment | None, after: _Node | None, directories_only: bool) -> None:
+        self.segment = segment
+        self.after = after
+        self.directories_only = directories_only
+
+    def reached(self) -> tuple[_Node, ...]:
+        """Return this node and what is reached from it without a name: `**` also matches none."""
+        if self.segment is None and self.after is not None:
+            return self, *self.after.reached()
+        return (self,)
+
+
+class GlobPattern:
+    """A compiled pattern. Immutable to its users, and safe to share between threads."""
+
+    __slots__ = ("_absolute", "_matches_root", "_relative", "_start", "_states", "hidden", "pattern")
+
+    def __init__(self, pattern: str, *, hidden: bool = False) -> None:
+        self.pattern = pattern
+        self.hidden = hidden
+        self._states: dict[frozenset[_Node], GlobState] = {}
+        self._matches_root = False
+        # Alternatives with the same ending share its nodes, so that states stay small.
+        nodes: dict[tuple[Segment | None, _Node | None, bool], _Node] = {}
+        absolute: set[_Node] = set()
+        relative: set[_Node] = set()
+        for alternative in parse(pattern, hidden=hidden):
+            node: _Node | None = None
+            for segment in reversed(alternative.segments):
+                key = (segment, node, alternative.directories_only)
+                node = nodes.get(key) or nodes.setdefault(key, _Node(*key))
+            if node is None:
+                self._matches_root = True
+            else:
+                (absolute if alternative.is_absolute else relative).update(node.reached())
+        self._absolute = frozenset(absolute)
+        self._relative = frozenset(relative)
+        self._start = self._state(self._absolute | self._relative)
+
+    def __repr__(self) -> str:
+        return f"compile_glob({self.pattern!r}, hidden={self.hidden})"
+
+    def start(self, base: str = "/") -> GlobState:
+        """Return the state of a walk that begins in the directory `base`, a canonical path.
+
+        A pattern that begins with a slash still counts from the root: from `/src`, `/src/*.py` and `*.py`
+        match the same files there. Cost: O(depth of `base`) for such patterns.
+        """
+        names = _names(base)
+        if not names or not self._absolute:
+            return self._start
+        state: GlobState | None = self._state(self._absolute)
+        for name in names:
+            state = state and state.enter(name)
+        return self._state(self._relative | (state.nodes if state else frozenset()))
+
+    def matches_path(self, path: str, is_directory: bool = False, *, base: str = "/") -> bool:
+        """Tell whether a walk from `base` would report `path`, a canonical path of a file, link or directory.
+
+        A path that is not below `base` is not reported.
+        """
+        names, above = _names(path), _names(base)
+        if names[: len(above)] != above:
+            return False
+        names = names[len(above) :]
+        if not names:
+            return is_directory and self._matches_root
+        state: GlobState | None = self.start(base)
+        for name in names[:-1]:
+            state = state and state.enter(name)
+        return state is not None and state.matches(names[-1], is_directory)
+
+    def _state(self, nodes: frozenset[_Node]) -> GlobState:
+        state = self._states.get(nodes)
+        if state is None:
+            if len(self._states) >= MAX_KEPT_STATES:
+                self._states.clear()
+            state = self._states.setdefault(nodes, GlobState(self, nodes))
+        return state
+
+
+class GlobState:
+    """What a pattern can still match in one directory. Made by `GlobPattern.start` and `enter` only.
+
+    `matches_file` and `matches_directory` are the two halves of `matches`, as plain callables for a loop
+    over many entries. Names are never empty.
+    """
+
+    __slots__ = (
+        "_chosen",
+        "_is_below",
+        "_literals",
+        "_looping",
+        "_named",
+        "_pattern",
+        "matches_directory",
+        "matches_file",
+        "nodes",
+    )
+
+    def __init__(self, pattern: GlobPattern, nodes: frozenset[_Node]) -> None:
+        self._pattern = pattern
+        self.nodes = nodes
+        looping: set[_Node] = set()
+        following: dict[Segment, set[_Node]] = {}
+        last: dict[bool, set[Segment]] = {False: set(), True: set()}
+        for node in nodes:
+            if node.segment is None:
+                looping.update(node.reached())
+            elif node.after is not None:
+                following.setdefault(node.segment, set()).update(node.after.reached())
+            else:
+                last[node.directories_only].add(node.segment)
+        self._looping = frozenset(looping)
+        self._is_below = self._looping == nodes
+        self._named = {
+            segment.literal: frozenset(after)
+            for segment, after in following.items()
+            if segment.literal is not None
+        }
+        self._chosen = tuple(
+            (_name_test((segment,), hidden=pattern.hidden), frozenset(after))
+            for segment, after in following.items()
+            if segment.literal is None
+        )
+        self.matches_file = _name_test(last[False], hidden=pattern.hidden)
+        self.matches_directory = _name_test(last[True], hidden=pattern.hidden)
+        segments = [*following, *last[False], *last[True]]
+        literals = frozenset(segment.literal for segment in segments if segment.literal is not None)
+        is_literal = not looping and all(segment.literal is not None for segment in segments)
+        self._literals = literals if is_literal else None
+
+    def matches(self, name: str, is_directory: bool) -> bool:
+        """Tell whether the entry `name` of this directory matches. A link counts as a file."""
+        return self.matches_directory(name) if is_directory else self.matches_file(name)
+
+    def enter(self, name: str) -> GlobState | None:
+        """Return the state inside the directory `name`, or None if nothing in it can match."""
+        loops = bool(self._looping) and (self._pattern.hidden or name[0] != ".")
+        if not self._named and not self._chosen:
+            if not loops:
+                return None
+            return self if self._is_below else self._pattern._state(self._looping)
+        reached = self._named.get(name, frozenset())
+        if loops:
+            reached |= self._looping
+        for matches, after in self._chosen:
+            if matches(name):
+                reached |= after
+        return self._pattern._state(reached) if reached else None
+
+    def literals(self) -> frozenset[str] | None:
+        """Return the only names worth looking at here, or None if the directory must be listed."""
+        return self._literals
+
+
+def _names(path: str) -> list[str]:
+    return [name for name in path.split("/") if name]
+
+
+def _name_test(segments: Iterable[Segment], *, hidden: bool) -> NameTest:
+    """Return one test for all `segments`. Names, then endings, then everything else in one expression."""
+    literals = frozenset(segment.literal for segment in segments if segment.literal is not None)
+    suffixes = tuple(sorted(segment.suffix for segment in segments if segment.suffix is not None))
+    others = sorted(
+        segment.regex for segment in segments if segment.literal is None and segment.suffix is None
+    )
+    tests: list[NameTest] = []
+    if literals:
+        tests.append(literals.__contains__)
+    if suffixes:
+        tests.append(_ends_with(suffixes, hidden=hidden))
+    if others:
+        tests.append(_matches_any(others))
+    return reduce(_either, tests) if tests else _matches_nothing
+
+
+def _matches_nothing(name: str) -> bool:
+    return False
+
+
+def _either(first: NameTest, second: NameTest) -> NameTest:
+    return lambda name: first(name) or second(name)
+
+
+def _ends_with(suffixes: tuple[str, ...], *, hidden: bool) -> NameTest:
+    # A single string is compared a little faster than a tuple of one.
+    ending = suffixes[0] if len(suffixes) == 1 else suffixes
+    if "" in suffixes:
+        return (lambda name: True) if hidden else (lambda name: name[0] != ".")
+    if hidden:
+        return lambda name: name.endswith(ending)
+    return lambda name: name.endswith(ending) and name[0] != "."
+
+
+def _matches_any(expressions: list[str]) -> NameTest:
+    match = _compiled("|".join(expressions)).match
+    return lambda name: match(name) is not None
+
+
+@lru_cache(maxsize=512)
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression, re.DOTALL)

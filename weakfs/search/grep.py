@@ -1,0 +1,212 @@
+"""Find the lines of a text that match a regular expression, in time linear in the text (RE2).
+
+A text is bytes; its lines end at `\\n` only, and each is a text of its own: nothing matches across lines,
+`^` and `$` are a line's edges, and a `\\r` before the `\\n` belongs to the line, so that `$` comes after it
+(as in ripgrep). Bytes that are not UTF-8 are seen, and shown, as U+FFFD.
+
+The engine runs over the whole text and Python only looks at the lines that it hits; what each line alone
+would answer is the definition, and the tests hold the one against the other.
+"""
+
+from __future__ import annotations
+
+import codecs
+import importlib
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, Protocol, cast
+
+from attrs import field, frozen
+
+from weakfs.search.grep_syntax import explain, fixed_text, for_lines, required_text
+
+__all__ = ["Hit", "LinePattern", "compile_pattern", "is_binary"]
+
+BINARY_PREFIX: Final = 8 * 1024
+MAX_PATTERN_BYTES: Final = 16 * 1024
+# Where RE2's automaton outgrows its memory it simulates the program, at some 3 ns an instruction and byte:
+# this bounds it. `.{1000}` has 8,000 instructions, `\pL{200}` 240,000.
+MAX_PROGRAM_SIZE: Final = 10_000
+# More memory keeps a large program from that: `(a?){1000}a{1000}[bc]` over 1 MB of `a` takes 12 s with RE2's
+# default of 8 MiB and 50 ms with 32 MiB. Small ones gain nothing, and RE2 keeps the last 128 patterns.
+LARGE_PROGRAM: Final = 2_000
+LARGE_MEMORY: Final = 32 * 1024 * 1024
+VALIDATED_AT_ONCE: Final = 1024 * 1024
+REPLACEMENT: Final = "\ufffd"
+
+
+class Hit(NamedTuple):
+    """One matching line, without its `\\n`. `line_number` counts from 1; `start` and `end` are the first
+    match's offsets in `line`, in characters."""
+
+    line_number: int
+    line: str
+    start: int
+    end: int
+
+
+class _Match(Protocol):
+    def span(self) -> tuple[int, int]: ...
+
+
+class _Regex(Protocol):
+    programsize: int
+
+    def search(self, text: bytes, pos: int, endpos: int) -> _Match | None: ...
+
+
+class _Re2(Protocol):
+    """What is used of the `re2` module, which has no type stubs."""
+
+    Options: type[Any]
+    error: type[Exception]
+
+    def compile(self, pattern: str, options: object) -> _Regex: ...
+
+
+def is_binary(data: bytes) -> bool:
+    """Tell whether `data` is taken for a binary file: a NUL in its first 8 KiB."""
+    return data.find(b"\0", 0, BINARY_PREFIX) >= 0
+
+
+@frozen(eq=False)
+class LinePattern:
+    """A compiled expression. Immutable, and safe to share between threads."""
+
+    pattern: str
+    case_insensitive: bool
+    # The bytes without which nothing matches, and the engine; no engine if those bytes are the whole pattern.
+    _needle: bytes = field(repr=False)
+    _regex: _Regex | None = field(repr=False)
+
+    def search(self, data: bytes, *, limit: int | None = None) -> list[Hit]:
+        """Return the matching lines in order, at most `limit` of them.
+
+        An empty text has no lines; `a\\n` has one. Whether a text is binary is not asked here.
+        """
+        if self._needle not in data:
+            return []
+        data = _valid_utf8(data)
+        # The last line's own `\n` starts no further line.
+        end = len(data) - data.endswith(b"\n")
+        position = data.rfind(b"\n", 0, data.find(self._needle)) + 1 if self._needle else 0
+        number, counted = 1, 0
+        hits: list[Hit] = []
+        while data and position <= end and (limit is None or len(hits) < limit):
+            span = self._find(data, position, end)
+            if span is None:
+                break
+            line_start = data.rfind(b"\n", position, span[0]) + 1 or position
+            line_end = data.find(b"\n", span[1])
+            line_end = len(data) if line_end < 0 else line_end
+            number += data.count(b"\n", counted, line_start)
+            counted = line_start
+            hits.append(_hit(number, data[line_start:line_end], span[0] - line_start, span[1] - line_start))
+            position = line_end + 1
+        return hits
+
+    def _find(self, data: bytes, start: int, end: int) -> tuple[int, int] | None:
+        if self._regex is None:
+            found = data.find(self._needle, start, end)
+            return None if found < 0 else (found, found + len(self._needle))
+        match = self._regex.search(data, start, end)
+        while match is not None:
+            first, last = match.span()
+            if first < last or first == end or not 0x80 <= data[first] < 0xC0:
+                return first, last
+            # RE2 finds `\B` between the bytes of one character; a line is made of characters.
+            match = self._regex.search(data, first + 1, end)
+        return None
+
+
+def _hit(number: int, line: bytes, start: int, end: int) -> Hit:
+    if line.isascii():
+        return Hit(number, line.decode("ascii"), start, end)
+    before = len(line[:start].decode())
+    return Hit(number, line.decode(), before, before + len(line[start:end].decode()))
+
+
+def _valid_utf8(data: bytes) -> bytes:
+    """Return `data`, or what it shows if it is not UTF-8. No `\\n` comes or goes, so lines keep their numbers."""
+    if data.isascii():
+        return data
+    view = memoryview(data)
+    position = 0
+    try:
+        while position < len(data):
+            part = view[position : position + VALIDATED_AT_ONCE]
+            is_last = position + VALIDATED_AT_ONCE >= len(data)
+            position += codecs.utf_8_decode(part, "strict", is_last)[1]
+    except UnicodeDecodeError:
+        return data.decode(errors="replace").encode()
+    return data
+
+
+@lru_cache(maxsize=128)
+def compile_pattern(pattern: str, *, case_insensitive: bool = False) -> LinePattern:
+    """Return the compiled `pattern`; the same object for the same arguments.
+
+    The syntax is RE2's: `\\w`, `\\d`, `\\s` and `\\b` are ASCII, `\\pL` and the like are Unicode, and so is
+    case folding. An empty pattern matches every line.
+
+    Raises ValueError, with what to write instead, for lookaround, backreferences and possessive or atomic
+    groups, for a line break (no line has one), for a pattern whose program is too large, and for any other
+    that RE2 refuses.
+    """
+    _check_text(pattern)
+    reason = explain(pattern)
+    if reason is not None:
+        raise _refusal(pattern, reason)
+    # RE2 judges the pattern as it was written, so that its messages speak of that; then the one for lines runs.
+    _compile(pattern, pattern, case_insensitive=case_insensitive)
+    needle = "" if case_insensitive else required_text(pattern)
+    if REPLACEMENT in needle:
+        needle = ""  # It may stand for any bytes that are not UTF-8.
+    if needle and needle == fixed_text(pattern):
+        return LinePattern(pattern, case_insensitive, needle.encode(), None)
+    regex = _compile(for_lines(pattern), pattern, case_insensitive=case_insensitive)
+    return LinePattern(pattern, case_insensitive, needle.encode(), regex)
+
+
+def _check_text(pattern: str) -> None:
+    try:
+        size = len(pattern.encode())
+    except UnicodeEncodeError as problem:
+        raise _refusal(
+            pattern, f"it has a lone surrogate at position {problem.start}, and no text has one; leave it out"
+        ) from None
+    if size > MAX_PATTERN_BYTES:
+        raise _refusal(
+            pattern, f"it has {size:,} bytes and {MAX_PATTERN_BYTES:,} are the most; search for a part of it"
+        )
+
+
+def _compile(expression: str, pattern: str, *, case_insensitive: bool) -> _Regex:
+    re2 = cast(_Re2, importlib.import_module("re2"))
+    options = re2.Options()
+    options.never_nl = True
+    options.log_errors = False
+    options.case_sensitive = not case_insensitive
+    try:
+        regex = re2.compile(expression, options)
+        if LARGE_PROGRAM < regex.programsize <= MAX_PROGRAM_SIZE:
+            options.max_mem = LARGE_MEMORY
+            regex = re2.compile(expression, options)
+    except re2.error as problem:
+        reason = problem.args[0]
+        message = _shortened(reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason))
+        if "too large" in message or "repetition size" in message:
+            message += "; repeat less: at most 1,000 times in all, or use '*' or '+'"
+        else:
+            message += "; put a backslash before punctuation that stands for itself, as in '\\(' or '\\['"
+        raise _refusal(pattern, message) from None
+    if regex.programsize > MAX_PROGRAM_SIZE:
+        raise _refusal(pattern, "the pattern is too large; repeat less, or use '*' or '+' instead of counts")
+    return regex
+
+
+def _refusal(pattern: str, reason: str) -> ValueError:
+    return ValueError(f"cannot search for {_shortened(pattern)!r}: {reason}")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 100 else text[:100] + "..."

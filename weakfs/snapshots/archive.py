@@ -1,0 +1,159 @@
+"""A tree as one tar archive and back; deterministic, and safe against hostile archives."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from typing import cast
+
+from weakfs.filesystem.limits import Limits
+from weakfs.reducers import leaf as leaves
+from weakfs.reducers import names
+from weakfs.reducers.leaf import Leaf
+from weakfs.reducers.tree import FileTree, Node, tree_of, walk
+
+BILLION = 1_000_000_000
+
+
+def pack(tree: FileTree) -> bytes:
+    """Give a tree as an uncompressed POSIX tar: entries by path, times to the nanosecond, nobody's ids."""
+    buffer = io.BytesIO()
+    with tarfile.open(
+        fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8", errors="surrogateescape"
+    ) as archive:
+        archive.addfile(_directory("./", tree))
+        for path, node in walk(tree):
+            name = names.to_bytes(path[1:]).decode("utf-8", "surrogateescape")
+            if type(node) is FileTree:
+                archive.addfile(_directory(name, node))
+                continue
+            leaf = cast(Leaf, node)
+            info = _info(name, leaf[leaves.MODE], leaf[leaves.MODIFIED_AT])
+            data = leaves.content_of(leaf)
+            if leaves.is_link(leaf):
+                info.type = tarfile.SYMTYPE
+                info.linkname = data.decode("utf-8", "surrogateescape")
+                archive.addfile(info)
+            else:
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def _info(name: str, mode: int, modified_at: int) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.mode = mode
+    seconds, rest = divmod(modified_at, BILLION)
+    info.mtime = seconds
+    if rest:
+        info.pax_headers = {"mtime": f"{seconds}.{rest:09d}"}
+    return info
+
+
+def _directory(name: str, tree: FileTree) -> tarfile.TarInfo:
+    info = _info(name, tree.mode, tree.modified_at)
+    info.type = tarfile.DIRTYPE
+    return info
+
+
+def unpack(data: bytes, *, limits: Limits, at: int) -> FileTree:
+    """Give the tree that a tar archive holds. Times that it does not tell are `at`.
+
+    Raises `ValueError` for what is not a tar archive, for absolute names, `..`, devices, FIFOs and hard links
+    that lead nowhere; `OSError` (EFBIG, EDQUOT, ENAMETOOLONG) for what goes over the limits. Nothing is
+    written anywhere, and no link is followed.
+    """
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
+            return _Unpacking(limits, at).run(archive)
+    except tarfile.TarError as error:
+        raise ValueError(f"cannot import the archive: {error}; give an uncompressed tar file") from None
+
+
+class _Unpacking:
+    def __init__(self, limits: Limits, at: int) -> None:
+        self.limits, self.at = limits, at
+        self.files: dict[tuple[str, ...], Leaf] = {}
+        self.directories: dict[tuple[str, ...], tuple[int, int]] = {(): (leaves.DIRECTORY_MODE, at)}
+        self.size = 0
+
+    def run(self, archive: tarfile.TarFile) -> FileTree:
+        for member in archive:
+            path = _member_path(member.name)
+            self.limits.check_path(_shown(path), path)
+            mode, at = member.mode & 0o7777, _time(member)
+            for depth in range(1, len(path)):
+                if path[:depth] in self.files:
+                    raise ValueError(f"cannot import the archive: {member.name!r} lies below a file; it is damaged")
+                self.directories.setdefault(path[:depth], (leaves.DIRECTORY_MODE, self.at))
+            if member.isdir():
+                if path in self.files:
+                    raise ValueError(f"cannot import the archive: {member.name!r} is a file and a directory")
+                self.directories[path] = (mode, at)
+            else:
+                if path in self.directories:
+                    raise ValueError(f"cannot import the archive: {member.name!r} is a file and a directory")
+                self.files[path] = self._leaf(archive, member, mode, at)
+            self._check_quota(_shown(path))
+        return self._tree()
+
+    def _leaf(self, archive: tarfile.TarFile, member: tarfile.TarInfo, mode: int, at: int) -> Leaf:
+        if member.issym():
+            return leaves.link(names.from_bytes(member.linkname.encode("utf-8", "surrogateescape")), at=at)
+        if member.islnk():
+            source = self.files.get(_member_path(member.linkname))
+            if source is None:
+                raise ValueError(
+                    f"cannot import the archive: {member.name!r} is a hard link to {member.linkname!r}, which is not in it"
+                )
+            self.size += leaves.size_of(source)
+            return source
+        if not member.isreg():
+            raise ValueError(
+                f"cannot import the archive: {member.name!r} is neither a file, a directory nor a link; leave it out"
+            )
+        self.limits.check_size(_shown(_member_path(member.name)), member.size)
+        self.size += member.size
+        self._check_quota(member.name)
+        stream = archive.extractfile(member)
+        content = stream.read() if stream is not None else b""
+        return leaves.file(content, mode=mode, at=at)
+
+    def _check_quota(self, path: str) -> None:
+        nodes = len(self.files) + len(self.directories) - 1
+        self.limits.check_quota(path, size=0, more_size=self.size, nodes=0, more_nodes=nodes)
+
+    def _tree(self) -> FileTree:
+        inside: dict[tuple[str, ...], dict[str, Node]] = {path: {} for path in self.directories}
+        for path, leaf in self.files.items():
+            inside[path[:-1]][path[-1]] = leaf
+        for path in sorted(self.directories, key=len, reverse=True):
+            mode, at = self.directories[path]
+            tree = tree_of(inside[path], mode=mode, modified_at=at, created_at=at)
+            if not path:
+                return tree
+            inside[path[:-1]][path[-1]] = tree
+        raise AssertionError("the root is among the directories")
+
+
+def _member_path(name: str) -> tuple[str, ...]:
+    canonical = names.from_bytes(name.encode("utf-8", "surrogateescape"))
+    parts = [part for part in canonical.split("/") if part not in ("", ".")]
+    if name.startswith("/") or ".." in parts or "\0" in name:
+        raise ValueError(
+            f"cannot import the archive: the name {name!r} is absolute or leads out of it; archive relative names"
+        )
+    return tuple(parts)
+
+
+def _time(member: tarfile.TarInfo) -> int:
+    told = member.pax_headers.get("mtime")
+    if isinstance(told, str):
+        seconds, _, rest = told.partition(".")
+        if seconds.lstrip("-").isdigit() and (rest or "0").isdigit():
+            return int(seconds) * BILLION + int((rest or "0")[:9].ljust(9, "0"))
+    return int(member.mtime) * BILLION
+
+
+def _shown(path: tuple[str, ...]) -> str:
+    return "/" + "/".join(path)

@@ -1,0 +1,224 @@
+"""Reading a host directory into a tree, without following what is swapped while we look.
+
+Every name is opened relative to its open directory and never through a link; what is not a regular file,
+a directory or a link is never opened at all.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from attrs import define, field, frozen
+
+from weakfs.filesystem import Limits
+from weakfs.filesystem.primitives import SymlinkPolicy
+from weakfs.reducers import leaf as leaves
+from weakfs.reducers import names
+from weakfs.reducers.leaf import Leaf
+from weakfs.reducers.tree import FileTree, Node, tree_of
+from weakfs.search import GlobPattern
+
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+READ_FOLLOWING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+SPECIAL = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+@frozen
+class Selection:
+    """Which part of a host tree is wanted, and how much of it."""
+
+    include: tuple[GlobPattern, ...] = ()
+    exclude: tuple[GlobPattern, ...] = ()
+    max_bytes: int | None = None
+    limits: Limits = Limits()
+    follow_symlinks: SymlinkPolicy = "deny"
+
+    def wants_file(self, path: str) -> bool:
+        """Tell whether a file or link is wanted."""
+        if any(pattern.matches_path(path) for pattern in self.exclude):
+            return False
+        return not self.include or any(pattern.matches_path(path) for pattern in self.include)
+
+    def wants_directory(self, path: str) -> bool:
+        """Tell whether a directory is to be looked into."""
+        return not any(
+            pattern.matches_path(path) or pattern.matches_path(path, True) for pattern in self.exclude
+        )
+
+
+@frozen
+class Scan:
+    """What a scan found: the tree, and each path that is not in it though it was wanted, with the reason."""
+
+    tree: FileTree
+    skipped: tuple[tuple[str, str], ...]
+
+
+def scan(
+    root: str, selection: Selection, *, prefix_depth: int = 0, on_file: Callable[[str, int], object] | None = None
+) -> Scan:
+    """Read the directory `root` whole. `on_file(path, size)` is called for each file that was read.
+
+    `prefix_depth` is how many segments the tree will lie below its filesystem's root, for the depth limit.
+    Raises `OSError` if `root` itself cannot be opened; what cannot be read below it is reported in `skipped`.
+    """
+    descriptor = os.open(root, READ_FOLLOWING | os.O_DIRECTORY)
+    try:
+        work = _Scanning(root, descriptor, selection, prefix_depth, on_file)
+        tree = work.directory(descriptor, "", ())
+        return Scan(tree, tuple(sorted(work.skipped)))
+    finally:
+        os.close(descriptor)
+
+
+@define(eq=False)
+class _Scanning:
+    root: str
+    root_descriptor: int
+    selection: Selection
+    prefix_depth: int
+    on_file: Callable[[str, int], object] | None
+    skipped: list[tuple[str, str]] = field(factory=list)
+    size: int = 0
+    nodes: int = 0
+
+    def directory(self, descriptor: int, path: str, above: tuple[tuple[int, int], ...]) -> FileTree:
+        status = os.fstat(descriptor)
+        here = (*above, (status.st_dev, status.st_ino))
+        nodes: dict[str, Node] = {}
+        with os.scandir(descriptor) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        for entry in entries:
+            name = names.from_bytes(os.fsencode(entry.name))
+            below = f"{path}/{name}"
+            try:
+                node = self._entry(descriptor, entry, below, here)
+            except OSError as error:
+                self.skipped.append((below, error.strerror or str(error)))
+                continue
+            if node is not None:
+                nodes[name] = node
+                self.nodes += 1
+        return tree_of(
+            nodes,
+            mode=stat.S_IMODE(status.st_mode),
+            modified_at=status.st_mtime_ns,
+            created_at=status.st_mtime_ns,
+        )
+
+    def _entry(
+        self, descriptor: int, entry: os.DirEntry[str], path: str, above: tuple[tuple[int, int], ...]
+    ) -> Node | None:
+        status = entry.stat(follow_symlinks=False)
+        kind = stat.S_IFMT(status.st_mode)
+        if kind in SPECIAL:
+            return self._skip(path, f"is {SPECIAL[kind]}") if self.selection.wants_file(path) else None
+        if kind == stat.S_IFDIR:
+            if not self.selection.wants_directory(path) or self._refused(path):
+                return None
+            with _opened(entry.name, READ | os.O_DIRECTORY, descriptor) as below:
+                return self._wanted_tree(below, path, above)
+        if not self.selection.wants_file(path) or self._refused(path):
+            return None
+        if kind == stat.S_IFLNK:
+            return self._link(descriptor, entry.name, path, status, above)
+        with _opened(entry.name, READ, descriptor) as opened:
+            return self._file(opened, path)
+
+    def _wanted_tree(self, descriptor: int, path: str, above: tuple[tuple[int, int], ...]) -> FileTree | None:
+        tree = self.directory(descriptor, path, above)
+        # Directories that hold nothing that was asked for are not wanted either.
+        return None if self.selection.include and not tree.file_count else tree
+
+    def _link(
+        self, descriptor: int, name: str, path: str, status: os.stat_result, above: tuple[tuple[int, int], ...]
+    ) -> Node | None:
+        if self.selection.follow_symlinks == "deny":
+            target = names.from_bytes(os.fsencode(os.readlink(name, dir_fd=descriptor)))
+            return leaves.link(target, at=status.st_mtime_ns)
+        with self._followed(name, path, descriptor) as opened:
+            if opened is None:
+                return self._skip(path, "is a link that leads outside")
+            found = os.fstat(opened)
+            if stat.S_ISDIR(found.st_mode):
+                if (found.st_dev, found.st_ino) in above:
+                    return self._skip(path, "is a link to a directory that it lies in")
+                return self._wanted_tree(opened, path, above)
+            if not stat.S_ISREG(found.st_mode):
+                return self._skip(path, f"is a link to {SPECIAL.get(stat.S_IFMT(found.st_mode), 'no file')}")
+            return self._file(opened, path)
+
+    @contextmanager
+    def _followed(self, name: str, path: str, descriptor: int) -> Iterator[int | None]:
+        """Open what a link points to: `None` if that lies outside and may not be followed."""
+        if self.selection.follow_symlinks == "allow":
+            with _opened(name, READ_FOLLOWING, descriptor) as opened:
+                yield opened
+            return
+        root = os.path.realpath(f"/proc/self/fd/{self.root_descriptor}")
+        real = os.path.realpath(f"/proc/self/fd/{descriptor}/{name}")
+        if real != root and not real.startswith(root.rstrip("/") + "/"):
+            yield None
+            return
+        # The real path holds no link; one that is swapped in now is not followed.
+        current = os.dup(self.root_descriptor)
+        try:
+            for part in filter(None, real[len(root) :].split("/")):
+                below = os.open(part, READ, dir_fd=current)
+                os.close(current)
+                current = below
+            yield current
+        finally:
+            os.close(current)
+
+    def _file(self, descriptor: int, path: str) -> Leaf | None:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return self._skip(path, "is not a regular file any more")
+        most = self.selection.limits.max_file_size
+        room = min((limit for limit in (most, self._room()) if limit is not None), default=None)
+        with open(descriptor, "rb", closefd=False) as stream:
+            data = stream.read() if room is None else stream.read(room + 1)
+        if room is not None and len(data) > room:
+            return self._skip(path, f"has {max(status.st_size, len(data))} bytes, more than fit in")
+        self.size += len(data)
+        if self.on_file is not None:
+            self.on_file(path, len(data))
+        return leaves.file(data, mode=stat.S_IMODE(status.st_mode), at=status.st_mtime_ns)
+
+    def _room(self) -> int | None:
+        quotas = (self.selection.max_bytes, self.selection.limits.max_total_size)
+        return min((max(quota - self.size, 0) for quota in quotas if quota is not None), default=None)
+
+    def _refused(self, path: str) -> bool:
+        """Tell, and report, whether a path breaks the limits on depth, names or the number of entries."""
+        limits = self.selection.limits
+        segments = (*("",) * self.prefix_depth, *path[1:].split("/"))
+        try:
+            limits.check_path(path, segments)
+            limits.check_quota(path, size=0, more_size=0, nodes=self.nodes, more_nodes=1)
+        except OSError as error:
+            self._skip(path, str(error))
+            return True
+        return False
+
+    def _skip(self, path: str, reason: str) -> None:
+        self.skipped.append((path, reason))
+
+
+@contextmanager
+def _opened(name: str, flags: int, directory: int) -> Iterator[int]:
+    descriptor = os.open(name, flags, dir_fd=directory)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
