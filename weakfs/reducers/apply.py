@@ -8,7 +8,7 @@ from typing import Any, cast
 from weakfs.reducers import events as e
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers.leaf import Leaf
-from weakfs.reducers.rope import Rope
+from weakfs.session.rope import Rope
 from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, find, put, remove, with_mode
 
 Segments = tuple[str, ...]

@@ -6,10 +6,24 @@ before it became an event; a reducer only places the result.
 
 from __future__ import annotations
 
+import re
+from typing import Annotated
+
 from attrs import field, frozen
 
 from weakfs.reducers.tree import FileTree
 from weakfs.session import tagged
+
+
+def _check_canonical(path: str) -> None:
+    if not CANONICAL.fullmatch(path):
+        raise ValueError(f"{path!r:.60} is not a canonical path, such as '/src/a.py'")
+
+
+CANONICAL = re.compile(r"/|(?:/(?!\.\.?(?:/|\Z))[^/\0\ud800-\udfff]+)+")
+
+# Checked when a record is read from a file; elsewhere paths were made canonical before they came here.
+Path = Annotated[str, _check_canonical]
 
 
 @tagged("fs/file_written")
@@ -17,7 +31,7 @@ from weakfs.session import tagged
 class FileWritten:
     """A file's whole content was set; missing parents were made. `mode` is `None` where it stays (new: 0644)."""
 
-    path: str
+    path: Path
     content: bytes = field(repr=False)
     at: int
     mode: int | None = None
@@ -28,7 +42,7 @@ class FileWritten:
 class FileAppended:
     """`tail` was added to the end of a file, which was made if it was missing."""
 
-    path: str
+    path: Path
     tail: bytes = field(repr=False)
     at: int
 
@@ -38,7 +52,7 @@ class FileAppended:
 class FileSpliced:
     """Pieces of a file were replaced: `(start, stop, content)` in bytes of the old content, in order."""
 
-    path: str
+    path: Path
     pieces: tuple[tuple[int, int, bytes], ...] = field(repr=False)
     at: int
 
@@ -48,7 +62,7 @@ class FileSpliced:
 class DirectoryMade:
     """A directory was made, with its missing parents."""
 
-    path: str
+    path: Path
     at: int
 
 
@@ -57,7 +71,7 @@ class DirectoryMade:
 class EntryDeleted:
     """A file, a link, or a directory with all that was in it went away."""
 
-    path: str
+    path: Path
     at: int
 
 
@@ -66,8 +80,8 @@ class EntryDeleted:
 class EntryMoved:
     """An entry took another path, in the place of what was there."""
 
-    source: str
-    destination: str
+    source: Path
+    destination: Path
     at: int
 
 
@@ -76,8 +90,8 @@ class EntryMoved:
 class EntryCopied:
     """An entry was copied to another path, in the place of what was there."""
 
-    source: str
-    destination: str
+    source: Path
+    destination: Path
     at: int
 
 
@@ -86,7 +100,7 @@ class EntryCopied:
 class ModeChanged:
     """An entry's permission bits were set."""
 
-    path: str
+    path: Path
     mode: int
     at: int
 
@@ -96,7 +110,7 @@ class ModeChanged:
 class LinkMade:
     """A symbolic link was made."""
 
-    path: str
+    path: Path
     target: str
     at: int
 
@@ -106,7 +120,7 @@ class LinkMade:
 class TreeMounted:
     """A tree from outside was put at a path as one whole. `source` names it; `skipped` tells what was left out."""
 
-    path: str
+    path: Path
     source: str
     tree: FileTree = field(repr=False)
     skipped: tuple[tuple[str, str], ...]

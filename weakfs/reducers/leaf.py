@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import cast
 
 from weakfs.reducers import names
-from weakfs.reducers.rope import Rope
+from weakfs.session.rope import Rope
 
 # (content, mode, modified_at, created_at, cell). The content is bytes, a Rope for a file that was appended
 # to, or a str: the target of a symbolic link. The cell is empty until the content's digest is asked for.

@@ -64,6 +64,9 @@ class _Node:
         return (self,)
 
 
+StateOf = Callable[[frozenset[_Node]], "GlobState"]
+
+
 class GlobPattern:
     """A compiled pattern. Immutable to its users, and safe to share between threads."""
 
@@ -106,7 +109,7 @@ class GlobPattern:
         state: GlobState | None = self._state(self._absolute)
         for name in names:
             state = state and state.enter(name)
-        return self._state(self._relative | (state.nodes if state else frozenset()))
+        return self._state(self._relative if state is None else self._relative | state.nodes)
 
     def matches_path(self, path: str, is_directory: bool = False, *, base: str = "/") -> bool:
         """Tell whether a walk from `base` would report `path`, a canonical path of a file, link or directory.
@@ -129,7 +132,8 @@ class GlobPattern:
         if state is None:
             if len(self._states) >= MAX_KEPT_STATES:
                 self._states.clear()
-            state = self._states.setdefault(nodes, GlobState(self, nodes))
+            made = GlobState(nodes, hidden=self.hidden, state_of=self._state)
+            state = self._states.setdefault(nodes, made)
         return state
 
 
@@ -142,18 +146,20 @@ class GlobState:
 
     __slots__ = (
         "_chosen",
+        "_hidden",
         "_is_below",
         "_literals",
         "_looping",
         "_named",
-        "_pattern",
+        "_state_of",
         "matches_directory",
         "matches_file",
         "nodes",
     )
 
-    def __init__(self, pattern: GlobPattern, nodes: frozenset[_Node]) -> None:
-        self._pattern = pattern
+    def __init__(self, nodes: frozenset[_Node], *, hidden: bool, state_of: StateOf) -> None:
+        self._hidden = hidden
+        self._state_of = state_of
         self.nodes = nodes
         looping: set[_Node] = set()
         following: dict[Segment, set[_Node]] = {}
@@ -173,12 +179,12 @@ class GlobState:
             if segment.literal is not None
         }
         self._chosen = tuple(
-            (_name_test((segment,), hidden=pattern.hidden), frozenset(after))
+            (_name_test((segment,), hidden=hidden), frozenset(after))
             for segment, after in following.items()
             if segment.literal is None
         )
-        self.matches_file = _name_test(last[False], hidden=pattern.hidden)
-        self.matches_directory = _name_test(last[True], hidden=pattern.hidden)
+        self.matches_file = _name_test(last[False], hidden=hidden)
+        self.matches_directory = _name_test(last[True], hidden=hidden)
         segments = [*following, *last[False], *last[True]]
         literals = frozenset(segment.literal for segment in segments if segment.literal is not None)
         is_literal = not looping and all(segment.literal is not None for segment in segments)
@@ -190,18 +196,18 @@ class GlobState:
 
     def enter(self, name: str) -> GlobState | None:
         """Return the state inside the directory `name`, or None if nothing in it can match."""
-        loops = bool(self._looping) and (self._pattern.hidden or name[0] != ".")
+        loops = bool(self._looping) and (self._hidden or name[0] != ".")
         if not self._named and not self._chosen:
             if not loops:
                 return None
-            return self if self._is_below else self._pattern._state(self._looping)
+            return self if self._is_below else self._state_of(self._looping)
         reached = self._named.get(name, frozenset())
         if loops:
             reached |= self._looping
         for matches, after in self._chosen:
             if matches(name):
                 reached |= after
-        return self._pattern._state(reached) if reached else None
+        return self._state_of(reached) if reached else None
 
     def literals(self) -> frozenset[str] | None:
         """Return the only names worth looking at here, or None if the directory must be listed."""

@@ -30,8 +30,8 @@ _TOKEN = re.compile(rf"(?P<stars>\*+)|(?P<any>\?)|(?P<set>{_CLASS.pattern})|(?P<
 class Segment:
     """Test one name. `literal` is set if only that name matches, `suffix` if the segment is `*suffix`.
 
-    `regex` is the source of an expression for `re.match`, linear in the name: each `*` but the last is an
-    atomic group, so that nothing is ever tried twice.
+    Segments that match the same one name are equal. `regex` is the source of an expression for `re.match`,
+    linear in the name: each `*` but the last is an atomic group, so that nothing is ever tried twice.
     """
 
     text: str
@@ -60,11 +60,11 @@ def parse(pattern: str, *, hidden: bool) -> tuple[Alternative, ...]:
     if len(pattern) > MAX_PATTERN_LENGTH:
         _refuse(pattern, f"it is longer than {MAX_PATTERN_LENGTH:,} characters", "use several patterns")
     if "\0" in pattern:
-        _refuse(pattern, f"it has a NUL at position {pattern.index(chr(0))}", "no name has one; leave it out")
+        _refuse(pattern, f"it has a NUL at position {pattern.index(chr(0))}", "leave it out")
     try:
         pattern.encode()
     except UnicodeEncodeError as problem:
-        _refuse(pattern, f"it has a lone surrogate at position {problem.start}", "no name has one; leave it out")
+        _refuse(pattern, f"it has a lone surrogate at position {problem.start}", "leave it out")
     found: dict[Alternative, None] = {}
     texts = _expand(pattern)
     if not any(texts):
@@ -115,13 +115,11 @@ def _expand(pattern: str) -> list[str]:
 
     def checked(texts: int, length: int) -> None:
         if texts > MAX_ALTERNATIVES:
-            _refuse(
-                pattern, f"its braces stand for more than {MAX_ALTERNATIVES:,} alternatives", "use fewer of them"
-            )
+            limit = f"{MAX_ALTERNATIVES:,} alternatives"
+            _refuse(pattern, f"its braces stand for more than {limit}", "use several patterns")
         if length > MAX_EXPANDED_LENGTH:
-            _refuse(
-                pattern, f"its alternatives exceed {MAX_EXPANDED_LENGTH:,} characters", "use several patterns"
-            )
+            limit = f"{MAX_EXPANDED_LENGTH:,} characters"
+            _refuse(pattern, f"its alternatives exceed {limit} in all", "use several patterns")
 
     def append(heads: list[str], tails: list[str]) -> list[str]:
         if tails == [""]:
@@ -212,6 +210,8 @@ def _segment(text: str, hidden: bool) -> Segment:
             # `[[]` is one character; but `[.]` is not the literal dot that lets a segment match dotfiles.
             single = len(value) == 3 and value[1] != "."
             literal = literal + value[1] if single and literal is not None else None
+    if literal is not None:
+        return Segment(literal, literal, None, re.escape(literal) + r"\Z")
     ending = text.lstrip("*")
     suffix = ending if ending != text and not re.search(r"[*?[]", ending) else None
     guard = "" if hidden or text.startswith(".") else r"(?!\.)"

@@ -1,4 +1,4 @@
-"""Read regular expressions as RE2 does: what they need, what they cannot have, and what each line makes of them.
+"""Read regular expressions as RE2 does: their tokens, the text they need, and what they cannot have.
 
 RE2 itself decides what is valid. This module finds the tokens of a valid expression, so that anchors can be
 tied to lines and fixed text can be searched for first, and explains the expressions that RE2 refuses.
@@ -16,7 +16,7 @@ __all__ = ["Token", "explain", "fixed_text", "for_lines", "required_text", "toke
 _TOKEN = re.compile(
     r"""
       (?P<quoted>     \\Q (?: (?!\\E) . )*+ (?: \\E )? )
-    | (?P<escape>     \\ (?: x\{[^}]*+\}? | x[0-9A-Fa-f]{0,2} | 0[0-7]{0,2} | [pP](?: \{[^}]*+\}? | . )? | .)? )
+    | (?P<escape>     \\ (?: [xpP] \{[^}]*+\}? | x[0-9A-Fa-f]{0,2} | 0[0-7]{0,2} | [pP].? | . )? )
     | (?P<set>        \[ \^?+ \]?+ (?: \[:\^?\w++:\] | \\. | [^]\\] )*+ \]? )
     | (?P<named>      \(\?P?<(?![=!])[^>]*+>? )
     | (?P<flags>      \(\?[imsU-]*+\) )
@@ -37,9 +37,9 @@ _LINE_BREAK = re.compile(r"\\(?:n|x0[aA]|x\{0*[aA]\}|012)")
 _ONLY_LINE_BREAKS = re.compile(rf"\[(?:\n|{_LINE_BREAK.pattern})++\]")
 _CONTROL: Final = {"a": "\a", "f": "\f", "t": "\t", "r": "\r", "v": "\v"}
 
-_LOOKAHEAD: Final = "search for the whole text, as in 'foo.*bar' for 'foo(?=.*bar)', and use the part you need"
+_LOOKAHEAD: Final = "search for the whole text, as in 'foo.*bar' for 'foo(?=.*bar)'"
 _LOOKBEHIND: Final = "put the text before it into the pattern, as in 'foo:bar' for '(?<=foo:)bar'"
-_WITHOUT: Final = "search for the text alone and leave out the lines you do not want, or list what may stand there"
+_WITHOUT: Final = "search for the text alone and leave out the lines that you do not want"
 _REPEATED: Final = "write the repeated text out, as in '(aa|bb)' for '(a|b)\\1'"
 _GREEDY: Final = "write '(?:a)' and 'a+': the engine never backtracks, so nothing else is needed"
 _SPELL_OUT: Final = "write each case out, joined by '|'"
@@ -103,8 +103,8 @@ def explain(pattern: str) -> str | None:
             )
         if _is_line_break(token):
             return (
-                f"the line break, {token.text!r} at position {token.position}, can never match: the search goes "
-                "line by line; leave it out and search for one of the lines ('$' is the end of a line)"
+                f"the line break, {token.text!r} at position {token.position}, can never match: the search "
+                "goes line by line; leave it out and search for one of the lines ('$' is the end of a line)"
             )
     return None
 
@@ -112,8 +112,8 @@ def explain(pattern: str) -> str | None:
 def for_lines(pattern: str) -> str:
     """Return `pattern`, which must be valid, so that it finds in a whole text what it finds in each line.
 
-    `^`, `$`, `\\A` and `\\z` are the edges of a line whatever the flags; groups stop capturing, because RE2
-    is slower where it must.
+    `^`, `$`, `\\A` and `\\z` are the edges of a line whatever the flags; groups no longer capture, which
+    costs RE2 another pass.
     """
     return "".join(_for_lines(token) for token in tokens(pattern))
 
@@ -151,7 +151,7 @@ def _unsupported(token: Token) -> tuple[str, str] | None:
                 return trouble
         if token.text[2:3].isdigit():
             return "recursion", _SPELL_OUT
-        return "this group", "the flags are i, m, s and U, as in '(?i)'; a group is '(?:...)' or '(?P<name>...)'"
+        return "this group", "the flags are i, m, s and U ('(?i)'), the groups '(?:...)' and '(?P<name>...)'"
     if token.kind == "escape":
         letter = token.text[1:2]
         return ("a backreference", _REPEATED) if letter in set("123456789") else _ESCAPES.get(letter)
@@ -163,9 +163,7 @@ def _is_line_break(token: Token) -> bool:
         return "\n" in token.text
     if token.kind == "set":
         return _ONLY_LINE_BREAKS.fullmatch(token.text) is not None
-    return token.kind == "escape" and (
-        token.text == "\\\n" or _LINE_BREAK.fullmatch(token.text) is not None
-    )
+    return token.kind == "escape" and (token.text == "\\\n" or _LINE_BREAK.fullmatch(token.text) is not None)
 
 
 def _for_lines(token: Token) -> str:

@@ -59,5 +59,9 @@ class UnsupportedVersion(SessionFileError):
     """The file was written in a format version that this library does not know."""
 
 
+class UnknownTag(SessionFileError, UnknownType):
+    """A session file names a tag that the registry does not have; the message says how to put it there."""
+
+
 class MissingBlob(SessionFileError):
     """Contents that the file refers to are not there."""

@@ -465,6 +465,17 @@ class Session:
         load_session(session, path)
         return session
 
+    def parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:
+        """Give what a file of this session is made of; for `weakfs.session.files`."""
+        own = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}
+        return self._rules, self._line(), own
+
+    def take_over(self, rules: Rules, line: Timeline, own: dict[str, Any]) -> None:
+        """Become what a file held; for `weakfs.session.files`."""
+        self.session_id, self.origin_id = own["session_id"], own["origin_id"]
+        self._counter = own["counter"]
+        self._rules, self._trunk = rules, line
+
     # Lines
 
     def _line(self) -> Timeline:

@@ -53,7 +53,9 @@ def reaction(reducer: Reducer | WholeSlice) -> Reaction:
     def react(values: Log[Any], event: Any) -> Log[Any]:
         value = values.last()
         reduced = reduce(value, event)
-        return values if reduced is value else values.replace_last(reduced)
+        if reduced is value:
+            return values
+        return Log() if reduced is None else values.replace_last(reduced)
 
     return react
 

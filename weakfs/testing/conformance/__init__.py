@@ -36,6 +36,7 @@ from .path_cases import PathCases
 from .quota_cases import QuotaCases
 from .read_only_cases import ReadOnlyCases
 from .snapshot_cases import SnapshotCases
+from .splice_cases import SpliceCases
 from .stat_cases import StatCases
 from .stream_cases import StreamCases
 from .text_cases import TextCases
@@ -52,6 +53,7 @@ class FilesystemConformance(
     ByteCases,
     WriteCases,
     AppendCases,
+    SpliceCases,
     StreamCases,
     DirectoryCases,
     DeleteCases,

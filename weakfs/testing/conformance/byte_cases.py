@@ -26,7 +26,7 @@ DIGITS = b"0123456789"
 
 
 class ByteCases(FilesystemCases):
-    @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS.keys())
+    @pytest.mark.parametrize("content", list(CONTENTS.values()), ids=list(CONTENTS))
     def test_bytes_are_read_as_they_were_written(self, fs: Filesystem, content: bytes) -> None:
         written = fs.write_bytes("/d/a.bin", content)
         assert (written.path, written.bytes_written) == ("/d/a.bin", len(content))
@@ -34,7 +34,7 @@ class ByteCases(FilesystemCases):
         assert (result.path, result.content, result.truncated) == ("/d/a.bin", content, False)
         assert result.size_bytes == fs.stat("/d/a.bin").size_bytes == len(content)
 
-    @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS.keys())
+    @pytest.mark.parametrize("content", list(CONTENTS.values()), ids=list(CONTENTS))
     def test_bytes_survive_an_archive_and_a_copy(self, fs: Filesystem, content: bytes) -> None:
         fs.write_bytes("/a.bin", content)
         fs.copy("/a.bin", "/b.bin")
@@ -43,7 +43,9 @@ class ByteCases(FilesystemCases):
         assert other.read_bytes("/a.bin").content == content
         assert other.read_bytes("/b.bin").content == content
 
-    @pytest.mark.parametrize(("offset", "limit"), product((0, 1, 9, 10, 15), (None, -1, 0, 1, 9, 10, 15)))
+    @pytest.mark.parametrize(
+        ("offset", "limit"), list(product((0, 1, 9, 10, 15), (None, -1, 0, 1, 9, 10, 15)))
+    )
     def test_a_part_holds_the_bytes_that_were_asked_for(
         self, fs: Filesystem, offset: int, limit: int | None
     ) -> None:

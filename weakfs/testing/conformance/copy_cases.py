@@ -47,13 +47,13 @@ class CopyCases(FilesystemCases):
         assert not fs.exists("/d/e")
         assert fs.read("/copy/e/a.txt").content == "changed"
 
-    def test_missing_parents_of_the_destination_are_made(self, fs: Filesystem) -> None:
+    def test_missing_parents_of_a_copy_are_made(self, fs: Filesystem) -> None:
         fs.write("/d/a.txt", "text")
         fs.copy("/d/a.txt", "/x/y/b.txt")
         fs.copy("/d", "/z/d")
         assert fs.read("/x/y/b.txt").content == fs.read("/z/d/a.txt").content == "text"
 
-    def test_an_existing_file_is_replaced(self, fs: Filesystem) -> None:
+    def test_an_existing_file_is_replaced_by_a_copy(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "new")
         fs.write("/b.txt", "old and longer")
         fs.copy("/a.txt", "/b.txt")
@@ -91,7 +91,7 @@ class CopyCases(FilesystemCases):
         assert fs.read("/dd/a.txt").content == "text"
 
     @pytest.mark.parametrize("source", ["/missing", "/missing/a.txt"])
-    def test_a_missing_source_is_refused(self, fs: Filesystem, source: str) -> None:
+    def test_what_is_missing_is_not_copied(self, fs: Filesystem, source: str) -> None:
         fs.write("/a.txt", "text")
         for destination in ("/b.txt", "/a.txt", "/new/b.txt"):
             with refused(fs, FileNotFoundError):
@@ -110,7 +110,7 @@ class CopyCases(FilesystemCases):
         fs.write("/e/b.txt", "text")
         fs.mkdir("/empty")
         for destination in ("/e", "/empty", "/"):
-            with refused(fs, FileExistsError):
+            with refused(fs, IsADirectoryError):
                 fs.copy("/d", destination)
 
     def test_a_directory_is_not_copied_onto_a_file(self, fs: Filesystem) -> None:

@@ -54,7 +54,7 @@ def build(fs: Filesystem, tree: dict[str, Node], path: str = "") -> None:
 
 
 class DigestCases(FilesystemCases):
-    @pytest.mark.parametrize("tree", TREES.values(), ids=TREES.keys())
+    @pytest.mark.parametrize("tree", list(TREES.values()), ids=list(TREES))
     def test_a_digest_is_the_object_id_of_git(self, fs: Filesystem, tree: dict[str, Node]) -> None:
         build(fs, tree)
         assert fs.tree().digest == git_id(tree).hex()

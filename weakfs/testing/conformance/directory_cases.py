@@ -25,11 +25,11 @@ class DirectoryCases(FilesystemCases):
         assert fs.is_directory("/a/b")
         assert fs.is_directory("/a/b/c")
 
-    def test_a_missing_parent_is_refused_when_parents_are_not_to_be_made(self, fs: Filesystem) -> None:
+    def test_a_directory_needs_a_parent_when_parents_are_not_to_be_made(self, fs: Filesystem) -> None:
         with refused(fs, FileNotFoundError):
             fs.mkdir("/a/b", parents=False)
 
-    def test_an_existing_parent_is_enough_when_parents_are_not_to_be_made(self, fs: Filesystem) -> None:
+    def test_a_directory_with_a_parent_is_made_when_parents_are_not_to_be_made(self, fs: Filesystem) -> None:
         fs.mkdir("/a", parents=False)
         fs.mkdir("/a/b", parents=False)
         assert fs.is_directory("/a/b")
@@ -119,3 +119,32 @@ class DirectoryCases(FilesystemCases):
         fs.write("/a/b/d.txt", "text")
         fs.move("/a/b/d.txt", "/d.txt")
         assert fs.is_directory("/a/b")
+
+    def test_a_walk_goes_through_everything_below(self, fs: Filesystem) -> None:
+        for path in ("/a/b/c.txt", "/a/d.txt", "/e.txt"):
+            fs.write(path, "")
+        fs.mkdir("/empty")
+        fs.symlink("a", "/link")
+        walked = {entry.path: entry for entry in fs.walk()}
+        assert sorted(walked) == ["/a", "/a/b", "/a/b/c.txt", "/a/d.txt", "/e.txt", "/empty", "/link"]
+        assert [path for path, entry in walked.items() if entry.is_directory] == ["/a", "/a/b", "/empty"]
+        assert walked["/link"].is_symlink
+        assert walked["/a/b/c.txt"].name == "c.txt"
+
+    def test_a_walk_starts_where_it_is_told(self, fs: Filesystem) -> None:
+        for path in ("/a/b/c.txt", "/a/d.txt", "/ab/e.txt"):
+            fs.write(path, "")
+        assert [entry.path for entry in fs.walk("/a")] == ["/a/b", "/a/b/c.txt", "/a/d.txt"]
+
+    def test_a_walk_gives_files_by_path_and_each_directory_before_what_is_in_it(self, fs: Filesystem) -> None:
+        paths = ["/a b/x", "/a-b", "/a/b/x", "/a/x", "/a0", "/b/x"]
+        for path in reversed(paths):
+            fs.write(path, "")
+        walked = [entry.path for entry in fs.walk()]
+        assert [path for path in walked if fs.is_file(path)] == paths
+        for path in walked:
+            parent = path.rpartition("/")[0]
+            assert not parent or walked.index(parent) < walked.index(path)
+
+    def test_a_walk_of_an_empty_filesystem_gives_nothing(self, fs: Filesystem) -> None:
+        assert list(fs.walk()) == []

@@ -48,7 +48,8 @@ RULES: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
     "a_leading_dot_matches_hidden_names": (("/d/.env", "/d/env"), "d/.*", ("/d/.env",)),
     "a_dot_opens_its_own_segment_only": (("/.a/.b", "/.a/c"), ".a/*", ("/.a/c",)),
     "a_trailing_slash_matches_directories": (("/a/x", "/b/c/x", "/d"), "**/", ("/a", "/b", "/b/c")),
-    "a_trailing_slash_after_a_name": (("/a/src/x", "/src/y", "/b/src"), "src/", ("/a/src", "/src")),
+    "a_trailing_slash_ties_to_the_start": (("/a/src/x", "/src/y"), "src/", ("/src",)),
+    "a_trailing_slash_at_any_depth": (("/a/src/x", "/src/y", "/b/src"), "**/src/", ("/a/src", "/src")),
 }
 
 
@@ -63,7 +64,7 @@ class GlobCases(FilesystemCases):
         assert tuple(match.path for match in result) == expected
         assert not result.truncated
 
-    @pytest.mark.parametrize(("files", "pattern", "expected"), RULES.values(), ids=RULES.keys())
+    @pytest.mark.parametrize(("files", "pattern", "expected"), list(RULES.values()), ids=list(RULES))
     def test_a_pattern_keeps_to_the_rule(
         self, fs: Filesystem, files: tuple[str, ...], pattern: str, expected: tuple[str, ...]
     ) -> None:
@@ -110,6 +111,13 @@ class GlobCases(FilesystemCases):
         found = [match.path for match in fs.glob("*.txt", sort="path")]
         assert found == ["/Z.txt", "/a.txt", "/b.txt", "/c.txt", "/d/a.txt", "/é.txt"]
 
+    def test_paths_are_compared_by_their_characters(self, fs: Filesystem) -> None:
+        paths = ["/a b/x", "/a!/x", "/a-b", "/a.b", "/a/x", "/a0", "/ab"]
+        for path in reversed(paths):
+            fs.write(path, "needle")
+        assert [match.path for match in fs.glob("**", sort="path")] == sorted(paths)
+        assert [match.path for match in fs.grep("needle")] == sorted(paths)
+
     def test_an_unknown_order_is_refused(self, fs: Filesystem) -> None:
         with refused(fs, ValueError):
             fs.glob("*", sort=cast(Any, "size"))
@@ -136,7 +144,7 @@ class GlobCases(FilesystemCases):
         result = fs.glob("d/*", max_results=2_000)
         assert (len(result), result.truncated) == (1_001, False)
 
-    def test_a_result_is_a_sequence(self, fs: Filesystem) -> None:
+    def test_the_matches_of_a_glob_are_a_sequence(self, fs: Filesystem) -> None:
         for name in "abc":
             fs.write(f"/{name}", "")
         result = fs.glob("*", sort="path")

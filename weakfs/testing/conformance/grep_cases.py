@@ -33,7 +33,7 @@ class GrepCases(FilesystemCases):
         matches = fs.grep("ab")
         assert [(match.line_number, match.match_start) for match in matches] == [(1, 3), (2, 0), (4, 0)]
 
-    def test_lines_end_at_newlines_only(self, fs: Filesystem) -> None:
+    def test_the_lines_of_a_search_end_at_newlines_only(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "one\r\x0c\u2028\x85needle\r\nneedle\n")
         first, second = fs.grep("needle")
         assert (first.line_number, first.line_content) == (1, "one\r\x0c\u2028\x85needle\r")
@@ -159,7 +159,7 @@ class GrepCases(FilesystemCases):
         result = fs.grep("x")
         assert (len(result), result.truncated) == (1_000, True)
 
-    def test_a_result_is_a_sequence(self, fs: Filesystem) -> None:
+    def test_the_matches_of_a_grep_are_a_sequence(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "x1\nx2\nx3\n")
         result = fs.grep("x")
         assert [result[index].line_content for index in (0, 1, -1)] == ["x1", "x2", "x3"]

@@ -35,7 +35,7 @@ BELOW_A_DIRECTORY_LINK = (
 
 
 class LinkCases(FilesystemCases):
-    @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS.keys())
+    @pytest.mark.parametrize("target", list(TARGETS.values()), ids=list(TARGETS))
     def test_a_link_keeps_its_target_as_it_was_given(self, fs: Filesystem, target: str) -> None:
         fs.symlink(target, "/links/here")
         assert fs.readlink("/links/here") == target

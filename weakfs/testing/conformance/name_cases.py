@@ -59,7 +59,7 @@ NAMES = {
     "longest_multibyte": "é" * 127 + "n",
 }
 
-each_name = pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
+each_name = pytest.mark.parametrize("name", list(NAMES.values()), ids=list(NAMES))
 
 
 class NameCases(FilesystemCases):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import TypeAlias
 
 from weakfs.filesystem import Filesystem
 
 __all__ = ["CHANGING", "EVERY", "READING"]
 
-Operation: TypeAlias = Callable[[Filesystem, str], object]
+Operation: TypeAlias = Callable[[Filesystem, str | PurePath], object]
 
 READING: dict[str, Operation] = {
     "read": lambda fs, path: fs.read(path),
@@ -29,12 +30,12 @@ READING: dict[str, Operation] = {
 }
 
 
-def write_stream(fs: Filesystem, path: str) -> None:
+def write_stream(fs: Filesystem, path: str | PurePath) -> None:
     with fs.open(path, "w") as stream:
         stream.write("x")
 
 
-def append_stream(fs: Filesystem, path: str) -> None:
+def append_stream(fs: Filesystem, path: str | PurePath) -> None:
     with fs.open(path, "a") as stream:
         stream.write("x")
 
@@ -46,6 +47,7 @@ CHANGING: dict[str, Operation] = {
     "write_bytes": lambda fs, path: fs.write_bytes(path, b"x"),
     "append": lambda fs, path: fs.append(path, "x"),
     "write_lines": lambda fs, path: fs.write_lines(path, ["x\n"]),
+    "splice": lambda fs, path: fs.splice(path, [(0, 0, b"x")]),
     "open_w": write_stream,
     "open_a": append_stream,
     "mkdir": lambda fs, path: fs.mkdir(path),

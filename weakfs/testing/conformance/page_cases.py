@@ -8,7 +8,7 @@ import pytest
 
 from weakfs.filesystem import Filesystem, Limits
 
-from .harness import FilesystemCases
+from .harness import FilesystemCases, refused
 
 __all__ = ["PageCases"]
 
@@ -20,7 +20,7 @@ LIMITS = (None, -1, 0, 1, 4, 5, 9)
 
 
 class PageCases(FilesystemCases):
-    @pytest.mark.parametrize(("offset", "limit"), product(OFFSETS, LIMITS))
+    @pytest.mark.parametrize(("offset", "limit"), list(product(OFFSETS, LIMITS)))
     @pytest.mark.parametrize(
         "lines", [WITH_FINAL_NEWLINE, WITHOUT_FINAL_NEWLINE], ids=["newline", "no_newline"]
     )
@@ -40,7 +40,7 @@ class PageCases(FilesystemCases):
         fs.write("/a.txt", "one\ntwo\n")
         assert fs.read("/a.txt", limit=limit).limit == limit
 
-    @pytest.mark.parametrize(("offset", "limit"), product((0, 1), (None, -1, 0, 1)))
+    @pytest.mark.parametrize(("offset", "limit"), list(product((0, 1), (None, -1, 0, 1))))
     def test_an_empty_file_has_no_lines(self, fs: Filesystem, offset: int, limit: int | None) -> None:
         fs.write("/a.txt", "")
         result = fs.read("/a.txt", offset=offset, limit=limit)
@@ -104,15 +104,15 @@ class PageCases(FilesystemCases):
     @pytest.mark.parametrize("offset", [-1, -100])
     def test_an_offset_below_zero_is_refused(self, fs: Filesystem, offset: int) -> None:
         fs.write("/a.txt", "text")
-        with pytest.raises(ValueError, match="offset"):
+        with refused(fs, ValueError):
             fs.read("/a.txt", offset=offset)
-        with pytest.raises(ValueError, match="offset"):
+        with refused(fs, ValueError):
             fs.read_bytes("/a.txt", offset=offset)
 
     @pytest.mark.parametrize("limit", [-2, -100])
     def test_a_limit_below_minus_one_is_refused(self, fs: Filesystem, limit: int) -> None:
         fs.write("/a.txt", "text")
-        with pytest.raises(ValueError, match="limit"):
+        with refused(fs, ValueError):
             fs.read("/a.txt", limit=limit)
-        with pytest.raises(ValueError, match="limit"):
+        with refused(fs, ValueError):
             fs.read_bytes("/a.txt", limit=limit)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+from typing import Any, cast
+
 import pytest
 
 from weakfs.filesystem import Filesystem
 
 from .harness import FilesystemCases, refused
-from .operations import EVERY
+from .operations import EVERY, READING
 
 __all__ = ["PathCases"]
 
@@ -101,6 +104,22 @@ class PathCases(FilesystemCases):
             fs.read(climbing)
         with refused(fs, PermissionError):
             fs.write(climbing, "text")
+
+    @pytest.mark.parametrize("operation", READING)
+    def test_a_path_object_is_a_path(self, fs: Filesystem, operation: str) -> None:
+        fs.write(PurePosixPath("/d/a.txt"), "text")
+        fs.symlink("d/a.txt", PurePosixPath("/link"))
+        path = {"list": "/d", "walk": "/d", "glob": "/d", "readlink": "/link"}.get(operation, "/d/a.txt")
+        plain = READING[operation](fs, path)
+        if not operation.startswith("open"):
+            assert READING[operation](fs, PurePosixPath(path)) == plain
+
+    @pytest.mark.parametrize("operation", EVERY)
+    @pytest.mark.parametrize("path", [None, 5, b"/here.txt"], ids=["none", "number", "bytes"])
+    def test_what_is_no_path_is_refused(self, fs: Filesystem, operation: str, path: object) -> None:
+        fs.write("/here.txt", "text")
+        with refused(fs, TypeError):
+            EVERY[operation](fs, cast(Any, path))
 
     @pytest.mark.parametrize("operation", EVERY)
     def test_no_operation_climbs_above_the_root(self, fs: Filesystem, operation: str) -> None:

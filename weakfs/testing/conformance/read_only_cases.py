@@ -43,6 +43,8 @@ MUTATIONS: dict[str, Callable[[Filesystem], object]] = {
     "append": lambda fs: fs.append("/d/a.txt", "x"),
     "append_nothing": lambda fs: fs.append("/d/a.txt", ""),
     "write_lines": lambda fs: fs.write_lines("/d/a.txt", ["x\n"]),
+    "splice": lambda fs: fs.splice("/d/a.txt", [(0, 3, b"1")]),
+    "splice_nothing": lambda fs: fs.splice("/d/a.txt", []),
     "open_w": lambda fs: open_and_write(fs, "/d/a.txt", "w"),
     "open_x": lambda fs: open_and_write(fs, "/new.txt", "x"),
     "open_a": lambda fs: open_and_write(fs, "/d/a.txt", "a"),

@@ -61,14 +61,14 @@ class StreamCases(FilesystemCases):
             stream.writelines(["two\n", "thr\ree"])
         assert fs.read_bytes("/d/a.txt").content == b"one\r\ntwo\nthr\ree"
 
-    @pytest.mark.parametrize("mode", ["wb", "ab"])
+    @pytest.mark.parametrize("mode", ["wb", "xb", "ab"])
     def test_a_byte_stream_writes_bytes(self, fs: Filesystem, mode: str) -> None:
         with fs.open("/d/a.bin", cast(Any, mode)) as stream:
             assert stream.write(b"\xff\0") == 2
             stream.write(b"\r\n")
         assert fs.read_bytes("/d/a.bin").content == b"\xff\0\r\n"
 
-    @pytest.mark.parametrize("mode", ["w", "wb", "x", "a", "ab"])
+    @pytest.mark.parametrize("mode", ["w", "wb", "x", "xb", "a", "ab"])
     def test_a_stream_that_wrote_nothing_creates_an_empty_file(self, fs: Filesystem, mode: str) -> None:
         with fs.open("/a.txt", cast(Any, mode)):
             pass
@@ -179,14 +179,14 @@ class StreamCases(FilesystemCases):
         with refused(fs, IsADirectoryError), fs.open("/d", cast(Any, mode)):
             pass
 
-    @pytest.mark.parametrize("mode", ["w", "wb", "x", "a", "ab"])
+    @pytest.mark.parametrize("mode", ["w", "wb", "x", "xb", "a", "ab"])
     def test_writing_streams_refuse_a_file_for_a_parent(self, fs: Filesystem, mode: str) -> None:
         fs.write("/a", "text")
         with refused(fs, NotADirectoryError), fs.open("/a/b", cast(Any, mode)):
             pass
 
     @pytest.mark.parametrize("mode", ["", "q", "rw", "r+b+", "wbb"])
-    def test_an_unknown_mode_is_refused(self, fs: Filesystem, mode: str) -> None:
+    def test_an_unknown_mode_of_a_stream_is_refused(self, fs: Filesystem, mode: str) -> None:
         fs.write("/a.txt", "text")
         with refused(fs, ValueError):
             fs.open("/a.txt", cast(Any, mode))

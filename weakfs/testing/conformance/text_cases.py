@@ -47,7 +47,7 @@ TEXTS = {
     "many_lines": "line\n" * 5_000,
 }
 
-each_text = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+each_text = pytest.mark.parametrize("text", list(TEXTS.values()), ids=list(TEXTS))
 
 
 def lines_of(text: str) -> list[str]:

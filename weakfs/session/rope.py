@@ -1,4 +1,4 @@
-"""The content of a file that is appended to: pieces, joined when somebody reads."""
+"""Bytes that grow at their end: pieces, joined when somebody reads."""
 
 from __future__ import annotations
 

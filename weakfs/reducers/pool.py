@@ -1,0 +1,217 @@
+"""Trees in a session file: each directory once, and as its difference from an earlier one where that is smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from weakfs.reducers import children as maps
+from weakfs.reducers import leaf as leaves
+from weakfs.reducers.leaf import FILE_MODE, Leaf
+from weakfs.reducers.tree import FileTree, Node, tree_of
+from weakfs.session.errors import SessionFileError
+from weakfs.session.pools import Blobs, Json, blob_at
+from weakfs.session.rope import Rope
+
+# More entries than any real tree; a small file can name the same directory so often that it would seem larger.
+MAX_NODES = 1 << 30
+
+
+class TreeWriter:
+    """Numbers directories, children before parents."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self.rows: list[Json] = []
+        self._blobs = blobs
+        # By identity; the trees are held so that no identity is used twice.
+        self._numbers: dict[int, tuple[int, FileTree]] = {}
+        self._last: FileTree | None = None
+
+    def number(self, tree: FileTree) -> int:
+        """Give the number of a tree; new directories are written, compared with the last tree's."""
+        stack: list[tuple[FileTree, FileTree | None]] = [(tree, self._last)]
+        while stack:
+            here, before = stack[-1]
+            if id(here) in self._numbers:
+                stack.pop()
+                continue
+            missing = [
+                (child, _directory(before, name))
+                for name, child in sorted(maps.items(here.children))
+                if type(child) is FileTree and id(child) not in self._numbers
+            ] if here.directory_count else []
+            if missing:
+                stack.extend(reversed(missing))
+                continue
+            stack.pop()
+            self._numbers[id(here)] = (len(self.rows), here)
+            self.rows.append(self._row(here, before))
+        self._last = tree
+        return self._numbers[id(tree)][0]
+
+    def _row(self, tree: FileTree, before: FileTree | None) -> Json:
+        row: dict[str, Json] = {"mode": tree.mode, "times": [tree.modified_at, tree.created_at]}
+        known = self._numbers.get(id(before)) if before is not None else None
+        old: dict[str, Node] = {}
+        if known is not None and before is not None:
+            changes = list(maps.differences(before.children, tree.children))
+            if len(changes) * 2 <= maps.count(tree.children):
+                row["base"] = known[0]
+                entries = [(name, new) for name, _, new in changes if new is not None]
+                gone = sorted(name for name, _, new in changes if new is None)
+                if gone:
+                    row["gone"] = gone
+                old = {name: node for name, node, _ in changes if node is not None}
+                return self._entries(row, sorted(entries), old)
+            old = {name: node for name, node, _ in changes if node is not None}
+        return self._entries(row, sorted(maps.items(tree.children)), old)
+
+    def _entries(self, row: dict[str, Json], entries: list[tuple[str, Node]], old: dict[str, Node]) -> Json:
+        files: list[Json] = []
+        links: list[Json] = []
+        directories: list[Json] = []
+        number = self._blobs.number
+        for name, node in entries:
+            if type(node) is FileTree:
+                directories.append([name, self._numbers[id(node)][0]])
+                continue
+            content, mode, modified_at, created_at, _ = cast(Leaf, node)
+            if type(content) is str:
+                links.append([name, content, modified_at, created_at])
+                continue
+            was = old.get(name) if old else None
+            parent = was[0] if type(was) is tuple and type(was[0]) is not str else None
+            blob = number(content, parent)
+            if mode == FILE_MODE:
+                files.append(
+                    [name, blob, modified_at] if created_at == modified_at else [name, blob, modified_at, created_at]
+                )
+            else:
+                files.append([name, blob, modified_at, created_at, mode])
+        if files:
+            row["files"] = files
+        if links:
+            row["links"] = links
+        if directories:
+            row["directories"] = directories
+        return row
+
+
+def _directory(tree: FileTree | None, name: str) -> FileTree | None:
+    node = maps.get(tree.children, name) if tree is not None else None
+    return node if type(node) is FileTree else None
+
+
+class TreePool:
+    """How a session file holds trees: section `trees`, referred to as `{"tree": number}`."""
+
+    type: type = FileTree
+    section = "trees"
+    key = "tree"
+
+    def writer(self, blobs: Blobs) -> TreeWriter:
+        """Start a file's section."""
+        return TreeWriter(blobs)
+
+    def read(self, rows: Json, blobs: Sequence[bytes | Rope]) -> list[FileTree]:
+        """Read a file's section: subtrees that rows share are shared in memory."""
+        trees: list[FileTree] = []
+        for row in rows:
+            trees.append(_read_row(row, trees, blobs, f"$.trees[{len(trees)}]"))
+        return trees
+
+
+def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[bytes | Rope], where: str) -> FileTree:
+    try:
+        known = {"mode", "times", "base", "gone", "files", "links", "directories"}
+        if type(row) is not dict or not known.issuperset(row) or not {"mode", "times"}.issubset(row):
+            raise ValueError("a directory with mode, times and entries is expected")
+        modified_at, created_at = row["times"]
+        mode = row["mode"]
+        if type(modified_at) is not int or type(created_at) is not int or not _is_mode(mode):
+            raise ValueError("its mode or times are no numbers in range")
+        new: dict[str, Node] = {}
+        for entry in row.get("files", ()):
+            new[_name(entry[0], new)] = _read_file(entry, blobs, where)
+        for entry in row.get("links", ()):
+            name, target, at, born = entry
+            if type(target) is not str or not target or type(at) is not int or type(born) is not int:
+                raise ValueError(f"the link {name!r:.60} has no target and times")
+            new[_name(name, new)] = leaves.link(target, at=at, created_at=born)
+        for entry in row.get("directories", ()):
+            name, number = entry
+            if type(number) is not int or not 0 <= number < len(trees):
+                raise ValueError(f"the directory {name!r:.60} is not one of the rows before it")
+            new[_name(name, new)] = trees[number]
+        if "base" not in row:
+            if "gone" in row:
+                raise ValueError("names are gone from no directory")
+            tree = tree_of(new, mode=mode, modified_at=modified_at, created_at=created_at)
+        else:
+            tree = _changed(row, trees, new, mode, modified_at, created_at)
+    except SessionFileError:
+        raise
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise SessionFileError(f"this directory cannot be read: {error}", where=where) from None
+    if tree.node_count > MAX_NODES:
+        raise SessionFileError(f"this directory would hold {tree.node_count} entries", where=where)
+    return tree
+
+
+def _changed(
+    row: dict[str, Any], trees: list[FileTree], new: dict[str, Node], mode: int, modified_at: int, created_at: int
+) -> FileTree:
+    number = row["base"]
+    if type(number) is not int or not 0 <= number < len(trees):
+        raise ValueError(f"its base {number!r:.60} is not one of the rows before it")
+    base = trees[number]
+    children = base.children
+    files, directories, size = base.file_count, base.directory_count, base.total_size
+    for name in row.get("gone", ()):
+        old = maps.get(children, name)
+        if old is None or name in new:
+            raise ValueError(f"the name {name!r:.60} cannot be gone")
+        children = maps.remove(children, name)
+        files, directories, size = _less(old, files, directories, size)
+    for name, node in new.items():
+        old = maps.get(children, name)
+        if old is not None:
+            files, directories, size = _less(old, files, directories, size)
+        files, directories, size = _more(node, files, directories, size)
+        children = maps.put(children, name, node)
+    return FileTree(children, mode, modified_at, created_at, files, directories, size)
+
+
+def _more(node: Node, files: int, directories: int, size: int) -> tuple[int, int, int]:
+    if type(node) is FileTree:
+        return files + node.file_count, directories + node.directory_count + 1, size + node.total_size
+    return files + 1, directories, size + leaves.size_of(cast(Leaf, node))
+
+
+def _less(node: Node, files: int, directories: int, size: int) -> tuple[int, int, int]:
+    more_files, more_directories, more_size = _more(node, 0, 0, 0)
+    return files - more_files, directories - more_directories, size - more_size
+
+
+def _read_file(entry: Json, blobs: Sequence[bytes | Rope], where: str) -> Leaf:
+    length = len(entry)
+    if not 3 <= length <= 5:
+        raise ValueError("a file is a name, a content, times and a mode")
+    number, modified_at = entry[1], entry[2]
+    created_at = entry[3] if length > 3 else modified_at
+    mode = entry[4] if length > 4 else FILE_MODE
+    if type(modified_at) is not int or type(created_at) is not int or not _is_mode(mode):
+        raise ValueError(f"the file {entry[0]!r:.60} has a mode or times that are no numbers in range")
+    return (blob_at(blobs, number, where), mode, modified_at, created_at, bytearray())
+
+
+def _is_mode(mode: Json) -> bool:
+    return type(mode) is int and 0 <= mode <= 0o7777
+
+
+def _name(name: Json, taken: dict[str, Node]) -> str:
+    if type(name) is not str or name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise ValueError(f"{name!r:.60} is not a name")
+    if name in taken:
+        raise ValueError(f"the name {name!r:.60} is there twice")
+    return name

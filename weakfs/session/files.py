@@ -1,0 +1,182 @@
+"""Session files: one JSON document, written so that a crash leaves the old one or the new one.
+
+The first fields are the format, its version and a SHA-256 of all that follows, so that damage anywhere is found.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+from hashlib import sha256
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from attrs import frozen
+
+from weakfs.session.errors import SessionError, SessionFileError, UnsupportedVersion
+from weakfs.session.reading import Fields, LoadedDocument
+from weakfs.session.writing import Document
+
+if TYPE_CHECKING:
+    from weakfs.session.session import Session
+
+FORMAT = "weakfs-session"
+VERSION = 1
+
+_HEAD = re.compile(rb'\{"format":"weakfs-session","version":1,"sha256":"([0-9a-f]{64})",')
+
+
+@frozen
+class SaveReport:
+    """What was written: where, how many bytes, and how many of each thing."""
+
+    path: str
+    size_bytes: int
+    records: int
+    snapshots: int
+    blobs: int
+
+
+def save_session(session: Session, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
+    """Write a session; see `Session.save`."""
+    with session.lock:
+        rules, line, own = session.parts()
+        line = line.branch()
+    document = {**own, **Document(rules).of(line)}
+    try:
+        body = orjson.dumps(document)
+    except TypeError as error:
+        raise SessionError(
+            f"cannot save session {session.session_id!r}: {error}; keep text without lone surrogates, numbers of "
+            f"at most 64 bits"
+        ) from None
+    head = b'{"format":"%s","version":%d,"sha256":"%s",' % (
+        FORMAT.encode(),
+        VERSION,
+        sha256(body[1:]).hexdigest().encode(),
+    )
+    data = head + body[1:]
+    target = os.path.realpath(path)
+    write_atomically(target, data)
+    return SaveReport(target, len(data), len(line.rows), len(line.snapshots), len(document["blobs"]))
+
+
+def write_atomically(path: str, data: bytes) -> None:
+    """Put `data` at `path`: a temporary file beside it, fsync, rename, fsync of the folder.
+
+    Whatever happens, `path` holds what it held or all of `data`. Two writers take turns. The temporary file's
+    name is fixed, so that what a killed process leaves is taken over by the next.
+    """
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.tmp")
+    descriptor = _locked(temporary)
+    try:
+        os.ftruncate(descriptor, 0)
+        try:
+            os.fchmod(descriptor, os.stat(path).st_mode & 0o777)
+        except FileNotFoundError:
+            pass
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+        os.rename(temporary, path)
+    except BaseException:
+        _remove(temporary)
+        raise
+    finally:
+        os.close(descriptor)
+    _sync_folder(folder)
+
+
+def _locked(temporary: str) -> int:
+    """Open and lock the temporary file; another writer may rename it away while we wait."""
+    while True:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(temporary, flags, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(descriptor), os.stat(temporary, follow_symlinks=False)):
+                return descriptor
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network filesystems cannot sync a folder; the rename is all that they offer.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def load_session(session: Session, path: str | PathLike[str]) -> None:
+    """Fill a new session from a file; see `Session.load`."""
+    with open(path, "rb") as stream:
+        data = stream.read()
+    document = _parsed(data)
+    fields = Fields(document, "$")
+    fields.take("format", str)
+    fields.take("version", int)
+    told = fields.take("sha256", str)
+    own = {
+        "session_id": fields.take("session_id", str),
+        "origin_id": fields.take("origin_id", str),
+        "counter": fields.take("counter", int),
+    }
+    try:
+        loaded = LoadedDocument(session.parts()[0], fields)
+        fields.done()
+    except (RecursionError, MemoryError, OverflowError) as error:
+        raise SessionFileError(f"the file is not one that a session writes: {error}") from None
+    if not _is_whole(data, document, told):
+        raise SessionFileError(
+            "the contents do not match the checksum: the file was damaged or changed after it was saved; "
+            "take it from a copy",
+            where="$.sha256",
+        )
+    session.take_over(loaded.rules, loaded.line, own)
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is none of a session") from None
+    if type(document) is not dict or document.get("format") != FORMAT:
+        raise SessionFileError(f"this is not a session file; one begins with the format {FORMAT!r}", where="$.format")
+    version = document.get("version")
+    if version != VERSION:
+        raise UnsupportedVersion(
+            f"the file has format version {version!r:.60} and this library reads {VERSION}; use the release of weakfs "
+            f"that wrote it, or a newer one",
+            where="$.version",
+        )
+    return document
+
+
+def _is_whole(data: bytes, document: dict[str, Any], told: str) -> bool:
+    head = _HEAD.match(data)
+    if head is not None and sha256(memoryview(data)[head.end() :]).hexdigest() == told:
+        return True
+    # The same document in another layout, as from a JSON formatter.
+    rest = {key: value for key, value in document.items() if key not in ("format", "version", "sha256")}
+    return sha256(orjson.dumps(rest)[1:]).hexdigest() == told

@@ -1,0 +1,114 @@
+"""Values that a session file holds once and refers to by number: contents, and what registries add."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from weakfs.session.errors import MissingBlob, SessionFileError
+from weakfs.session.rope import Rope
+
+Json = Any
+
+# An appended content is written as its parent and the tail from this size on.
+MIN_PARENT = 64
+
+
+class Blobs:
+    """The contents of a file being written: each once, equal ones by content."""
+
+    def __init__(self) -> None:
+        self.rows: list[Json] = []
+        self._numbers: dict[bytes, int] = {}
+
+    def number(self, content: bytes | Rope, parent: bytes | Rope | None = None) -> int:
+        """Give the number of a content; written as `parent` and a tail if it begins with that."""
+        data = content if type(content) is bytes else _joined(content)
+        number = self._numbers.get(data)
+        if number is None:
+            row = self._tail(data, parent) if parent is not None else None
+            if row is None:
+                row = _shown(data)
+            self._numbers[data] = number = len(self.rows)
+            self.rows.append(row)
+        return number
+
+    def _tail(self, data: bytes, parent: bytes | Rope) -> Json:
+        if len(parent) < MIN_PARENT or len(parent) >= len(data):
+            return None
+        start = _joined(parent)
+        number = self._numbers.get(start)
+        if number is None or not data.startswith(start):
+            return None
+        return {"parent": number, "tail": _shown(data[len(start) :])}
+
+
+def _joined(content: bytes | Rope) -> bytes:
+    return content.join() if isinstance(content, Rope) else content
+
+
+def _shown(data: bytes) -> Json:
+    """Give text as text, other bytes as base64 and marked."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(data).decode("ascii")}
+
+
+def read_blobs(rows: Json) -> list[bytes | Rope]:
+    """Give the contents of a file being read. Appended ones stay pieces until somebody reads them."""
+    if not isinstance(rows, list):
+        raise SessionFileError("a list of contents is expected", where="$.blobs")
+    blobs: list[bytes | Rope] = []
+    for row in rows:
+        if type(row) is str:
+            blobs.append(row.encode())
+        else:
+            blobs.append(_read_row(row, blobs))
+    return blobs
+
+
+def _read_row(row: Json, before: list[bytes | Rope]) -> bytes | Rope:
+    where = f"$.blobs[{len(before)}]"
+    if isinstance(row, dict) and row.keys() == {"base64"} and isinstance(row["base64"], str):
+        try:
+            return b64decode(row["base64"], validate=True)
+        except (Base64Error, ValueError) as error:
+            raise SessionFileError(f"this is not base64: {error}", where=f"{where}.base64") from None
+    if isinstance(row, dict) and row.keys() == {"parent", "tail"}:
+        parent, tail = row["parent"], row["tail"]
+        if type(parent) is not int or not 0 <= parent < len(before):
+            raise MissingBlob(f"the parent {parent!r} is not one of the contents before it", where=f"{where}.parent")
+        piece = tail.encode() if type(tail) is str else _read_row(tail, before)
+        if isinstance(piece, Rope):
+            raise SessionFileError("a tail has no parent of its own", where=f"{where}.tail")
+        return Rope(before[parent], piece)
+    raise SessionFileError("text, base64 or a parent and a tail is expected", where=where)
+
+
+def blob_at(blobs: Sequence[bytes | Rope], number: Json, where: str) -> bytes | Rope:
+    """Give the content of a number; `MissingBlob` if there is none."""
+    if type(number) is not int or not 0 <= number < len(blobs):
+        raise MissingBlob(f"there is no content {number!r}; the file holds {len(blobs)}", where=where)
+    return blobs[number]
+
+
+class PoolWriter(Protocol):
+    """Numbers the values of one type and collects their rows."""
+
+    rows: list[Json]
+
+    def number(self, value: Any) -> int: ...
+
+
+class Pool(Protocol):
+    """How values of one type are held once in a file, in a section of their own."""
+
+    type: type
+    section: str
+    key: str
+
+    def writer(self, blobs: Blobs) -> PoolWriter: ...
+    def read(self, rows: Json, blobs: Sequence[bytes | Rope]) -> Sequence[Any]: ...

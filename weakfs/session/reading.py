@@ -1,0 +1,198 @@
+"""A session's JSON document back to a line of history: checked whole before anything of it is used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyrsistent import pmap
+
+from weakfs.session.converting import Reading
+from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
+from weakfs.session.events import Table
+from weakfs.session.log import Log
+from weakfs.session.pools import Json, read_blobs
+from weakfs.session.registry import Shape
+from weakfs.session.rules import Rules
+from weakfs.session.timeline import EMPTY_TABLE, Mark, Row, SnapshotEntry, Timeline
+
+_MISSING = object()
+
+
+class Fields:
+    """The fields of one JSON object: every one must be asked for, with the type that it must have."""
+
+    def __init__(self, row: Json, where: str) -> None:
+        if type(row) is not dict:
+            raise SessionFileError(f"an object is expected, not {type(row).__name__}", where=where)
+        self._row: dict[str, Json] = dict(row)
+        self._where = where
+
+    def take(self, name: str, *types: type, default: Any = _MISSING) -> Any:
+        """Give a field and count it as read."""
+        value = self._row.pop(name, default)
+        if value is _MISSING:
+            raise SessionFileError(f"the field {name!r} is missing", where=self._where)
+        if value is not default and type(value) not in types:
+            names = " or ".join("null" if type_ is type(None) else type_.__name__ for type_ in types)
+            raise SessionFileError(f"{names} is expected, not {value!r:.60}", where=f"{self._where}.{name}")
+        return value
+
+    def done(self) -> None:
+        """Refuse fields that nobody asked for."""
+        for name in self._row:
+            raise SessionFileError(f"the field {name!r} is not known", where=self._where)
+
+
+class LoadedDocument:
+    """What one file holds, ready to be taken over by a session."""
+
+    def __init__(self, rules: Rules, fields: Fields) -> None:
+        self.rules = rules
+        blobs = read_blobs(fields.take("blobs", list))
+        sections = {pool.section: fields.take(pool.section, list) for pool in rules.registry.pools}
+        self._reading = Reading(rules.registry, blobs, sections)
+        self._slices: list[tuple[str, str, Log[Any]]] = []
+        for number, row in enumerate(fields.take("slices", list)):
+            self._slices.append(self._slice(row, f"$.slices[{number}]"))
+        self._reading.table = lambda row: self._table(row, "state", "$")
+        self.line = self._line(fields)
+
+    def _line(self, fields: Fields) -> Timeline:
+        dropped = fields.take("dropped", int)
+        marks: Log[Mark] = Log()
+        base = fields.take("base", dict, type(None))
+        if dropped < 0 or (base is None) != (dropped == 0):
+            raise SessionFileError("the state before the first record is missing or not needed", where="$.base")
+        if base is not None:
+            own = Fields(base, "$.base")
+            state = self._table(own.take("state", list), "state", "$.base.state")
+            logs = self._table(own.take("logs", list), "log", "$.base.logs")
+            marks = Log((Mark(dropped, state, logs, own.take("block_end", int)),))
+            own.done()
+        rows = Log(self._rows(fields.take("records", list), dropped))
+        snapshots: dict[str, SnapshotEntry] = {}
+        for number, row in enumerate(fields.take("snapshots", list)):
+            entry = self._snapshot(row, f"$.snapshots[{number}]", dropped + len(rows))
+            if entry.snapshot_id in snapshots:
+                raise SessionFileError(f"there are two snapshots {entry.snapshot_id!r}", where=f"$.snapshots[{number}].id")
+            snapshots[entry.snapshot_id] = entry
+        return Timeline(
+            state=self._table(fields.take("state", list), "state", "$.state"),
+            logs=self._table(fields.take("logs", list), "log", "$.logs"),
+            rows=rows,
+            marks=marks,
+            snapshots=pmap(snapshots),
+            dropped=dropped,
+            marked=not rows,
+        )
+
+    def _rows(self, records: list[Json], dropped: int) -> list[Row]:
+        rows: list[Row] = []
+        shapes: dict[str, Shape] = {}
+        reading = self._reading
+        for number, record in enumerate(records):
+            try:
+                tag, event, at = record["type"], record["event"], record["at"]
+                cause = record.get("cause")
+                if record["seq"] != dropped + number + 1 or len(record) != 4 + ("cause" in record):
+                    raise ValueError
+                if type(at) is not int or (cause is not None and type(cause) is not str):
+                    raise ValueError
+                shape = shapes.get(tag)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                raise _bad_record(record, dropped + number + 1, f"$.records[{number}]") from None
+            if shape is None:
+                shape = shapes[tag] = self._shape(tag, f"$.records[{number}].type")
+            built = reading.value(event, shape.type, f"$.records[{number}].event")
+            rows.append((at, cause, tag, shape.pack(built)))
+        return rows
+
+    def _shape(self, tag: Json, where: str) -> Shape:
+        if type(tag) is not str:
+            raise SessionFileError(f"a tag is text, not {tag!r:.60}", where=where)
+        try:
+            return self.rules.registry.shape(tag)
+        except UnknownType as error:
+            raise UnknownTag(str(error), where=where) from None
+
+    def _slice(self, row: Json, where: str) -> tuple[str, str, Log[Any]]:
+        fields = Fields(row, where)
+        tag, kind = fields.take("tag", str), fields.take("kind", str)
+        shape = self._shape(tag, f"{where}.tag")
+        try:
+            self.rules = self.rules.install(shape.type, tag=tag, kind=kind)
+        except (ValueError, TypeError, SessionError) as error:
+            raise SessionFileError(str(error), where=f"{where}.kind") from None
+        items = [
+            self._reading.value(item, shape.type, f"{where}.items[{index}]")
+            for index, item in enumerate(fields.take("items", list))
+        ]
+        after = fields.take("after", int, default=None)
+        fields.done()
+        if after is None:
+            return tag, kind, Log(items)
+        if not 0 <= after < len(self._slices) or self._slices[after][:2] != (tag, kind):
+            raise SessionFileError(f"slice {after} is not an earlier one of {tag!r}", where=f"{where}.after")
+        return tag, kind, self._slices[after][2].extend(items)
+
+    def _table(self, row: Json, kind: str, where: str) -> Table:
+        table: dict[str, Log[Any]] = {}
+        if type(row) is not list:
+            raise SessionFileError("a list of slice numbers is expected", where=where)
+        for index, number in enumerate(row):
+            if type(number) is not int or not 0 <= number < len(self._slices):
+                raise SessionFileError(f"there is no slice {number!r:.60}", where=f"{where}[{index}]")
+            tag, found, values = self._slices[number]
+            if found != kind or tag in table:
+                raise SessionFileError(f"slice {number} of {tag!r} does not belong here", where=f"{where}[{index}]")
+            table[tag] = values
+        return pmap(table) if table else EMPTY_TABLE
+
+    def _snapshot(self, row: Json, where: str, last: int) -> SnapshotEntry:
+        fields = Fields(row, where)
+        entry = SnapshotEntry(
+            fields.take("id", str),
+            fields.take("number", int),
+            fields.take("seq", int),
+            fields.take("at", int),
+            fields.take("tag", str, type(None)),
+            self._table(fields.take("state", list), "state", f"{where}.state"),
+            self._externals(fields.take("externals", dict, default=None), f"{where}.externals"),
+        )
+        fields.done()
+        if not 0 <= entry.seq <= last:
+            raise SessionFileError(f"there is no record {entry.seq}", where=f"{where}.seq")
+        return entry
+
+    def _externals(self, row: Json, where: str) -> tuple[tuple[str, Any], ...]:
+        if row is None:
+            return ()
+        try:
+            externals = self._reading.any(row)
+            return tuple((_name(name), handle) for name, handle in externals)
+        except SessionFileError:
+            raise
+        except Exception as error:
+            raise SessionFileError(f"this is not a list of filesystems and snapshots: {error}", where=where) from None
+
+
+def _name(name: object) -> str:
+    if type(name) is not str:
+        raise ValueError("a filesystem is named by text")
+    return name
+
+
+def _bad_record(record: Json, seq: int, where: str) -> SessionFileError:
+    """Say what is wrong with a record that is not as it should be."""
+    try:
+        fields = Fields(record, where)
+        if fields.take("seq", int) != seq:
+            return SessionFileError(f"record {seq} is expected here", where=f"{where}.seq")
+        fields.take("at", int)
+        fields.take("type", str)
+        fields.take("cause", str, default=None)
+        fields.take("event", dict)
+        fields.done()
+    except SessionFileError as error:
+        return error
+    return SessionFileError("this is not a record", where=where)
