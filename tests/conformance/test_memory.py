@@ -1,0 +1,30 @@
+"""The conformance suite on files in a session."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from weakfs.backends import InMemoryFilesystem
+from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
+from weakfs.session import Session
+from weakfs.testing import FilesystemConformance, Prepare
+
+MILLISECOND = 1_000_000
+
+
+class TestMemory(FilesystemConformance):
+    def make_fs(
+        self,
+        *,
+        prepare: Prepare | None = None,
+        limits: Limits | None = None,
+        read_only: bool = False,
+        follow_symlinks: SymlinkPolicy = "deny",
+    ) -> Filesystem:
+        ticks = count(1_700_000_000_000 * MILLISECOND, MILLISECOND)
+        session = Session(clock=lambda: next(ticks))
+        if prepare is not None:
+            prepare(InMemoryFilesystem(session))
+        return InMemoryFilesystem(
+            session, limits=limits or Limits(), read_only=read_only, follow_symlinks=follow_symlinks
+        )
