@@ -15,15 +15,26 @@ from weakfs.reducers.tree import FileTree
 from weakfs.session import tagged
 
 
-def _check_canonical(path: str) -> None:
-    if not CANONICAL.fullmatch(path):
-        raise ValueError(f"{path!r:.60} is not a canonical path, such as '/src/a.py'")
+class CanonicalPath:
+    """The rule that a path in a session file must keep; `ValueError` if it does not."""
 
+    FORM = re.compile(r"/|(?:/(?!\.\.?(?:/|\Z))[^/\0\ud800-\udfff]+)+")
 
-CANONICAL = re.compile(r"/|(?:/(?!\.\.?(?:/|\Z))[^/\0\ud800-\udfff]+)+")
+    def __call__(self, path: str) -> None:
+        if not self.FORM.fullmatch(path):
+            raise ValueError(f"{path!r:.60} is not a canonical path, such as '/src/a.py'")
+
+    def check_all(self, paths: list[str]) -> None:
+        """Check many paths at once, by what none of them may hold."""
+        joined = "\0".join(paths) + "\0"
+        odd = any(part in joined for part in ("//", "/./", "/../", "/.\0", "/..\0", "/\0"))
+        if odd or joined.count("\0") != len(paths) or ("\0" + joined).count("\0/") != len(paths):
+            for path in paths:
+                self(path)
+
 
 # Checked when a record is read from a file; elsewhere paths were made canonical before they came here.
-Path = Annotated[str, _check_canonical]
+Path = Annotated[str, CanonicalPath()]
 
 
 @tagged("fs/file_written")

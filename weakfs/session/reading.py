@@ -6,6 +6,7 @@ from typing import Any
 
 from pyrsistent import pmap
 
+from weakfs.session.columns import Columns
 from weakfs.session.converting import Reading
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
 from weakfs.session.events import Table
@@ -48,7 +49,7 @@ class LoadedDocument:
 
     def __init__(self, rules: Rules, fields: Fields) -> None:
         self.rules = rules
-        blobs = read_blobs(fields.take("blobs", list))
+        self._blobs = blobs = read_blobs(fields.take("blobs", list))
         sections = {pool.section: fields.take(pool.section, list) for pool in rules.registry.pools}
         self._reading = Reading(rules.registry, blobs, sections)
         self._slices: list[tuple[str, str, Log[Any]]] = []
@@ -87,25 +88,54 @@ class LoadedDocument:
         )
 
     def _rows(self, records: list[Json], dropped: int) -> list[Row]:
+        whole = self._plain_rows(records, dropped)
+        if whole is not None:
+            return whole
         rows: list[Row] = []
-        shapes: dict[str, Shape] = {}
-        reading = self._reading
         for number, record in enumerate(records):
-            try:
-                tag, event, at = record["type"], record["event"], record["at"]
-                cause = record.get("cause")
-                if record["seq"] != dropped + number + 1 or len(record) != 4 + ("cause" in record):
-                    raise ValueError
-                if type(at) is not int or (cause is not None and type(cause) is not str):
-                    raise ValueError
-                shape = shapes.get(tag)
-            except (KeyError, TypeError, ValueError, AttributeError):
-                raise _bad_record(record, dropped + number + 1, f"$.records[{number}]") from None
-            if shape is None:
-                shape = shapes[tag] = self._shape(tag, f"$.records[{number}].type")
-            built = reading.value(event, shape.type, f"$.records[{number}].event")
-            rows.append((at, cause, tag, shape.pack(built)))
+            where = f"$.records[{number}]"
+            fields = Fields(record, where)
+            if fields.take("seq", int) != dropped + number + 1:
+                raise SessionFileError(f"record {dropped + number + 1} is expected here", where=f"{where}.seq")
+            at, tag = fields.take("at", int), fields.take("type", str)
+            cause = fields.take("cause", str, default=None)
+            shape = self._shape(tag, f"{where}.type")
+            event = self._reading.value(fields.take("event", dict), shape.type, f"{where}.event")
+            fields.done()
+            rows.append((at, cause, tag, shape.pack(event)))
         return rows
+
+    def _plain_rows(self, records: list[Json], dropped: int) -> list[Row] | None:
+        """Read all records a field at a time, or give `None` if any is not as it should be."""
+        try:
+            ats = [record["at"] for record in records]
+            tags = [record["type"] for record in records]
+            causes = [record.get("cause") for record in records]
+            events = [record["event"] for record in records]
+            numbers = [record["seq"] for record in records]
+            fields = sum(map(len, records)) - 5 * len(records) + causes.count(None)
+            if fields or numbers != list(range(dropped + 1, dropped + len(records) + 1)):
+                return None
+            if set(map(type, ats)) - {int} or set(map(type, causes)) - {str, type(None)}:
+                return None
+        except (KeyError, TypeError, AttributeError):
+            return None
+        values: list[tuple[Any, ...] | None] = [None] * len(records)
+        places: dict[str, list[int]] = {}
+        for place, tag in enumerate(tags):
+            places.setdefault(tag, []).append(place)
+        for tag, own in places.items():
+            shape = self._shape(tag, f"$.records[{own[0]}].type")
+            columns = Columns.of(shape)
+            read = columns.read([events[place] for place in own], self._blobs) if columns is not None else None
+            if read is None:
+                for place in own:
+                    event = self._reading.value(events[place], shape.type, f"$.records[{place}].event")
+                    values[place] = shape.pack(event)
+            else:
+                for place, value in zip(own, read, strict=True):
+                    values[place] = value
+        return list(zip(ats, causes, tags, values, strict=True))  # type: ignore[arg-type]  # every place is filled
 
     def _shape(self, tag: Json, where: str) -> Shape:
         if type(tag) is not str:
@@ -180,19 +210,3 @@ def _name(name: object) -> str:
     if type(name) is not str:
         raise ValueError("a filesystem is named by text")
     return name
-
-
-def _bad_record(record: Json, seq: int, where: str) -> SessionFileError:
-    """Say what is wrong with a record that is not as it should be."""
-    try:
-        fields = Fields(record, where)
-        if fields.take("seq", int) != seq:
-            return SessionFileError(f"record {seq} is expected here", where=f"{where}.seq")
-        fields.take("at", int)
-        fields.take("type", str)
-        fields.take("cause", str, default=None)
-        fields.take("event", dict)
-        fields.done()
-    except SessionFileError as error:
-        return error
-    return SessionFileError("this is not a record", where=where)

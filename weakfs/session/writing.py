@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from weakfs.session.columns import Columns
 from weakfs.session.converting import Writing
 from weakfs.session.errors import SessionError
 from weakfs.session.events import Table
 from weakfs.session.log import Log
 from weakfs.session.pools import Json
 from weakfs.session.rules import Rules
-from weakfs.session.timeline import SnapshotEntry, Timeline, event_of
+from weakfs.session.timeline import Row, SnapshotEntry, Timeline, event_of
+
+_UNKNOWN = object()
 
 
 class Document:
@@ -25,6 +28,7 @@ class Document:
         self._rules = rules
         self._writing = Writing(rules.registry, self.table)
         self._slices: list[Json] = []
+        self._columns: dict[str, Any] = {}
         # By identity; the values are held so that no identity is used twice.
         self._numbers: dict[int, tuple[int, Log[Any]]] = {}
         self._last_log: dict[str, tuple[int, Log[Any]]] = {}
@@ -47,7 +51,7 @@ class Document:
             record: dict[str, Json] = {"seq": seq, "at": row[0], "type": row[2]}
             if row[1] is not None:
                 record["cause"] = row[1]
-            record["event"] = self._writing.value(event_of(self._rules, row))
+            record["event"] = self._event(row)
             records.append(record)
         for entry in waiting[position:]:
             shown[entry.snapshot_id] = self._snapshot(entry)
@@ -66,6 +70,14 @@ class Document:
             **sections,
             "blobs": self._writing.blobs.rows,
         }
+
+    def _event(self, row: Row) -> Json:
+        columns = self._columns.get(row[2], _UNKNOWN)
+        if columns is _UNKNOWN:
+            columns = self._columns[row[2]] = Columns.of(self._rules.registry.shape(row[2]))
+        if columns is not None and columns.fits(row[3]):
+            return columns.write(row[3], self._writing.blobs)
+        return self._writing.value(event_of(self._rules, row))
 
     def table(self, table: Table) -> Json:
         """Give the numbers of a table's slices, in order of tag."""
