@@ -12,7 +12,7 @@ from weakfs.reducers import FileTree, MountReport, TreeRestored, diff
 from weakfs.reducers import children as maps
 from weakfs.reducers.events import Event
 from weakfs.reducers.leaf import Leaf, content_of
-from weakfs.reducers.tree import EMPTY_TREE, Node, Segments, find, height
+from weakfs.reducers.tree import Node, Segments, height
 from weakfs.session import Session, SessionView
 from weakfs.snapshots.archive import pack, unpack
 
@@ -39,9 +39,7 @@ class InMemoryFilesystem(BaseFilesystem):
         follow_symlinks: SymlinkPolicy = "deny",
     ) -> None:
         if follow_symlinks not in ("deny", "within_root_only", "allow"):
-            raise ValueError(
-                f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'"
-            )
+            raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
         self._session = session = Session() if session is None else session
         self.limits = limits
         self.follow_symlinks: SymlinkPolicy = follow_symlinks
@@ -96,9 +94,7 @@ class InMemoryFilesystem(BaseFilesystem):
             f"{self.filesystem_id}@{ref}", self.filesystem_id, at, "memory", ref, "/", tag, None, tree
         )
 
-    def restore(
-        self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False
-    ) -> RestoreReport:
+    def restore(self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False) -> RestoreReport:
         """Go back to a snapshot: files only, no other slice. O(what differs), for the report.
 
         Raises `ValueError` for a snapshot of another filesystem, unless `foreign`.
@@ -136,7 +132,7 @@ class InMemoryFilesystem(BaseFilesystem):
     # Primitives
 
     def _find(self, segments: Segments) -> Node | None:
-        node: Node = cast(FileTree, self._slice.latest())
+        node: Node | None = self._slice.latest()
         for name in segments:
             if type(node) is not FileTree:
                 return None

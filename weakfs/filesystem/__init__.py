@@ -7,8 +7,8 @@ from weakfs.filesystem.primitives import SymlinkPolicy
 from weakfs.filesystem.protocol import Filesystem
 from weakfs.filesystem.results import (
     FileEntry,
-    FilesystemSnapshot,
     FileStat,
+    FilesystemSnapshot,
     GlobMatch,
     GlobResult,
     GrepMatch,

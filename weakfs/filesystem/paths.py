@@ -52,9 +52,7 @@ def _parse(path: str) -> Parsed:
     for segment in path.replace("\\", "/").split("/"):
         if segment == "..":
             if not segments:
-                raise fault(
-                    PermissionError, EACCES, f"the path {path!r} climbs above the root; give a path inside it"
-                )
+                raise fault(PermissionError, EACCES, f"the path {path!r} climbs above the root; give a path inside it")
             segments.pop()
         elif segment and segment != ".":
             segments.append(segment)

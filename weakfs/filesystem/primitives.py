@@ -111,7 +111,9 @@ class Primitives(ABC):
                 )
             if links > MAX_LINKS:
                 raise fault(
-                    OSError, ELOOP, f"cannot use {path!r}: it leads through more than {MAX_LINKS} symbolic links"
+                    OSError,
+                    ELOOP,
+                    f"cannot use {path!r}: it leads through more than {MAX_LINKS} symbolic links",
                 )
             target = cast(str, node[CONTENT])
             if target.startswith("/"):
@@ -122,7 +124,9 @@ class Primitives(ABC):
 
     def _outside(self, path: str) -> PermissionError:
         return fault(
-            PermissionError, EACCES, f"cannot use {path!r}: a symbolic link leads out of the root; name a path inside"
+            PermissionError,
+            EACCES,
+            f"cannot use {path!r}: a symbolic link leads out of the root; name a path inside",
         )
 
     def _existing(self, path: str | os.PathLike[str], verb: str, *, follow: bool = True) -> tuple[str, Segments, Node]:
@@ -146,7 +150,9 @@ class Primitives(ABC):
                 )
         directory = paths.parent(path)
         return fault(
-            FileNotFoundError, ENOENT, f"cannot {verb} {path!r}: there is no such entry; list {directory!r} to see what is there"
+            FileNotFoundError,
+            ENOENT,
+            f"cannot {verb} {path!r}: there is no such entry; list {directory!r} to see what is there",
         )
 
     def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
@@ -157,7 +163,7 @@ class Primitives(ABC):
                 EISDIR,
                 f"cannot {verb} {canonical!r}: it is a directory; name a file inside it",
             )
-        return canonical, cast(Leaf, node)
+        return canonical, node
 
     def _directory(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Segments]:
         canonical, segments, node = self._existing(path, verb)

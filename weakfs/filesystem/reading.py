@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from errno import EINVAL
 from typing import cast
 
-from weakfs.filesystem import paths
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.primitives import Primitives
 from weakfs.filesystem.results import FileEntry, FileStat, ReadBytesResult, ReadResult, Statistics
@@ -47,9 +46,7 @@ class Reading(Primitives):
 
     __slots__ = ()
 
-    def read(
-        self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8"
-    ) -> ReadResult:
+    def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:
         """Read text: `limit` lines from line `offset` (from 0) on.
 
         `limit=None` gives what `limits.default_read_limit` says, `-1` all lines. Nothing is translated: the
@@ -84,9 +81,7 @@ class Reading(Primitives):
             )
         size = len(data)
         stop = size if limit is None or limit == -1 else min(offset + limit, size)
-        return ReadBytesResult(
-            data[offset:stop], canonical, size, offset, None if limit == -1 else limit, stop < size
-        )
+        return ReadBytesResult(data[offset:stop], canonical, size, offset, None if limit == -1 else limit, stop < size)
 
     def read_lines(self, path: PathArg) -> tuple[str, ...]:
         """Read all lines of a text, each with its line end."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal, cast
+from typing import Literal
 
 from weakfs.filesystem.reading import PathArg, Reading
 from weakfs.filesystem.results import GlobMatch, GlobResult, GrepMatch, GrepResult
@@ -67,7 +67,7 @@ class Searching(Reading):
                     if below is not None:
                         stack.append((f"{prefix}/{name}", (*here, name), below))
                 elif state.matches_file(name):
-                    yield f"{prefix}/{name}", cast(Leaf, node)[MODIFIED_AT], not is_link(cast(Leaf, node))
+                    yield f"{prefix}/{name}", node[MODIFIED_AT], not is_link(node)
 
     def grep(
         self,
@@ -97,7 +97,7 @@ class Searching(Reading):
             parent = canonical.rpartition("/")[0]
             name = segments[-1]
             named = chosen is None or chosen.matches_path(canonical, base=parent or "/")
-            files = iter([(parent, [(name, cast(Leaf, node))] if named else [])])
+            files = iter([(parent, [(name, node)] if named else [])])
         return self._search(compiled, files, most)
 
     def _files(
@@ -114,8 +114,8 @@ class Searching(Reading):
                     below = state.enter(name) if state is not None else None
                     if state is None or below is not None:
                         stack.append((f"{prefix}/{name}", (*here, name), below))
-                elif (state is None or state.matches_file(name)) and type(cast(Leaf, node)[0]) is not str:
-                    files.append((name, cast(Leaf, node)))
+                elif (state is None or state.matches_file(name)) and type(node[0]) is not str:
+                    files.append((name, node))
             yield prefix, files
 
     def _search(
@@ -145,9 +145,7 @@ class Searching(Reading):
             if most is not None and len(matches) > most:
                 break
         truncated = most is not None and len(matches) > most
-        return GrepResult(
-            matches[:most], truncated=truncated, files_searched=searched, binary_skipped=binary
-        )
+        return GrepResult(matches[:most], truncated=truncated, files_searched=searched, binary_skipped=binary)
 
     def _batches(self, prefix: str, files: list[tuple[str, Leaf]]) -> Iterator[list[tuple[str, bytes]]]:
         batch: list[tuple[str, bytes]] = []

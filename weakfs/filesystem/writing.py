@@ -21,7 +21,7 @@ from weakfs.reducers.events import (
     LinkMade,
     ModeChanged,
 )
-from weakfs.reducers.leaf import Leaf, size_of
+from weakfs.reducers.leaf import size_of
 from weakfs.reducers.tree import FileTree, Node, Segments
 
 
@@ -78,7 +78,7 @@ class Writing(Reading):
                 )
             if node is not None and mode == "create":
                 raise _exists(canonical, "create")
-            old_size = 0 if node is None else size_of(cast(Leaf, node))
+            old_size = 0 if node is None else size_of(node)
             new_size = len(data) + old_size if mode == "append" else len(data)
             self.limits.check_size(canonical, new_size)
             nodes = self._check_new(canonical, segments, "write", create_parents) if node is None else 0
@@ -182,7 +182,7 @@ class Writing(Reading):
                 more, files, directories = self._totals(segments)
                 size, nodes = size + more, nodes + files + directories + 1
             else:
-                size, nodes = size + size_of(cast(Leaf, node)), nodes + 1
+                size, nodes = size + size_of(node), nodes + 1
             self._check_quota(destination, size, nodes)
             self._commit(EntryCopied(source, destination, self._now()))
 
@@ -214,7 +214,7 @@ class Writing(Reading):
                     ENOTDIR,
                     f"cannot {verb} the directory {source!r} to {destination!r}: there is a file; delete it first",
                 )
-            size, nodes = -size_of(cast(Leaf, there)), -1
+            size, nodes = -size_of(there), -1
         else:
             size, nodes = 0, self._check_new(destination, to_segments, f"{verb} to", True) - 1
         if is_tree and len(to_segments) > len(from_segments):
@@ -288,5 +288,7 @@ class Writing(Reading):
 
 def _exists(path: str, verb: str) -> FileExistsError:
     return fault(
-        FileExistsError, EEXIST, f"cannot {verb} {path!r}: there is an entry of that name; use another path, or delete it first"
+        FileExistsError,
+        EEXIST,
+        f"cannot {verb} {path!r}: there is an entry of that name; use another path, or delete it first",
     )

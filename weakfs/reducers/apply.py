@@ -8,8 +8,8 @@ from typing import Any, cast
 from weakfs.reducers import events as e
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers.leaf import Leaf
-from weakfs.session.rope import Rope
 from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, find, put, remove, with_mode
+from weakfs.session.rope import Rope
 
 Segments = tuple[str, ...]
 
@@ -21,7 +21,7 @@ def segments_of(path: str) -> Segments:
 
 def _file_at(tree: FileTree, segments: Segments) -> Leaf | None:
     node = find(tree, segments)
-    return cast(Leaf, node) if type(node) is tuple else None
+    return node if type(node) is tuple else None
 
 
 def on_file_written(tree: FileTree, event: e.FileWritten) -> FileTree:
@@ -88,10 +88,8 @@ def on_entry_copied(tree: FileTree, event: e.EntryCopied) -> FileTree:
 def _newborn(node: Node, at: int) -> Node:
     """Give a copy's own node: a file is born and modified now; what a copied directory holds is shared."""
     if type(node) is FileTree:
-        return FileTree(
-            node.children, node.mode, at, at, node.file_count, node.directory_count, node.total_size
-        )
-    leaf = cast(Leaf, node)
+        return FileTree(node.children, node.mode, at, at, node.file_count, node.directory_count, node.total_size)
+    leaf = node
     return (leaf[0], leaf[1], at, at, leaf[4])
 
 
@@ -105,7 +103,7 @@ def on_mode_changed(tree: FileTree, event: e.ModeChanged) -> FileTree:
             return tree
         changed = with_mode(node, event.mode)
         return put(tree, segments, changed, event.at) if segments else changed
-    leaf = cast(Leaf, node)
+    leaf = node
     if leaf[leaves.MODE] == event.mode:
         return tree
     return put(tree, segments, leaves.with_mode(leaf, event.mode), event.at)

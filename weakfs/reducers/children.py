@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 # A dict of names, or 32 maps and gaps; see the module's docstring.
-Children = dict[str, Any] | tuple[Any, ...]
+Children = dict[str, Any] | tuple["Children | None", ...]
 
 BITS = 5
 WIDTH = 1 << BITS
@@ -31,7 +31,7 @@ def build(entries: Iterable[tuple[str, Any]]) -> Children:
 
 def get(children: Children, name: str) -> Any:
     """Give the node of that name, or `None`."""
-    if type(children) is dict:
+    if isinstance(children, dict):
         return children.get(name)
     bits = hash(name)
     found: Any = children
@@ -61,7 +61,7 @@ def remove(children: Children, name: str) -> Children:
 
 def items(children: Children) -> Iterator[tuple[str, Any]]:
     """Go through all entries, in no order that means anything."""
-    if type(children) is dict:
+    if isinstance(children, dict):
         yield from children.items()
         return
     for part in children:
@@ -71,7 +71,7 @@ def items(children: Children) -> Iterator[tuple[str, Any]]:
 
 def count(children: Children) -> int:
     """Give how many names there are. O(names / 32)."""
-    if type(children) is dict:
+    if isinstance(children, dict):
         return len(children)
     return sum(count(part) for part in children if part is not None)
 

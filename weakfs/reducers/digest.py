@@ -82,6 +82,6 @@ def _full_object(tree: FileTree) -> bytes:
 def _full_line(raw: bytes, node: Node) -> bytes:
     if type(node) is FileTree:
         return b"d " + raw + b"\0" + cast(bytes, node._fingerprint)
-    leaf = cast(Leaf, node)
+    leaf = node
     kind = b"l" if is_link(leaf) else b"f %o" % leaf[MODE]
     return kind + b" " + raw + b"\0" + blob_digest(leaf)

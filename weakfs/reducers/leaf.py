@@ -7,7 +7,7 @@ versions is then 11,000 objects to it instead of 416,000. All that touches the t
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import cast
+from typing import Final, cast
 
 from weakfs.reducers import names
 from weakfs.session.rope import Rope
@@ -20,7 +20,10 @@ FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
 LINK_MODE = 0o777
 
-CONTENT, MODE, MODIFIED_AT, CREATED_AT, CELL = range(5)
+CONTENT: Final = 0
+MODE: Final = 1
+MODIFIED_AT: Final = 2
+CREATED_AT: Final = 3
 
 
 def file(content: bytes | Rope, *, mode: int = FILE_MODE, at: int, created_at: int | None = None) -> Leaf:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from weakfs.reducers import children as maps
 from weakfs.reducers import leaf as leaves
@@ -35,11 +35,15 @@ class TreeWriter:
             if id(here) in self._numbers:
                 stack.pop()
                 continue
-            missing = [
-                (child, _directory(before, name))
-                for name, child in sorted(maps.items(here.children))
-                if type(child) is FileTree and id(child) not in self._numbers
-            ] if here.directory_count else []
+            missing = (
+                [
+                    (child, _directory(before, name))
+                    for name, child in sorted(maps.items(here.children))
+                    if type(child) is FileTree and id(child) not in self._numbers
+                ]
+                if here.directory_count
+                else []
+            )
             if missing:
                 stack.extend(reversed(missing))
                 continue
@@ -75,13 +79,13 @@ class TreeWriter:
             if type(node) is FileTree:
                 directories.append([name, self._numbers[id(node)][0]])
                 continue
-            content, mode, modified_at, created_at, _ = cast(Leaf, node)
-            if type(content) is str:
+            content, mode, modified_at, created_at, _ = node
+            if isinstance(content, str):
                 links.append([name, content, modified_at, created_at])
                 continue
             was = old.get(name) if old else None
-            parent = was[0] if type(was) is tuple and type(was[0]) is not str else None
-            blob = number(content, parent)
+            before = was[0] if type(was) is tuple else None
+            blob = number(content, None if isinstance(before, str) else before)
             if mode == FILE_MODE:
                 files.append(
                     [name, blob, modified_at] if created_at == modified_at else [name, blob, modified_at, created_at]
@@ -105,7 +109,7 @@ def _directory(tree: FileTree | None, name: str) -> FileTree | None:
 class TreePool:
     """How a session file holds trees: section `trees`, referred to as `{"tree": number}`."""
 
-    type: type = FileTree
+    cls: type = FileTree
     section = "trees"
     key = "tree"
 
@@ -157,7 +161,12 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[bytes | Rope], w
 
 
 def _changed(
-    row: dict[str, Any], trees: list[FileTree], new: dict[str, Node], mode: int, modified_at: int, created_at: int
+    row: dict[str, Any],
+    trees: list[FileTree],
+    new: dict[str, Node],
+    mode: int,
+    modified_at: int,
+    created_at: int,
 ) -> FileTree:
     number = row["base"]
     if type(number) is not int or not 0 <= number < len(trees):
@@ -183,7 +192,7 @@ def _changed(
 def _more(node: Node, files: int, directories: int, size: int) -> tuple[int, int, int]:
     if type(node) is FileTree:
         return files + node.file_count, directories + node.directory_count + 1, size + node.total_size
-    return files + 1, directories, size + leaves.size_of(cast(Leaf, node))
+    return files + 1, directories, size + leaves.size_of(node)
 
 
 def _less(node: Node, files: int, directories: int, size: int) -> tuple[int, int, int]:

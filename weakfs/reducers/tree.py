@@ -7,7 +7,7 @@ every directory carries the totals of what is below it, so that statistics and q
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, cast, final
 
 from attrs import define, field
 
@@ -19,6 +19,7 @@ from weakfs.session import tagged
 Segments = tuple[str, ...]
 
 
+@final
 @tagged("fs/tree")
 @define(eq=False, repr=False)
 class FileTree:
@@ -107,7 +108,7 @@ def tree_of(
             size += node.total_size
         else:
             files += 1
-            size += size_of(cast(Leaf, node))
+            size += size_of(node)
     return FileTree(maps.build(nodes.items()), mode, modified_at, created_at, files, directories, size)
 
 
@@ -150,14 +151,14 @@ def _rebuilt(way: list[tuple[FileTree, str, Node | None]], node: Node | None, at
             size += new.total_size
         elif new is not None:
             files += 1
-            size += size_of(cast(Leaf, new))
+            size += size_of(new)
         if type(old) is FileTree:
             files -= old.file_count
             directories -= old.directory_count + 1
             size -= old.total_size
         elif old is not None:
             files -= 1
-            size -= size_of(cast(Leaf, old))
+            size -= size_of(old)
         new = FileTree(
             maps.remove(here.children, name) if new is None else maps.put(here.children, name, new),
             here.mode,

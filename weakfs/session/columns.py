@@ -41,9 +41,9 @@ class Columns:
     @classmethod
     def of(cls, shape: Shape) -> Columns | None:
         """Give the columns of a type, or `None` if it holds more than atoms."""
-        hints = get_type_hints(shape.type, include_extras=True)
+        hints = get_type_hints(shape.cls, include_extras=True)
         columns: list[Column] = []
-        for own in attrs.fields(shape.type):
+        for own in attrs.fields(shape.cls):
             column = _column(own, hints.get(own.name))
             if not own.init or column is None:
                 return None
@@ -102,7 +102,7 @@ def _contents(values: list[Any], blobs: Sequence[bytes | Rope]) -> list[bytes]:
     if sum(map(len, values)) != len(values) or set(map(type, numbers)) - {int} or min(numbers) < 0:
         raise ValueError("blob")
     contents = [blobs[number] for number in numbers]
-    return [content if type(content) is bytes else content.join() for content in contents]  # type: ignore[union-attr]
+    return [content if type(content) is bytes else content.join() for content in contents]
 
 
 def _column(own: attrs.Attribute[Any], hint: Any) -> Column | None:

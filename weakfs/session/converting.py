@@ -30,7 +30,7 @@ class Writing:
         self.registry = registry
         self.blobs = Blobs()
         self.pools: dict[type, tuple[Pool, PoolWriter]] = {
-            pool.type: (pool, pool.writer(self.blobs)) for pool in registry.pools
+            pool.cls: (pool, pool.writer(self.blobs)) for pool in registry.pools
         }
         self.converter = converter = Converter(omit_if_default=True, unstruct_collection_overrides={})
         converter.register_unstructure_hook(bytes, self._blob)
@@ -86,9 +86,7 @@ class Reading:
     def __init__(self, registry: Registry, blobs: list[bytes | Rope], sections: dict[str, Json]) -> None:
         self.registry = registry
         self.blobs = blobs
-        self.pools = {
-            pool.type: (pool, pool.read(sections.get(pool.section, []), blobs)) for pool in registry.pools
-        }
+        self.pools = {pool.cls: (pool, pool.read(sections.get(pool.section, []), blobs)) for pool in registry.pools}
         # Set once the slices are read: gives the table that a list of slice numbers stands for.
         self.table: Callable[[Json], Table] = _no_table
         self._fast = self._converter(detailed=False)
@@ -127,7 +125,7 @@ class Reading:
             if keys == {"map"} and type(row["map"]) is dict:
                 return {key: self.any(item) for key, item in row["map"].items()}
             if keys == {"type", "value"}:
-                return self._fast.structure(row["value"], self.registry.shape(_text(row["type"])).type)
+                return self._fast.structure(row["value"], self.registry.shape(_text(row["type"])).cls)
             for pool, values in self.pools.values():
                 if keys == {pool.key}:
                     return _taken(values, row[pool.key], pool)
@@ -219,7 +217,7 @@ def _no_table(row: Json) -> Table:
 
 
 def _is_table(type_: Any) -> bool:
-    return type_ == Table
+    return bool(type_ == Table)
 
 
 def _is_union(type_: Any) -> bool:

@@ -87,7 +87,7 @@ def undo_all(journals: Mapping[str, Journal]) -> tuple[dict[str, Repair], dict[s
     """Undo each journal, newest first; give the steps that failed and what became of each filesystem."""
     repairs: dict[str, Repair] = {}
     states: dict[str, str] = {}
-    for name, journal in reversed(journals.items()):
+    for name, journal in reversed(list(journals.items())):
         try:
             journal.undo()
             states[name] = "put back"

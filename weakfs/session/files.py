@@ -9,6 +9,7 @@ import errno
 import fcntl
 import os
 import re
+from contextlib import suppress
 from hashlib import sha256
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -75,10 +76,8 @@ def write_atomically(path: str, data: bytes) -> None:
     descriptor = _locked(temporary)
     try:
         os.ftruncate(descriptor, 0)
-        try:
+        with suppress(FileNotFoundError):
             os.fchmod(descriptor, os.stat(path).st_mode & 0o777)
-        except FileNotFoundError:
-            pass
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
@@ -110,10 +109,8 @@ def _locked(temporary: str) -> int:
 
 
 def _remove(path: str) -> None:
-    try:
+    with suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        pass
 
 
 def _sync_folder(folder: str) -> None:

@@ -6,14 +6,15 @@ from weakfs.session.errors import MergeConflict
 from weakfs.session.events import Merged, Table
 from weakfs.session.log import Log
 from weakfs.session.registry import tag_of
-from weakfs.session.slices import Conflict
 from weakfs.session.rules import Rules
+from weakfs.session.slices import Conflict
 from weakfs.session.timeline import Mark, Timeline
 
 
 def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table:
     """Merge the STATE slices with the merge function of each type; `MergeConflict` lists all that differ."""
-    merged, conflicts = ours, []
+    merged = ours
+    conflicts: list[str] = []
     for tag in sorted(theirs):
         empty = rules.specs[tag].empty if tag in rules.specs else Log[object]()
         old, mine, other = base.get(tag, empty), ours.get(tag, empty), theirs[tag]
@@ -37,7 +38,8 @@ def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table
 
 def merge_logs(base: Table, ours: Table, theirs: Table) -> Table:
     """Concatenate the LOG slices: what the fork added goes behind what this side has."""
-    merged, conflicts = ours, []
+    merged = ours
+    conflicts: list[str] = []
     for tag in sorted(theirs):
         old, mine, other = base.get(tag, Log()), ours.get(tag, Log()), theirs[tag]
         if other is old:
@@ -53,7 +55,9 @@ def merge_logs(base: Table, ours: Table, theirs: Table) -> Table:
     return merged
 
 
-def absorb(rules: Rules, line: Timeline, base: Timeline, branch: Timeline, *, fork: str, at: int, cause: str | None) -> int:
+def absorb(
+    rules: Rules, line: Timeline, base: Timeline, branch: Timeline, *, fork: str, at: int, cause: str | None
+) -> int:
     """Merge `branch`, which left `line` when it stood at `base`, and give the number of the `Merged` record.
 
     The branch's own records follow that record, renumbered. Raises `MergeConflict` with `line` as it was.

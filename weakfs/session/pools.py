@@ -106,7 +106,7 @@ class PoolWriter(Protocol):
 class Pool(Protocol):
     """How values of one type are held once in a file, in a section of their own."""
 
-    type: type
+    cls: type
     section: str
     key: str
 

@@ -75,7 +75,9 @@ class LoadedDocument:
         for number, row in enumerate(fields.take("snapshots", list)):
             entry = self._snapshot(row, f"$.snapshots[{number}]", dropped + len(rows))
             if entry.snapshot_id in snapshots:
-                raise SessionFileError(f"there are two snapshots {entry.snapshot_id!r}", where=f"$.snapshots[{number}].id")
+                raise SessionFileError(
+                    f"there are two snapshots {entry.snapshot_id!r}", where=f"$.snapshots[{number}].id"
+                )
             snapshots[entry.snapshot_id] = entry
         return Timeline(
             state=self._table(fields.take("state", list), "state", "$.state"),
@@ -100,7 +102,7 @@ class LoadedDocument:
             at, tag = fields.take("at", int), fields.take("type", str)
             cause = fields.take("cause", str, default=None)
             shape = self._shape(tag, f"{where}.type")
-            event = self._reading.value(fields.take("event", dict), shape.type, f"{where}.event")
+            event = self._reading.value(fields.take("event", dict), shape.cls, f"{where}.event")
             fields.done()
             rows.append((at, cause, tag, shape.pack(event)))
         return rows
@@ -130,7 +132,7 @@ class LoadedDocument:
             read = columns.read([events[place] for place in own], self._blobs) if columns is not None else None
             if read is None:
                 for place in own:
-                    event = self._reading.value(events[place], shape.type, f"$.records[{place}].event")
+                    event = self._reading.value(events[place], shape.cls, f"$.records[{place}].event")
                     values[place] = shape.pack(event)
             else:
                 for place, value in zip(own, read, strict=True):
@@ -150,11 +152,11 @@ class LoadedDocument:
         tag, kind = fields.take("tag", str), fields.take("kind", str)
         shape = self._shape(tag, f"{where}.tag")
         try:
-            self.rules = self.rules.install(shape.type, tag=tag, kind=kind)
+            self.rules = self.rules.install(shape.cls, tag=tag, kind=kind)
         except (ValueError, TypeError, SessionError) as error:
             raise SessionFileError(str(error), where=f"{where}.kind") from None
         items = [
-            self._reading.value(item, shape.type, f"{where}.items[{index}]")
+            self._reading.value(item, shape.cls, f"{where}.items[{index}]")
             for index, item in enumerate(fields.take("items", list))
         ]
         after = fields.take("after", int, default=None)

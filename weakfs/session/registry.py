@@ -42,7 +42,7 @@ def _no_fields(event: object) -> tuple[object, ...]:
 class Shape:
     """How values of one registered type are taken apart into a plain tuple and put together again."""
 
-    type: type
+    cls: type
     tag: str
     names: tuple[str, ...]
     pack: Callable[[Any], tuple[Any, ...]]
@@ -114,10 +114,10 @@ class Registry:
         by_tag, by_type = dict(self.by_tag), dict(self.by_type)
         for tag, type_ in types.items():
             known = by_tag.get(tag)
-            if known is not None and known.type is not type_:
+            if known is not None and known.cls is not type_:
                 raise ValueError(
                     f"cannot register {type_.__qualname__} as {tag!r}: the tag stands for "
-                    f"{known.type.__qualname__}; give one of them another tag with @tagged"
+                    f"{known.cls.__qualname__}; give one of them another tag with @tagged"
                 )
             if known is None:
                 by_tag[tag] = by_type[type_] = Shape.of(type_, tag)
@@ -125,7 +125,7 @@ class Registry:
 
     def with_slices(self, *declarations: Any) -> Registry:
         """Give a registry whose sessions also have the declared slices (`weakfs.session.slices.Declaration`)."""
-        known = self.with_types(*(declaration.type for declaration in declarations))
+        known = self.with_types(*(declaration.cls for declaration in declarations))
         return evolve(known, slices=(*self.slices, *declarations))
 
     def with_pools(self, *pools: Any) -> Registry:

@@ -10,7 +10,16 @@ from attrs import evolve, frozen
 from weakfs.session.errors import UnknownType
 from weakfs.session.log import Log
 from weakfs.session.registry import Registry, tag_of
-from weakfs.session.slices import Kind, Merge, Reaction, Reducer, SliceSpec, WholeSlice, marked_reducers, reaction
+from weakfs.session.slices import (
+    Kind,
+    Merge,
+    Reaction,
+    Reducer,
+    SliceSpec,
+    WholeSlice,
+    marked_reducers,
+    reaction,
+)
 
 
 @frozen(eq=False)
@@ -37,9 +46,9 @@ class Rules:
         """Start from a registry; the slices that it declares are installed."""
         rules = cls(registry, {}, {}, {})
         for own in registry.slices:
-            rules = rules.install(own.type, kind=own.kind, initial=own.initial, merge=own.merge)
+            rules = rules.install(own.cls, kind=own.kind, initial=own.initial, merge=own.merge)
             for event, reducer in own.reducers.items():
-                rules = rules.with_reducer(rules.by_type[own.type], event, reducer)
+                rules = rules.with_reducer(rules.by_type[own.cls], event, reducer)
         return rules
 
     def knowing(self, *types: type) -> Rules:
@@ -85,14 +94,12 @@ class Rules:
     ) -> Rules:
         if (tag or known.tag) != known.tag or (kind or known.kind) != known.kind:
             raise ValueError(
-                f"cannot install {known.type.__name__} as {tag or known.tag!r} of kind {kind or known.kind!r}: it is "
+                f"cannot install {known.cls.__name__} as {tag or known.tag!r} of kind {kind or known.kind!r}: it is "
                 f"installed as {known.tag!r} of kind {known.kind!r}; use that, or another class"
             )
         if initial is None and merge is None:
             return self
-        again = SliceSpec.declared(
-            known.type, known.tag, kind=known.kind, initial=initial, merge=merge or known.merge
-        )
+        again = SliceSpec.declared(known.cls, known.tag, kind=known.kind, initial=initial, merge=merge or known.merge)
         if initial is None:
             again = evolve(again, empty=known.empty)
         return self._with_spec(again)
@@ -105,7 +112,7 @@ class Rules:
         return evolve(
             self,
             specs={**self.specs, spec.tag: spec},
-            by_type={**self.by_type, spec.type: spec},
+            by_type={**self.by_type, spec.cls: spec},
             steps=steps,
         )
 
@@ -125,7 +132,7 @@ class Rules:
         """Give rules that also know what `other` knows, as after merging a fork that installed more."""
         if other is self:
             return self
-        rules = evolve(self, registry=self.registry.with_tags({t: s.type for t, s in other.registry.by_tag.items()}))
+        rules = evolve(self, registry=self.registry.with_tags({t: s.cls for t, s in other.registry.by_tag.items()}))
         return evolve(
             rules,
             specs={**other.specs, **self.specs},

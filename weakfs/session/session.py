@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import Token
 from os import PathLike
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
 
 from weakfs.session.delivery import Bus, Delivery, Handler
@@ -372,7 +372,7 @@ class Session:
             if self._closed is not None:
                 self._refuse()
             line = self._line()
-            fork = cast(Session, Session.__new__(type(self)))
+            fork = Session.__new__(type(self))
             fork.session_id = self._next_id(name or "f")
             fork.origin_id = self.origin_id
             fork.lock = RLock()
@@ -423,9 +423,7 @@ class Session:
         """Let an external filesystem take part in snapshots, rollbacks and transactions."""
         with self.lock:
             if any(known.filesystem_id == filesystem.filesystem_id for known in self._attached):
-                raise ValueError(
-                    f"a filesystem {filesystem.filesystem_id!r} is attached already; attach each once"
-                )
+                raise ValueError(f"a filesystem {filesystem.filesystem_id!r} is attached already; attach each once")
             self._attached = (*self._attached, filesystem)
 
     def repair(self) -> None:
@@ -493,8 +491,10 @@ class Session:
 
     def _refuse(self) -> None:
         if self._closed is not None:
-            raise SessionClosed(f"session {self.session_id!r} takes no changes: {self._closed}; use its parent or a new fork")
-        raise RollbackIncomplete({name: "not put back" for name in self._repairs})
+            raise SessionClosed(
+                f"session {self.session_id!r} takes no changes: {self._closed}; use its parent or a new fork"
+            )
+        raise RollbackIncomplete(dict.fromkeys(self._repairs, "not put back"))
 
     def _next_id(self, name: str) -> str:
         self._counter += 1
@@ -519,11 +519,9 @@ def _random_id() -> str:
 
 
 def _leave(token: Token[tuple[Transaction, ...]]) -> None:
-    try:
+    # A generator may be closed in another context than it was started in; there is nothing to reset then.
+    with suppress(ValueError):
         ACTIVE.reset(token)
-    except ValueError:
-        # A generator may be closed in another context than it was started in; there is nothing to reset then.
-        pass
 
 
 def _describe(entry: SnapshotEntry) -> SessionSnapshot:

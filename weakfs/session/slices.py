@@ -102,7 +102,7 @@ def replace_latest_by(key: Callable[[Any], object]) -> WholeSlice:
 class Declaration:
     """A slice type that a registry brings along, so that every session with that registry has it."""
 
-    type: type
+    cls: type
     kind: Kind = "state"
     initial: object = None
     merge: Merge | None = None
@@ -133,7 +133,7 @@ def marked_reducers(type_: type) -> list[tuple[type, Reducer]]:
 class SliceSpec:
     """What a session knows of one slice type."""
 
-    type: type
+    cls: type
     tag: str
     kind: Kind
     empty: Log[Any]

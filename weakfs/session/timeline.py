@@ -84,9 +84,7 @@ def _on_state_taken(
     return (state if logs_only else event.state), logs
 
 
-def _on_slice_changed(
-    rules: Rules, state: Table, logs: Table, event: Any, logs_only: bool
-) -> tuple[Table, Table]:
+def _on_slice_changed(rules: Rules, state: Table, logs: Table, event: Any, logs_only: bool) -> tuple[Table, Table]:
     spec = rules.specs.get(event.slice)
     if spec is None:
         rules.registry.shape(event.slice)  # raises UnknownType with its remedy
@@ -137,9 +135,7 @@ class Timeline:
 
     def branch(self) -> Timeline:
         """Give a line that starts here. O(1)."""
-        return Timeline(
-            self.state, self.logs, self.rows, self.marks, self.snapshots, self.dropped, self.marked
-        )
+        return Timeline(self.state, self.logs, self.rows, self.marks, self.snapshots, self.dropped, self.marked)
 
     def adopt(self, branch: Timeline) -> None:
         """Go on where `branch` stands; it must have started at this very point."""
@@ -161,19 +157,16 @@ class Timeline:
         Raises `UnknownSnapshot` if there is no such record or it was compacted away.
         """
         if not self.dropped <= seq <= self.seq:
-            raise UnknownSnapshot(
-                f"there is no state at record {seq}: the session holds {self.dropped} to {self.seq}"
-            )
+            raise UnknownSnapshot(f"there is no state at record {seq}: the session holds {self.dropped} to {self.seq}")
         if seq == self.seq:
             return Mark(seq, self.state, self.logs, 0)
         if not self.marked:
             self._mark_all(rules)
         index = bisect_right(self.marks, seq, key=lambda mark: mark.seq)
         mark = self.marks[index - 1] if index else Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)
-        if mark.seq < seq:
-            for mark in advance(rules, mark, self.rows.since(mark.seq - self.dropped)):
-                if mark.seq == seq:
-                    break
+        later = advance(rules, mark, self.rows.since(mark.seq - self.dropped))
+        while mark.seq < seq:
+            mark = next(later)
         return mark
 
     def _mark_all(self, rules: Rules) -> None:

@@ -41,7 +41,11 @@ class Document:
         base: Json = None
         if line.dropped:
             mark = line.marks[0]
-            base = {"state": self.table(mark.state), "logs": self.table(mark.logs), "block_end": mark.block_end}
+            base = {
+                "state": self.table(mark.state),
+                "logs": self.table(mark.logs),
+                "block_end": mark.block_end,
+            }
         records: list[Json] = []
         position = 0
         for seq, row in enumerate(line.rows, line.dropped + 1):
@@ -56,9 +60,7 @@ class Document:
         for entry in waiting[position:]:
             shown[entry.snapshot_id] = self._snapshot(entry)
         state, logs = self.table(line.state), self.table(line.logs)
-        sections = {
-            pool.section: writer.rows for pool, writer in self._writing.pools.values()
-        }
+        sections = {pool.section: writer.rows for pool, writer in self._writing.pools.values()}
         return {
             "state": state,
             "logs": logs,
@@ -91,9 +93,9 @@ class Document:
         if spec is None:
             raise SessionError(f"cannot save the slice {tag!r}: its type is not installed; call session.install first")
         for value in values:
-            if type(value) is not spec.type:
+            if type(value) is not spec.cls:
                 raise SessionError(
-                    f"cannot save the slice {tag!r}: it holds a {type(value).__name__} where a {spec.type.__name__} "
+                    f"cannot save the slice {tag!r}: it holds a {type(value).__name__} where a {spec.cls.__name__} "
                     f"belongs; let its reducers give that"
                 )
         row: dict[str, Json] = {"tag": tag, "kind": spec.kind}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import tarfile
-from typing import cast
 
 from weakfs.filesystem.limits import Limits
 from weakfs.reducers import leaf as leaves
@@ -27,7 +26,7 @@ def pack(tree: FileTree) -> bytes:
             if type(node) is FileTree:
                 archive.addfile(_directory(name, node))
                 continue
-            leaf = cast(Leaf, node)
+            leaf = node
             info = _info(name, leaf[leaves.MODE], leaf[leaves.MODIFIED_AT])
             data = leaves.content_of(leaf)
             if leaves.is_link(leaf):

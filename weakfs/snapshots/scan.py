@@ -39,7 +39,7 @@ class Selection:
     include: tuple[GlobPattern, ...] = ()
     exclude: tuple[GlobPattern, ...] = ()
     max_bytes: int | None = None
-    limits: Limits = Limits()
+    limits: Limits = field(factory=Limits)
     follow_symlinks: SymlinkPolicy = "deny"
 
     def wants_file(self, path: str) -> bool:
@@ -50,9 +50,7 @@ class Selection:
 
     def wants_directory(self, path: str) -> bool:
         """Tell whether a directory is to be looked into."""
-        return not any(
-            pattern.matches_path(path) or pattern.matches_path(path, True) for pattern in self.exclude
-        )
+        return not any(pattern.matches_path(path) or pattern.matches_path(path, True) for pattern in self.exclude)
 
 
 @frozen
@@ -64,7 +62,11 @@ class Scan:
 
 
 def scan(
-    root: str, selection: Selection, *, prefix_depth: int = 0, on_file: Callable[[str, int], object] | None = None
+    root: str,
+    selection: Selection,
+    *,
+    prefix_depth: int = 0,
+    on_file: Callable[[str, int], object] | None = None,
 ) -> Scan:
     """Read the directory `root` whole. `on_file(path, size)` is called for each file that was read.
 
@@ -140,7 +142,12 @@ class _Scanning:
         return None if self.selection.include and not tree.file_count else tree
 
     def _link(
-        self, descriptor: int, name: str, path: str, status: os.stat_result, above: tuple[tuple[int, int], ...]
+        self,
+        descriptor: int,
+        name: str,
+        path: str,
+        status: os.stat_result,
+        above: tuple[tuple[int, int], ...],
     ) -> Node | None:
         if self.selection.follow_symlinks == "deny":
             target = names.from_bytes(os.fsencode(os.readlink(name, dir_fd=descriptor)))
@@ -211,8 +218,9 @@ class _Scanning:
             return True
         return False
 
-    def _skip(self, path: str, reason: str) -> None:
+    def _skip(self, path: str, reason: str) -> Leaf | None:
         self.skipped.append((path, reason))
+        return None
 
 
 @contextmanager
