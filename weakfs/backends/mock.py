@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from io import IOBase
 from threading import Lock
 from types import MappingProxyType, NoneType
@@ -94,26 +94,22 @@ class MockFilesystem:
 
     # The script
 
-    def answer(
-        self, name: str, result: object, *, path: PathArg | None = None, times: int | None = None
-    ) -> None:
+    def answer(self, name: str, result: object, *, path: PathArg | None = None, times: int | None = None) -> None:
         """Answer calls of the method `name` with `result`; an exception, or a class of one, is raised.
 
         Only calls about `path`, if one is given; only the first `times` of them. Answers for a path go before
         those for any. Among equals the oldest that is not used up goes first, and one without `times` takes
         the place of an earlier one without `times`.
 
-        Raises `ValueError` for a name that is no method of a filesystem, or `times` below 1. What a method
-        cannot give is a `TypeError` of the call.
+        Raises `ValueError` for a name that is no method of a filesystem, or `times` below 1. The call raises
+        `TypeError` if `result` is nothing that the method gives; `list`, `walk` and `read_lines` give tuples.
         """
         if name not in _METHODS:
             raise ValueError(
                 f"cannot answer {name!r}: a filesystem has no such method; use one of {', '.join(_METHODS)}"
             )
         if times is not None and times < 1:
-            raise ValueError(
-                f"cannot answer {name!r} {times} times; give a number from 1 on, or None for always"
-            )
+            raise ValueError(f"cannot answer {name!r} {times} times; give a number from 1 on, or None for always")
         wanted = None if path is None else _canonical(path)
         with self._lock:
             answers = self._answers.setdefault(name, [])
@@ -129,9 +125,7 @@ class MockFilesystem:
     def calls_to(self, name: str) -> tuple[Call, ...]:
         """Give the calls of one method, in order. Raises `ValueError` for a name that is no method."""
         if name not in _METHODS:
-            raise ValueError(
-                f"no calls of {name!r}: a filesystem has no such method; use one of {', '.join(_METHODS)}"
-            )
+            raise ValueError(f"no calls of {name!r}: a filesystem has no such method; use one of {', '.join(_METHODS)}")
         return tuple(call for call in self._calls if call.name == name)
 
     def _reply(self, kind: type[T], name: str, **arguments: object) -> T:
@@ -139,9 +133,7 @@ class MockFilesystem:
         with self._lock:
             self._calls.append(call)
             result = self._next_answer(call).result
-        if isinstance(result, BaseException) or (
-            isinstance(result, type) and issubclass(result, BaseException)
-        ):
+        if isinstance(result, BaseException) or (isinstance(result, type) and issubclass(result, BaseException)):
             raise result
         if not isinstance(result, kind):
             raise TypeError(
@@ -185,9 +177,7 @@ class MockFilesystem:
         """What was given; nothing is refused for it."""
         return self._limits
 
-    def read(
-        self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8"
-    ) -> ReadResult:
+    def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:
         return self._reply(ReadResult, "read", path=path, offset=offset, limit=limit, encoding=encoding)
 
     def read_bytes(self, path: PathArg, *, offset: int = 0, limit: int | None = None) -> ReadBytesResult:
@@ -197,13 +187,9 @@ class MockFilesystem:
         return cast("tuple[str, ...]", self._reply(tuple, "read_lines", path=path))
 
     @overload
-    def open(
-        self, path: PathArg, mode: Literal["r", "w", "x", "a"] = "r", *, encoding: str = "utf-8"
-    ) -> IO[str]: ...
+    def open(self, path: PathArg, mode: Literal["r", "w", "x", "a"] = "r", *, encoding: str = "utf-8") -> IO[str]: ...
     @overload
-    def open(
-        self, path: PathArg, mode: Literal["rb", "wb", "xb", "ab"], *, encoding: str = "utf-8"
-    ) -> IO[bytes]: ...
+    def open(self, path: PathArg, mode: Literal["rb", "wb", "xb", "ab"], *, encoding: str = "utf-8") -> IO[bytes]: ...
     def open(self, path: PathArg, mode: StreamMode = "r", *, encoding: str = "utf-8") -> IO[str] | IO[bytes]:
         stream = self._reply(IOBase, "open", path=path, mode=mode, encoding=encoding)
         return cast("IO[str] | IO[bytes]", stream)
@@ -227,7 +213,7 @@ class MockFilesystem:
         return cast("tuple[FileEntry, ...]", self._reply(tuple, "list", path=path))
 
     def walk(self, path: PathArg = "/") -> Iterator[FileEntry]:
-        return iter(cast("Sequence[FileEntry]", self._reply(Sequence, "walk", path=path)))
+        return iter(cast("tuple[FileEntry, ...]", self._reply(tuple, "walk", path=path)))
 
     def glob(
         self,
@@ -264,9 +250,7 @@ class MockFilesystem:
     def write(
         self, path: PathArg, content: str, *, mode: WriteMode = "overwrite", create_parents: bool = True
     ) -> WriteResult:
-        return self._reply(
-            WriteResult, "write", path=path, content=content, mode=mode, create_parents=create_parents
-        )
+        return self._reply(WriteResult, "write", path=path, content=content, mode=mode, create_parents=create_parents)
 
     def write_bytes(
         self, path: PathArg, content: bytes, *, mode: WriteMode = "overwrite", create_parents: bool = True
@@ -305,9 +289,7 @@ class MockFilesystem:
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
         return self._reply(FilesystemSnapshot, "snapshot", tag=tag)
 
-    def restore(
-        self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False
-    ) -> RestoreReport:
+    def restore(self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False) -> RestoreReport:
         return self._reply(RestoreReport, "restore", snapshot=snapshot, dry_run=dry_run, foreign=foreign)
 
     def statistics(self) -> Statistics:
@@ -324,15 +306,13 @@ class MockFilesystem:
 
     def bind(self, session: Session) -> Filesystem:
         if "bind" in self._answers:
-            return self._reply(Filesystem, "bind", session=session)
+            return cast(Filesystem, self._reply(object, "bind", session=session))
         with self._lock:
             self._calls.append(Call("bind", {"session": session}))
         return self
 
 
-_METHODS = tuple(
-    name for name, member in vars(Filesystem).items() if not name.startswith("_") and callable(member)
-)
+_METHODS = tuple(name for name, member in vars(Filesystem).items() if not name.startswith("_") and callable(member))
 
 
 def _canonical(path: PathArg) -> str:

@@ -11,8 +11,8 @@ from .harness import FilesystemCases, refused
 __all__ = ["GrepCases"]
 
 
-def found(fs: Filesystem, pattern: str, **options: str) -> list[tuple[str, int]]:
-    return [(match.path, match.line_number) for match in fs.grep(pattern, **options)]
+def found(fs: Filesystem, pattern: str, *, path: str = "/", glob: str | None = None) -> list[tuple[str, int]]:
+    return [(match.path, match.line_number) for match in fs.grep(pattern, path=path, glob=glob)]
 
 
 class GrepCases(FilesystemCases):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -59,7 +59,7 @@ def refused(
     fs: Filesystem,
     error: type[Exception] | tuple[type[Exception], ...],
     errno: int | None = None,
-) -> Iterator[pytest.ExceptionInfo[Exception]]:
+) -> Generator[pytest.ExceptionInfo[Exception]]:
     """Expect that the block raises `error`, and that the tree is afterwards what it was before."""
     before = fs.tree().fingerprint
     with pytest.raises(error) as caught:

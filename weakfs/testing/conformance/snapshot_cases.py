@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from weakfs.filesystem import Filesystem
+from weakfs.filesystem import Filesystem, FilesystemSnapshot
 
 from .harness import FilesystemCases, refused
 
@@ -167,7 +167,7 @@ class SnapshotCases(FilesystemCases):
             assert fs.tree().fingerprint == before
 
     def test_snapshots_are_restored_in_any_order(self, fs: Filesystem) -> None:
-        taken = []
+        taken: list[tuple[FilesystemSnapshot, str]] = []
         for number in range(6):
             fs.append("/log.txt", f"{number}\n")
             fs.write(f"/d/{number}.txt", str(number))
@@ -220,7 +220,7 @@ class SnapshotCases(FilesystemCases):
         assert fs.read("/src/app.py").content == "print('hello')\n"
 
     def test_many_snapshots_are_all_kept(self, fs: Filesystem) -> None:
-        snapshots = []
+        snapshots: list[FilesystemSnapshot] = []
         for number in range(50):
             fs.write("/a.txt", f"version {number}")
             snapshots.append(fs.snapshot())

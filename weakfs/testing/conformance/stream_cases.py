@@ -6,7 +6,7 @@ import errno
 import gc
 import io
 import warnings
-from typing import Any, cast
+from typing import Literal, TypeAlias, cast
 
 import pytest
 
@@ -15,6 +15,9 @@ from weakfs.filesystem import Filesystem, Limits
 from .harness import FilesystemCases, refused
 
 __all__ = ["StreamCases"]
+
+TextMode: TypeAlias = Literal["r", "w", "x", "a"]
+ByteMode: TypeAlias = Literal["rb", "wb", "xb", "ab"]
 
 TEXT = "one\r\ntwo\rthree\x0cfour\u2028five\nsix"
 
@@ -55,36 +58,38 @@ class StreamCases(FilesystemCases):
             assert stream.read() == b"89"
 
     @pytest.mark.parametrize("mode", ["w", "x", "a"])
-    def test_a_text_stream_writes_without_translation(self, fs: Filesystem, mode: str) -> None:
-        with fs.open("/d/a.txt", cast(Any, mode)) as stream:
+    def test_a_text_stream_writes_without_translation(self, fs: Filesystem, mode: TextMode) -> None:
+        with fs.open("/d/a.txt", mode) as stream:
             stream.write("one\r\n")
             stream.writelines(["two\n", "thr\ree"])
         assert fs.read_bytes("/d/a.txt").content == b"one\r\ntwo\nthr\ree"
 
     @pytest.mark.parametrize("mode", ["wb", "xb", "ab"])
-    def test_a_byte_stream_writes_bytes(self, fs: Filesystem, mode: str) -> None:
-        with fs.open("/d/a.bin", cast(Any, mode)) as stream:
+    def test_a_byte_stream_writes_bytes(self, fs: Filesystem, mode: ByteMode) -> None:
+        with fs.open("/d/a.bin", mode) as stream:
             assert stream.write(b"\xff\0") == 2
             stream.write(b"\r\n")
         assert fs.read_bytes("/d/a.bin").content == b"\xff\0\r\n"
 
     @pytest.mark.parametrize("mode", ["w", "wb", "x", "xb", "a", "ab"])
     def test_a_stream_that_wrote_nothing_creates_an_empty_file(self, fs: Filesystem, mode: str) -> None:
-        with fs.open("/a.txt", cast(Any, mode)):
+        with fs.open("/a.txt", cast(TextMode, mode)):
             pass
         assert fs.stat("/a.txt").size_bytes == 0
 
     @pytest.mark.parametrize("mode", ["w", "wb"])
     def test_a_stream_that_wrote_nothing_empties_the_file(self, fs: Filesystem, mode: str) -> None:
         fs.write("/a.txt", "text")
-        with fs.open("/a.txt", cast(Any, mode)):
+        with fs.open("/a.txt", cast(TextMode, mode)):
             pass
         assert fs.read("/a.txt").content == ""
 
     @pytest.mark.parametrize(("mode", "expected"), [("w", "new"), ("a", "oldnew")])
-    def test_a_stream_takes_effect_when_it_is_closed(self, fs: Filesystem, mode: str, expected: str) -> None:
+    def test_a_stream_takes_effect_when_it_is_closed(
+        self, fs: Filesystem, mode: TextMode, expected: str
+    ) -> None:
         fs.write("/a.txt", "old")
-        stream = fs.open("/a.txt", cast(Any, mode))
+        stream = fs.open("/a.txt", mode)
         stream.write("new")
         stream.flush()
         assert fs.read("/a.txt").content == "old"
@@ -92,31 +97,31 @@ class StreamCases(FilesystemCases):
         assert fs.read("/a.txt").content == expected
 
     @pytest.mark.parametrize("mode", ["w", "x", "a"])
-    def test_a_new_file_is_not_there_until_its_stream_is_closed(self, fs: Filesystem, mode: str) -> None:
+    def test_a_new_file_is_not_there_until_its_stream_is_closed(self, fs: Filesystem, mode: TextMode) -> None:
         before = fs.tree().fingerprint
-        stream = fs.open("/d/a.txt", cast(Any, mode))
+        stream = fs.open("/d/a.txt", mode)
         stream.write("new")
         assert fs.tree().fingerprint == before
         stream.close()
         assert fs.read("/d/a.txt").content == "new"
 
     @pytest.mark.parametrize("mode", ["w", "a"])
-    def test_an_error_in_the_block_changes_nothing(self, fs: Filesystem, mode: str) -> None:
+    def test_an_error_in_the_block_changes_nothing(self, fs: Filesystem, mode: TextMode) -> None:
         fs.write("/a.txt", "old")
-        with refused(fs, InterruptionError), fs.open("/a.txt", cast(Any, mode)) as stream:
+        with refused(fs, InterruptionError), fs.open("/a.txt", mode) as stream:
             stream.write("half of what was meant")
             raise InterruptionError
 
     @pytest.mark.parametrize("mode", ["wb", "ab"])
-    def test_an_error_in_the_block_changes_no_bytes(self, fs: Filesystem, mode: str) -> None:
+    def test_an_error_in_the_block_changes_no_bytes(self, fs: Filesystem, mode: ByteMode) -> None:
         fs.write("/a.bin", "old")
-        with refused(fs, InterruptionError), fs.open("/a.bin", cast(Any, mode)) as stream:
+        with refused(fs, InterruptionError), fs.open("/a.bin", mode) as stream:
             stream.write(b"half of what was meant")
             raise InterruptionError
 
     @pytest.mark.parametrize("mode", ["w", "x", "a"])
-    def test_an_error_in_the_block_creates_nothing(self, fs: Filesystem, mode: str) -> None:
-        with refused(fs, InterruptionError), fs.open("/d/a.txt", cast(Any, mode)) as stream:
+    def test_an_error_in_the_block_creates_nothing(self, fs: Filesystem, mode: TextMode) -> None:
+        with refused(fs, InterruptionError), fs.open("/d/a.txt", mode) as stream:
             stream.write("half of what was meant")
             raise InterruptionError
         assert not fs.exists("/d")
@@ -141,9 +146,9 @@ class StreamCases(FilesystemCases):
         assert fs.read("/a.txt").content == "once more"
 
     @pytest.mark.parametrize("mode", ["r", "w"])
-    def test_a_closed_stream_is_not_used(self, fs: Filesystem, mode: str) -> None:
+    def test_a_closed_stream_is_not_used(self, fs: Filesystem, mode: TextMode) -> None:
         fs.write("/a.txt", "text")
-        stream = fs.open("/a.txt", cast(Any, mode))
+        stream = fs.open("/a.txt", mode)
         stream.close()
         with refused(fs, ValueError):
             stream.read() if mode == "r" else stream.write("late")
@@ -169,27 +174,27 @@ class StreamCases(FilesystemCases):
     def test_reading_streams_need_a_file(self, fs: Filesystem, mode: str) -> None:
         fs.mkdir("/d")
         with refused(fs, FileNotFoundError):
-            fs.open("/missing", cast(Any, mode))
+            fs.open("/missing", cast(TextMode, mode))
         with refused(fs, IsADirectoryError):
-            fs.open("/d", cast(Any, mode))
+            fs.open("/d", cast(TextMode, mode))
 
     @pytest.mark.parametrize("mode", ["w", "wb", "a", "ab"])
     def test_writing_streams_refuse_a_directory(self, fs: Filesystem, mode: str) -> None:
         fs.mkdir("/d")
-        with refused(fs, IsADirectoryError), fs.open("/d", cast(Any, mode)):
+        with refused(fs, IsADirectoryError), fs.open("/d", cast(TextMode, mode)):
             pass
 
     @pytest.mark.parametrize("mode", ["w", "wb", "x", "xb", "a", "ab"])
     def test_writing_streams_refuse_a_file_for_a_parent(self, fs: Filesystem, mode: str) -> None:
         fs.write("/a", "text")
-        with refused(fs, NotADirectoryError), fs.open("/a/b", cast(Any, mode)):
+        with refused(fs, NotADirectoryError), fs.open("/a/b", cast(TextMode, mode)):
             pass
 
     @pytest.mark.parametrize("mode", ["", "q", "rw", "r+b+", "wbb"])
     def test_an_unknown_mode_of_a_stream_is_refused(self, fs: Filesystem, mode: str) -> None:
         fs.write("/a.txt", "text")
         with refused(fs, ValueError):
-            fs.open("/a.txt", cast(Any, mode))
+            fs.open("/a.txt", cast(TextMode, mode))
 
     def test_a_stream_past_the_file_size_changes_nothing(self) -> None:
         fs = self.make_fs(limits=Limits(max_file_size=10))
