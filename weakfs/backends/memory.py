@@ -111,6 +111,8 @@ class InMemoryFilesystem(BaseFilesystem):
                 f"cannot restore {snapshot.snapshot_id!r}: it is of {snapshot.filesystem_id!r} and this is "
                 f"{self.filesystem_id!r}; pass foreign=True if that is meant"
             )
+        if snapshot.filesystem_id != self.filesystem_id:
+            self.limits.check_tree(snapshot.tree)
         with self._exclusive():
             found = diff(self.tree(), snapshot.tree)
             if not dry_run:
@@ -132,6 +134,7 @@ class InMemoryFilesystem(BaseFilesystem):
     # Primitives
 
     def _find(self, segments: Segments) -> Node | None:
+        # The same as `find(self.tree(), segments)`, written out: every call comes through here.
         node: Node | None = self._slice.latest()
         for name in segments:
             if type(node) is not FileTree:

@@ -7,6 +7,8 @@ from errno import EDQUOT, EFBIG, ENAMETOOLONG
 from attrs import field, frozen
 
 from weakfs.filesystem.errors import fault
+from weakfs.reducers.leaf import size_of
+from weakfs.reducers.tree import FileTree, walk
 
 MIB = 1 << 20
 
@@ -80,6 +82,14 @@ class Limits:
                 f"cannot write {path!r}: it would be {size} bytes and a file may have {self.max_file_size}; "
                 f"split it, or raise Limits.max_file_size",
             )
+
+    def check_tree(self, tree: FileTree) -> None:
+        """Refuse a whole tree that breaks any of these limits. O(entries)."""
+        self.check_quota("/", size=0, more_size=tree.total_size, nodes=0, more_nodes=tree.node_count)
+        for path, node in walk(tree):
+            self.check_path(path, tuple(path[1:].split("/")))
+            if type(node) is not FileTree:
+                self.check_size(path, size_of(node))
 
     @property
     def has_quota(self) -> bool:

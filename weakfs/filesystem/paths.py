@@ -30,7 +30,9 @@ def normalize(path: str | os.PathLike[str]) -> str:
 
 def parse(path: str | os.PathLike[str]) -> Parsed:
     """Give the canonical form of a path and its segments; see `normalize`."""
-    return _parse(path if type(path) is str else _as_text(path))
+    if type(path) is str:
+        return _parse(path)
+    return _parse(_as_text(path))
 
 
 def _as_text(path: object) -> str:

@@ -130,10 +130,10 @@ class Primitives(ABC):
         )
 
     def _existing(self, path: str | os.PathLike[str], verb: str, *, follow: bool = True) -> tuple[str, Segments, Node]:
-        canonical, segments, node = self._locate(path, follow=follow)
-        if node is None:
-            raise self._missing(canonical, segments, verb)
-        return canonical, segments, node
+        place = self._locate(path, follow=follow)
+        if place[2] is None:
+            raise self._missing(place[0], place[1], verb)
+        return cast("tuple[str, Segments, Node]", place)
 
     def _missing(self, path: str, segments: Segments, verb: str) -> OSError:
         """Say why there is nothing at a path: no entry, or a file where a directory should be."""
@@ -156,6 +156,10 @@ class Primitives(ABC):
         )
 
     def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
+        canonical, segments = self._parse(path)
+        node = self._find(segments)
+        if type(node) is tuple and type(node[0]) is not str:
+            return canonical, node
         canonical, _, node = self._existing(path, verb)
         if type(node) is FileTree:
             raise fault(

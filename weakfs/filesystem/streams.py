@@ -79,7 +79,7 @@ class Streaming(Writing):
             raise ValueError(f"cannot open {path!r} with mode {mode!r}; use one of {', '.join(get_args(StreamMode))}")
         binary = mode.endswith("b")
         if mode[0] == "r":
-            data = io.BytesIO(self.read_bytes(path).content)
+            data = io.BufferedReader(cast(io.RawIOBase, io.BytesIO(self.read_bytes(path).content)))
             return data if binary else io.TextIOWrapper(data, encoding=encoding, newline="\n")
         write_mode = _WRITE_MODES[mode[0]]
         self._check_writable(path, write_mode)

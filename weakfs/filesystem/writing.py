@@ -24,6 +24,8 @@ from weakfs.reducers.events import (
 from weakfs.reducers.leaf import size_of
 from weakfs.reducers.tree import FileTree, Node, Segments
 
+WRITE_MODES = get_args(WriteMode)
+
 
 class Writing(Reading):
     """The methods of a filesystem that change it."""
@@ -61,11 +63,13 @@ class Writing(Reading):
         return self.write(path, content, mode="append")
 
     def write_lines(self, path: PathArg, lines: Iterable[str]) -> WriteResult:
-        """Write lines, each given a `\\n` unless it ends with one."""
-        return self.write(path, "".join(line if line.endswith("\n") else line + "\n" for line in lines))
+        """Write lines, as `read_lines` gives them; one that is not the last is given the `\\n` that it lacks."""
+        given = list(lines)
+        ended = [line if line.endswith("\n") else line + "\n" for line in given[:-1]]
+        return self.write(path, "".join((*ended, *given[-1:])))
 
     def _store(self, path: PathArg, data: bytes, mode: WriteMode, create_parents: bool) -> WriteResult:
-        if mode not in get_args(WriteMode):
+        if mode not in WRITE_MODES:
             raise ValueError(f"cannot write {path!r} with mode {mode!r}; use 'overwrite', 'create' or 'append'")
         self._refuse_if_read_only("write", path)
         with self._exclusive():

@@ -7,8 +7,7 @@ from typing import Any, cast
 
 from weakfs.reducers import events as e
 from weakfs.reducers import leaf as leaves
-from weakfs.reducers.leaf import Leaf
-from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, find, put, remove, with_mode
+from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, find, put, rebuilt, remove, way_to, with_mode
 from weakfs.session.rope import Rope
 
 Segments = tuple[str, ...]
@@ -19,34 +18,32 @@ def segments_of(path: str) -> Segments:
     return tuple(path[1:].split("/")) if path != "/" else ()
 
 
-def _file_at(tree: FileTree, segments: Segments) -> Leaf | None:
-    node = find(tree, segments)
-    return node if type(node) is tuple else None
-
-
 def on_file_written(tree: FileTree, event: e.FileWritten) -> FileTree:
-    segments = segments_of(event.path)
-    old = _file_at(tree, segments)
-    if old is None or leaves.is_link(old):
-        mode = leaves.FILE_MODE if event.mode is None else event.mode
-        return put(tree, segments, leaves.file(event.content, mode=mode, at=event.at), event.at)
-    new = leaves.with_content(old, event.content, event.at)
-    return put(tree, segments, new if event.mode is None else leaves.with_mode(new, event.mode), event.at)
+    at, mode = event.at, event.mode
+    way = way_to(tree, segments_of(event.path), at)
+    old = way[-1][2]
+    if type(old) is not tuple or leaves.is_link(old):
+        new = leaves.file(event.content, mode=leaves.FILE_MODE if mode is None else mode, at=at)
+    else:
+        new = leaves.with_content(old, event.content, at)
+        if mode is not None:
+            new = leaves.with_mode(new, mode)
+    return rebuilt(way, new, at)
 
 
 def on_file_appended(tree: FileTree, event: e.FileAppended) -> FileTree:
-    segments = segments_of(event.path)
-    old = _file_at(tree, segments)
-    if old is None or leaves.is_link(old):
-        return put(tree, segments, leaves.file(event.tail, at=event.at), event.at)
+    way = way_to(tree, segments_of(event.path), event.at)
+    old = way[-1][2]
+    if type(old) is not tuple or leaves.is_link(old):
+        return rebuilt(way, leaves.file(event.tail, at=event.at), event.at)
     content = Rope(cast("bytes | Rope", old[leaves.CONTENT]), event.tail)
-    return put(tree, segments, leaves.with_content(old, content, event.at), event.at)
+    return rebuilt(way, leaves.with_content(old, content, event.at), event.at)
 
 
 def on_file_spliced(tree: FileTree, event: e.FileSpliced) -> FileTree:
-    segments = segments_of(event.path)
-    old = _file_at(tree, segments)
-    if old is None or leaves.is_link(old):
+    way = way_to(tree, segments_of(event.path), event.at)
+    old = way[-1][2]
+    if type(old) is not tuple or leaves.is_link(old):
         return tree
     content = leaves.content_of(old)
     parts: list[bytes] = []
@@ -55,7 +52,7 @@ def on_file_spliced(tree: FileTree, event: e.FileSpliced) -> FileTree:
         parts += (content[end:start], piece)
         end = stop
     parts.append(content[end:])
-    return put(tree, segments, leaves.with_content(old, b"".join(parts), event.at), event.at)
+    return rebuilt(way, leaves.with_content(old, b"".join(parts), event.at), event.at)
 
 
 def on_directory_made(tree: FileTree, event: e.DirectoryMade) -> FileTree:

@@ -112,63 +112,76 @@ def tree_of(
     return FileTree(maps.build(nodes.items()), mode, modified_at, created_at, files, directories, size)
 
 
-def put(tree: FileTree, segments: Segments, node: Node, at: int) -> FileTree:
-    """Give the tree with `node` at a path, in the place of what is there; makes missing parents. O(depth).
+# The way to a path: each directory on it, the name that leads on, and what is there now.
+Way = list[tuple[FileTree, str, Node | None]]
 
-    A directory whose set of names changes is modified at `at`. The root itself cannot be put (use the node).
-    """
+
+def way_to(tree: FileTree, segments: Segments, at: int) -> Way:
+    """Go to a path, through directories made at `at` where some are missing. Its last step is the path's own."""
     here = tree
-    way: list[tuple[FileTree, str, Node | None]] = []
+    way: Way = []
     for name in segments:
         children = here.children
         old = children.get(name) if type(children) is dict else maps.get(children, name)
         way.append((here, name, old))
         here = old if type(old) is FileTree else FileTree({}, DIRECTORY_MODE, at, at)
-    return _rebuilt(way, node, at)
+    return way
+
+
+def put(tree: FileTree, segments: Segments, node: Node, at: int) -> FileTree:
+    """Give the tree with `node` at a path, in the place of what is there; makes missing parents. O(depth).
+
+    A directory whose set of names changes is modified at `at`. The root itself cannot be put (use the node).
+    """
+    return rebuilt(way_to(tree, segments, at), node, at)
 
 
 def remove(tree: FileTree, segments: Segments, at: int) -> FileTree:
     """Give the tree without what is at a path; the same tree if nothing is there. O(depth)."""
-    here: Any = tree
-    way: list[tuple[FileTree, str, Node | None]] = []
-    for name in segments:
-        old = maps.get(here.children, name) if type(here) is FileTree else None
-        if old is None:
-            return tree
-        way.append((here, name, old))
-        here = old
-    return _rebuilt(way, None, at)
+    way = way_to(tree, segments, at)
+    return rebuilt(way, None, at) if way[-1][2] is not None else tree
 
 
-def _rebuilt(way: list[tuple[FileTree, str, Node | None]], node: Node | None, at: int) -> FileTree:
+def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
     """Make the directories of a way anew, from the last up, with `node` (or nothing) at its end."""
+    files, directories, size = _counts(node)
+    less_files, less_directories, less_size = _counts(way[-1][2])
+    files, directories, size = files - less_files, directories - less_directories, size - less_size
     new = node
     for here, name, old in reversed(way):
-        files, directories, size = here.file_count, here.directory_count, here.total_size
-        if type(new) is FileTree:
-            files += new.file_count
-            directories += new.directory_count + 1
-            size += new.total_size
-        elif new is not None:
-            files += 1
-            size += size_of(new)
-        if type(old) is FileTree:
-            files -= old.file_count
-            directories -= old.directory_count + 1
-            size -= old.total_size
-        elif old is not None:
-            files -= 1
-            size -= size_of(old)
+        if new is not node and type(old) is not FileTree:
+            # A directory that was missing; a leaf in its place went.
+            directories += 1
+            if old is not None:
+                files, size = files - 1, size - size_of(old)
+        children = here.children
+        if new is None:
+            children = maps.remove(children, name)
+        elif type(children) is dict and len(children) < maps.WIDTH:
+            children = children.copy()
+            children[name] = new
+        else:
+            children = maps.put(children, name, new)
         new = FileTree(
-            maps.remove(here.children, name) if new is None else maps.put(here.children, name, new),
+            children,
             here.mode,
             at if old is None or new is None else here.modified_at,
             here.created_at,
-            files,
-            directories,
-            size,
+            here.file_count + files,
+            here.directory_count + directories,
+            here.total_size + size,
         )
     return cast(FileTree, new)
+
+
+def _counts(node: Node | None) -> tuple[int, int, int]:
+    """Give the files, directories and bytes that a node counts for."""
+    if node is None:
+        return 0, 0, 0
+    if type(node) is FileTree:
+        return node.file_count, node.directory_count + 1, node.total_size
+    content = node[0]
+    return 1, 0, 0 if type(content) is str else len(content)
 
 
 def with_mode(tree: FileTree, mode: int) -> FileTree:

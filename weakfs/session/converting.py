@@ -15,10 +15,10 @@ from cattrs import Converter, transform_error
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
 from weakfs.session.errors import SessionError, SessionFileError
-from weakfs.session.events import Table
 from weakfs.session.pools import Blobs, Json, Pool, PoolWriter, blob_at
 from weakfs.session.registry import Registry
 from weakfs.session.rope import Rope
+from weakfs.session.table import Table
 
 ATOMS: tuple[type, ...] = (str, int, bool, float, type(None))
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from attrs import field, frozen
-from pyrsistent import PMap
 
-from weakfs.session.log import Log
 from weakfs.session.registry import tagged
-
-# A table of slices: tag to the values that the slice holds.
-Table = PMap[str, Log[Any]]
+from weakfs.session.table import Table
 
 
 @frozen

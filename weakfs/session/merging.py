@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from weakfs.session.errors import MergeConflict
-from weakfs.session.events import Merged, Table
+from weakfs.session.events import Merged
 from weakfs.session.log import Log
 from weakfs.session.registry import tag_of
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Conflict
+from weakfs.session.table import Table
 from weakfs.session.timeline import Mark, Timeline
 
 

@@ -9,12 +9,12 @@ from pyrsistent import pmap
 from weakfs.session.columns import Columns
 from weakfs.session.converting import Reading
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
-from weakfs.session.events import Table
 from weakfs.session.log import Log
 from weakfs.session.pools import Json, read_blobs
 from weakfs.session.registry import Shape
 from weakfs.session.rules import Rules
-from weakfs.session.timeline import EMPTY_TABLE, Mark, Row, SnapshotEntry, Timeline
+from weakfs.session.table import EMPTY_TABLE, Table
+from weakfs.session.timeline import Mark, Row, SnapshotEntry, Timeline
 
 _MISSING = object()
 

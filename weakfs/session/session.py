@@ -15,11 +15,11 @@ from weakfs.session.delivery import Bus, Delivery, Handler
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, UnknownSnapshot
 from weakfs.session.events import Record, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.externals import External, Repair, repair_all, restore_all, snapshot_all, undo_all
-from weakfs.session.log import Log
 from weakfs.session.merging import absorb
 from weakfs.session.registry import Registry
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Kind, Merge, Reducer, Slice, SliceSpec, WholeSlice
+from weakfs.session.table import Table
 from weakfs.session.timeline import SnapshotEntry, Timeline, changed
 from weakfs.session.transaction import ACTIVE, Transaction, current_owner, innermost
 from weakfs.session.views import Records, SessionSnapshot, SessionView
@@ -177,11 +177,11 @@ class Session:
             event = SliceCleared(spec.tag)
         self.dispatch(event)
 
-    def values(self, spec: SliceSpec) -> Log[Any]:
-        """Give what a slice holds; callers write `session[T].all()`."""
-        line = self._line()
-        table = line.logs if spec.kind == "log" else line.state
-        return table.get(spec.tag, spec.empty)
+    def table(self, kind: Kind) -> Table:
+        """Give the slices of one kind; callers write `session[T].all()`."""
+        stack = ACTIVE.get()
+        line = self._line() if stack else self._trunk
+        return line.logs if kind == "log" else line.state
 
     # Reading history
 

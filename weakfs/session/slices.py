@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast, get_args
 from attrs import field, frozen
 
 from weakfs.session.log import Log
+from weakfs.session.table import Table
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -160,7 +161,7 @@ class SliceSpec:
 class SliceSource(Protocol):
     """What reading a slice needs of a session or a view."""
 
-    def values(self, spec: SliceSpec) -> Log[Any]: ...
+    def table(self, kind: Kind) -> Table: ...
 
 
 class SliceHost(SliceSource, Protocol):
@@ -173,23 +174,33 @@ class SliceHost(SliceSource, Protocol):
 class SliceView(Generic[T]):
     """Read one slice: `latest`, `all`, `where`."""
 
-    __slots__ = ("_source", "_spec")
+    __slots__ = ("_known", "_source", "_spec")
 
     def __init__(self, source: SliceSource, spec: SliceSpec) -> None:
         self._source = source
         self._spec = spec
+        # The table that was read last and its newest value: tables are immutable, and looking one up costs.
+        self._known: tuple[object, Any] = (None, None)
+
+    def _values(self) -> Log[Any]:
+        return self._source.table(self._spec.kind).get(self._spec.tag, self._spec.empty)
 
     def latest(self) -> T | None:
         """Give the newest value, or `None` where there is none."""
-        return cast("T | None", self._source.values(self._spec).last())
+        table = self._source.table(self._spec.kind)
+        known, value = self._known
+        if known is not table:
+            value = table.get(self._spec.tag, self._spec.empty).last()
+            self._known = (table, value)
+        return cast("T | None", value)
 
     def all(self) -> tuple[T, ...]:
         """Give every value, oldest first."""
-        return tuple(self._source.values(self._spec))
+        return tuple(self._values())
 
     def where(self, predicate: Callable[[T], bool]) -> tuple[T, ...]:
         """Give the values for which `predicate` is true, oldest first."""
-        return tuple(value for value in self._source.values(self._spec) if predicate(value))
+        return tuple(value for value in self._values() if predicate(value))
 
 
 class Slice(SliceView[T]):

@@ -16,16 +16,15 @@ from attrs import define, evolve, frozen
 from pyrsistent import PMap, pmap
 
 from weakfs.session.errors import UnknownSnapshot
-from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded, Table
+from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.log import Log
 from weakfs.session.rules import Rules
+from weakfs.session.table import EMPTY_TABLE, Table
 
 Row = tuple[int, "str | None", str, tuple[Any, ...]]
 
 # The state at any record is the nearest mark plus a replay of fewer rows than this.
 MARK_EVERY = 512
-
-EMPTY_TABLE: Table = pmap()
 
 
 @frozen(eq=False)

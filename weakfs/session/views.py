@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar, overload
+from typing import TypeVar, overload
 
 from attrs import frozen
 
-from weakfs.session.events import Record, Table
+from weakfs.session.events import Record
 from weakfs.session.log import Log
 from weakfs.session.rules import Rules
-from weakfs.session.slices import SliceSpec, SliceView
+from weakfs.session.slices import Kind, SliceView
+from weakfs.session.table import Table
 from weakfs.session.timeline import Row, event_of
 
 T = TypeVar("T")
@@ -84,6 +85,6 @@ class SessionView:
         """Give the accessor of one slice; the same as `view[type_]`."""
         return self[type_]
 
-    def values(self, spec: SliceSpec) -> Log[Any]:
-        """Give what a slice holds."""
-        return (self._logs if spec.kind == "log" else self._state).get(spec.tag, spec.empty)
+    def table(self, kind: Kind) -> Table:
+        """Give the slices of one kind; callers write `view[T]`."""
+        return self._logs if kind == "log" else self._state

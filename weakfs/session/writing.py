@@ -12,10 +12,10 @@ from typing import Any
 from weakfs.session.columns import Columns
 from weakfs.session.converting import Writing
 from weakfs.session.errors import SessionError
-from weakfs.session.events import Table
 from weakfs.session.log import Log
 from weakfs.session.pools import Json
 from weakfs.session.rules import Rules
+from weakfs.session.table import Table
 from weakfs.session.timeline import Row, SnapshotEntry, Timeline, event_of
 
 _UNKNOWN = object()

@@ -12,6 +12,7 @@ from weakfs.reducers.leaf import Leaf
 from weakfs.reducers.tree import FileTree, Node, tree_of, walk
 
 BILLION = 1_000_000_000
+BLOCK = tarfile.BLOCKSIZE
 
 
 def pack(tree: FileTree) -> bytes:
@@ -77,7 +78,9 @@ class _Unpacking:
         self.size = 0
 
     def run(self, archive: tarfile.TarFile) -> FileTree:
+        end = 0
         for member in archive:
+            end = member.offset_data + -(-member.size // BLOCK) * BLOCK
             path = _member_path(member.name)
             self.limits.check_path(_shown(path), path)
             mode, at = member.mode & 0o7777, _time(member)
@@ -94,6 +97,10 @@ class _Unpacking:
                     raise ValueError(f"cannot import the archive: {member.name!r} is a file and a directory")
                 self.files[path] = self._leaf(archive, member, mode, at)
             self._check_quota(_shown(path))
+        if archive.fileobj is not None:
+            archive.fileobj.seek(end)
+            if archive.fileobj.read(2 * BLOCK) != bytes(2 * BLOCK):
+                raise ValueError("cannot import the archive: its end is missing; it was cut off, take it from a copy")
         return self._tree()
 
     def _leaf(self, archive: tarfile.TarFile, member: tarfile.TarInfo, mode: int, at: int) -> Leaf:
@@ -116,6 +123,8 @@ class _Unpacking:
         self._check_quota(member.name)
         stream = archive.extractfile(member)
         content = stream.read() if stream is not None else b""
+        if len(content) != member.size:
+            raise ValueError(f"cannot import the archive: {member.name!r} was cut off; take it from a copy")
         return leaves.file(content, mode=mode, at=at)
 
     def _check_quota(self, path: str) -> None:

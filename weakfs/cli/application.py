@@ -1,0 +1,219 @@
+"""The `weakfs` command as click sees it: names, options, help, and which exit status an error has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+import weakfs
+from weakfs.cli.failures import DONE, INTERRUPTED, UNMET, USAGE, Failure
+from weakfs.cli.output import Output, ReaderGone, complain
+
+EXIT_STATUSES = """
+\b
+Exit status:
+  0  everything was read and done; calls that failed and were rolled back are normal
+  1  something could not be read or done; standard error says what
+  2  the command line is wrong
+  3  what --strict or --exit-code asks about is so
+"""
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+AT = "A record number, or the tag or id of a snapshot. [default: the end]"
+
+file_argument = click.argument("file", type=click.Path())
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON Lines: one object a line.")
+registry_option = click.option(
+    "--registry",
+    metavar="MODULE:NAME",
+    help="The registry of your own types, where the session holds such.",
+)
+
+
+@click.group(invoke_without_command=True, context_settings=CONTEXT, epilog=EXIT_STATUSES)
+@click.version_option(weakfs.__version__, prog_name="weakfs")
+@click.pass_context
+def command(context: click.Context) -> None:
+    """Perform recorded tool calls on files in memory, and look into saved sessions."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+        context.exit(USAGE)
+
+
+@command.command("run", epilog=EXIT_STATUSES)
+@click.argument("transcript", type=click.Path())
+@click.option("--mount", metavar="DIR", type=click.Path(), help="Copy this directory in as the root.")
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out of the mount; may be repeated.")
+@click.option("--save", metavar="FILE", type=click.Path(), help="Save the session there.")
+@click.option("--session-id", metavar="ID", help="What the session is called.  [default: a random id]")
+@click.option("--strict", is_flag=True, help="Exit with 3 if a call failed.")
+@json_option
+def run_command(
+    transcript: str,
+    mount: str | None,
+    exclude: tuple[str, ...],
+    save: str | None,
+    session_id: str | None,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Perform the tool calls of TRANSCRIPT and print what each did.
+
+    TRANSCRIPT is JSONL: one call a line, or OpenAI or Anthropic messages; - is standard input. A call that
+    fails is rolled back and the next one is made. Lines that cannot be read are reported by number.
+
+    With --json the lines are objects of "type" mount, skipped, call, saved and total.
+    """
+    from weakfs.cli.running import Job, run_transcript
+
+    job = Job(transcript, mount, exclude, save, session_id)
+    outcome = run_transcript(Output(finish_unread=True), job, as_json=as_json)
+    if outcome.unread or outcome.broken:
+        return 1
+    return UNMET if strict and outcome.failed else DONE
+
+
+@command.command("log")
+@file_argument
+@click.option("--cause", metavar="ID", help="Only records of this cause, such as the id of a tool call.")
+@click.option("--path", metavar="PATH", help="Only records that touch this path or something below it.")
+@click.option("-n", "--limit", metavar="N", type=click.IntRange(min=0), help="Only the newest N.")
+@registry_option
+@json_option
+def log_command(
+    file: str, cause: str | None, path: str | None, limit: int | None, registry: str | None, as_json: bool
+) -> int:
+    """Show the records of the session saved in FILE, oldest first.
+
+    Each line has the record's number, its time in UTC, what happened, its cause and the path. Snapshots stand
+    between the records, unless --cause or --path picks some out.
+    """
+    from weakfs.cli.failures import telling
+    from weakfs.cli.history import Selection, show_log
+    from weakfs.cli.opening import load
+    from weakfs.filesystem import normalize
+
+    with telling(f"use the path {path!r}"):
+        wanted = Selection(cause, None if path is None else normalize(path), limit)
+    show_log(Output(), load(file, registry), wanted, as_json=as_json)
+    return DONE
+
+
+@command.command("ls")
+@file_argument
+@click.argument("path", default="/")
+@click.option("--at", metavar="SEQ|TAG", help=AT)
+@click.option("-R", "--recursive", is_flag=True, help="Everything below PATH.")
+@registry_option
+@json_option
+def ls_command(
+    file: str, path: str, at: str | None, recursive: bool, registry: str | None, as_json: bool
+) -> int:
+    """List PATH (default: the root) in the session saved in FILE.
+
+    Each line has the permission bits, the size in bytes, the time of the last change in UTC and the name.
+    """
+    from weakfs.cli.listing import show_listing
+    from weakfs.cli.opening import files_of, load, moment_of
+
+    files = files_of(moment_of(load(file, registry), at))
+    show_listing(Output(), files, path, recursive=recursive, as_json=as_json)
+    return DONE
+
+
+@command.command("cat")
+@file_argument
+@click.argument("path")
+@click.option("--at", metavar="SEQ|TAG", help=AT)
+@registry_option
+@json_option
+def cat_command(file: str, path: str, at: str | None, registry: str | None, as_json: bool) -> int:
+    """Print the file PATH of the session saved in FILE, byte for byte."""
+    from weakfs.cli.listing import show_content
+    from weakfs.cli.opening import files_of, load, moment_of
+
+    show_content(Output(), files_of(moment_of(load(file, registry), at)), path, as_json=as_json)
+    return DONE
+
+
+@command.command("diff", epilog=EXIT_STATUSES)
+@file_argument
+@click.argument("path", default="/")
+@click.option("--at", metavar="SEQ|TAG", help="From this moment. [default: before the first change, after the mounts]")
+@click.option("--to", metavar="SEQ|TAG", help="To this moment. [default: the end]")
+@click.option("--names", "only_names", is_flag=True, help="Only what was added (A), removed (D), changed (M), moved (R).")
+@click.option("--exit-code", is_flag=True, help="Exit with 3 if something differs.")
+@registry_option
+@json_option
+def diff_command(
+    file: str,
+    path: str,
+    at: str | None,
+    to: str | None,
+    only_names: bool,
+    exit_code: bool,
+    registry: str | None,
+    as_json: bool,
+) -> int:
+    """Show what changed at PATH (default: everywhere) in the session saved in FILE.
+
+    First the names, then the differences of the contents as git writes them: "git apply" takes the output.
+    """
+    from weakfs.cli.comparing import differences, show_as_json, show_names, show_texts
+    from weakfs.cli.failures import telling
+    from weakfs.cli.opening import first_moment, load, moment_of, tree_of
+    from weakfs.filesystem import normalize
+
+    with telling(f"use the path {path!r}"):
+        path = normalize(path)
+    session = load(file, registry)
+    before = tree_of(first_moment(session) if at is None else moment_of(session, at))
+    after = tree_of(moment_of(session, to))
+    found = differences(before, after, path)
+    out = Output()
+    if as_json:
+        show_as_json(out, before, after, found, with_text=not only_names)
+    else:
+        show_names(out, found)
+        if not only_names:
+            show_texts(out, before, after, found)
+    return UNMET if exit_code and found else DONE
+
+
+@command.command("stats")
+@file_argument
+@registry_option
+@json_option
+def stats_command(file: str, registry: str | None, as_json: bool) -> int:
+    """Show how much the session saved in FILE holds: files, records, snapshots, tool calls."""
+    from weakfs.cli.measuring import show_statistics
+    from weakfs.cli.opening import load
+
+    show_statistics(Output(), load(file, registry), file, as_json=as_json)
+    return DONE
+
+
+def run(arguments: Sequence[str] | None) -> int:
+    """Run the command and give its exit status; whatever goes wrong is told in one line."""
+    words = None if arguments is None else list(arguments)
+    try:
+        status = command.main(args=words, prog_name="weakfs", standalone_mode=False)
+        Output().flush()
+    except ReaderGone:
+        return DONE
+    except Failure as failure:
+        complain(str(failure))
+        return failure.status
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx is not None else "weakfs"
+        message = error.format_message()
+        complain(f"{message[:1].lower()}{message[1:].rstrip('.')}; see: {where} --help")
+        return USAGE
+    except (click.Abort, KeyboardInterrupt):
+        complain("interrupted; nothing was saved")
+        return INTERRUPTED
+    return int(status or DONE)
+
+

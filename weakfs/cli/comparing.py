@@ -1,0 +1,93 @@
+"""`weakfs diff`: what became of the files of a session between two moments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weakfs.cli.output import Output
+from weakfs.cli.unified import FileChange, file_changes, patch
+from weakfs.cli.wording import shown
+from weakfs.filesystem.paths import is_within
+from weakfs.reducers import FileTree, TreeDiff, diff
+
+STYLES = {b"+": "green", b"-": "red", b"@": "cyan"}
+HEADERS = (b"+++ ", b"--- ", b"diff ")
+
+
+def differences(before: FileTree, after: FileTree, path: str) -> TreeDiff:
+    """Tell what differs at `path` and below; what moved across its border counts as added or removed."""
+    found = diff(before, after)
+    if path == "/":
+        return found
+    inside = [pair for pair in found.moved if is_within(pair[0], path) and is_within(pair[1], path)]
+    left = [source for source, target in found.moved if is_within(source, path) and not is_within(target, path)]
+    came = [target for source, target in found.moved if is_within(target, path) and not is_within(source, path)]
+    return TreeDiff(
+        tuple(sorted([*(one for one in found.added if is_within(one, path)), *came])),
+        tuple(sorted([*(one for one in found.removed if is_within(one, path)), *left])),
+        tuple(one for one in found.changed if is_within(one, path)),
+        tuple(inside),
+    )
+
+
+def show_names(out: Output, found: TreeDiff) -> None:
+    """Print one line for each entry that differs: `A`, `D`, `M` or `R`, and its path."""
+    for letter, style, names in _listed(found):
+        out.line((letter, style), f"  {names}")
+
+
+def show_texts(out: Output, before: FileTree, after: FileTree, found: TreeDiff) -> None:
+    """Print the differences of the contents as `git diff` does: as they are in a pipe, made visible on a terminal."""
+    for change in file_changes(before, after, found):
+        for line in patch(change):
+            if not out.is_terminal:
+                out.data(line)
+                continue
+            text = line.decode("utf-8", "replace").removesuffix("\n")
+            style = "bold" if line.startswith(HEADERS) else STYLES.get(line[:1], "")
+            for part in text.split("\n"):
+                out.line(("\t".join(map(shown, part.split("\t"))), style))
+
+
+def show_as_json(out: Output, before: FileTree, after: FileTree, found: TreeDiff, *, with_text: bool) -> None:
+    """Print one object for each entry that differs, with its difference as text if that is wanted."""
+    texts = {change.new_path: change for change in file_changes(before, after, found)} if with_text else {}
+    for change, paths in _named(found):
+        fields: dict[str, object] = {"change": change, "path": paths[-1]}
+        if len(paths) > 1:
+            fields["from"] = paths[0]
+        if paths[-1] in texts:
+            fields["diff"] = _text(texts[paths[-1]])
+        out.record(**fields)
+
+
+def amounts(found: TreeDiff) -> str:
+    """Say in a few words how much differs."""
+    parts = [
+        f"{len(names):,} {word}"
+        for word, names in (
+            ("added", found.added),
+            ("removed", found.removed),
+            ("changed", found.changed),
+            ("moved", found.moved),
+        )
+        if names
+    ]
+    return ", ".join(parts) or "nothing differs"
+
+
+def _named(found: TreeDiff) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield from (("added", (path,)) for path in found.added)
+    yield from (("removed", (path,)) for path in found.removed)
+    yield from (("changed", (path,)) for path in found.changed)
+    yield from (("moved", pair) for pair in found.moved)
+
+
+def _listed(found: TreeDiff) -> Iterator[tuple[str, str, str]]:
+    looks = {"added": ("A", "green"), "removed": ("D", "red"), "changed": ("M", "yellow"), "moved": ("R", "cyan")}
+    for change, paths in sorted(_named(found), key=lambda named: named[1][-1]):
+        yield (*looks[change], " -> ".join(map(shown, paths)))
+
+
+def _text(change: FileChange) -> str:
+    return b"".join(patch(change)).decode("utf-8", "replace")

@@ -1,0 +1,161 @@
+"""`weakfs log`: the records of a session, with the snapshots between them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+import attrs
+from attrs import frozen
+
+from weakfs.cli.output import Output
+from weakfs.cli.wording import moment, shown
+from weakfs.filesystem.paths import is_within
+from weakfs.reducers import EntryCopied, EntryDeleted, EntryMoved, TreeMounted, TreeRestored
+from weakfs.session import Record, RolledBack, Session, SessionSnapshot
+
+Entry = Record | SessionSnapshot
+
+# What acts on everything below its path.
+WHOLE_TREES = (EntryCopied, EntryDeleted, EntryMoved, TreeMounted)
+
+
+@frozen
+class Selection:
+    """Which records are wanted: of one cause, on a path or below it, the newest few."""
+
+    cause: str | None = None
+    path: str | None = None
+    limit: int | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is left out, so that snapshots are shown too."""
+        return self.cause is None and self.path is None
+
+
+def show_log(out: Output, session: Session, wanted: Selection, *, as_json: bool) -> None:
+    """Print the wanted records, oldest first, and between them the snapshots, unless records are picked out."""
+    found = _limited(_selected(session, wanted), wanted.limit)
+    if as_json:
+        for entry in found:
+            out.record(**_as_fields(session, entry))
+        return
+    tags = [shape.tag for shape in session.registry.by_type.values()]
+    width = max(map(len, tags), default=0)
+    number_width = max(len(str(session.seq)), 3)
+    for entry in found:
+        if isinstance(entry, SessionSnapshot):
+            name = shown(entry.tag or entry.snapshot_id)
+            out.line(f"{'':{number_width}}  {moment(entry.at)}  ", (f"snapshot {name}", "bold yellow"))
+            continue
+        tag = _tag(session, entry)
+        out.line(
+            f"{entry.seq:>{number_width}}  {moment(entry.at)}  ",
+            (f"{tag:<{width}}", "cyan"),
+            "  ",
+            (f"{shown(entry.cause or '-'):<10}", "magenta"),
+            f"  {_subject(entry)}".rstrip(),
+        )
+
+
+def _selected(session: Session, wanted: Selection) -> Iterator[Entry]:
+    if wanted.is_everything:
+        yield from _with_snapshots(session)
+        return
+    touched = _Touched(wanted.path)
+    for record in session.records:
+        if touched.by(record) and (wanted.cause is None or record.cause == wanted.cause):
+            yield record
+
+
+def _with_snapshots(session: Session) -> Iterator[Entry]:
+    waiting = deque(sorted(session.snapshots, key=lambda snapshot: snapshot.seq))
+    for record in session.records:
+        while waiting and waiting[0].seq < record.seq:
+            yield waiting.popleft()
+        yield record
+    yield from waiting
+
+
+def _limited(entries: Iterator[Entry], limit: int | None) -> Iterable[Entry]:
+    return entries if limit is None else deque(entries, maxlen=limit)
+
+
+class _Touched:
+    """Tells of records, given one after another, whether they may have changed something at a path or below."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._last = 0
+
+    def by(self, record: Record) -> bool:
+        if self._path is None:
+            return True
+        event = record.event
+        if isinstance(event, RolledBack):
+            # Undoes or brings back what the records since its target did.
+            touched = event.target < self._last
+        elif isinstance(event, TreeRestored):
+            touched = True
+        else:
+            touched = any(
+                is_within(path, self._path) or (isinstance(event, WHOLE_TREES) and is_within(self._path, path))
+                for path in _paths(event)
+            )
+        if touched:
+            self._last = record.seq
+        return touched
+
+
+def _paths(event: object) -> tuple[str, ...]:
+    """Give the paths that an event names."""
+    if isinstance(event, EntryMoved | EntryCopied):
+        return (event.source, event.destination)
+    path = getattr(event, "path", None)
+    return (path,) if isinstance(path, str) else ()
+
+
+def _subject(record: Record) -> str:
+    """Say in a few words what a record is about."""
+    event = record.event
+    if isinstance(event, RolledBack):
+        return f"to record {event.target}" if event.snapshot_id is None else f"to {shown(event.snapshot_id)}"
+    if isinstance(event, TreeMounted):
+        return f"{shown(event.path)} from {shown(event.source)}"
+    return " -> ".join(map(shown, _paths(event)))
+
+
+def _tag(session: Session, record: Record) -> str:
+    return session.registry.by_type[type(record.event)].tag
+
+
+def _as_fields(session: Session, entry: Entry) -> dict[str, object]:
+    if isinstance(entry, SessionSnapshot):
+        return {
+            "type": "snapshot",
+            "id": entry.snapshot_id,
+            "tag": entry.tag,
+            "seq": entry.seq,
+            "at": moment(entry.at, fraction=True),
+        }
+    return {
+        "type": "record",
+        "seq": entry.seq,
+        "at": moment(entry.at, fraction=True),
+        "tag": _tag(session, entry),
+        "cause": entry.cause,
+        "event": dict(_plain_fields(entry.event)),
+    }
+
+
+def _plain_fields(event: object) -> Iterator[tuple[str, object]]:
+    """Give the fields of an event that are plain values; of bytes their number, of the rest nothing."""
+    if not attrs.has(type(event)):
+        return
+    for field in attrs.fields(type(event)):
+        value = getattr(event, field.name)
+        if value is None or isinstance(value, str | int | float | bool):
+            yield field.name, value
+        elif isinstance(value, bytes):
+            yield f"{field.name}_bytes", len(value)

@@ -1,0 +1,68 @@
+"""Saved sessions, as the commands that look into one open them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from weakfs.backends import InMemoryFilesystem
+from weakfs.cli.failures import USAGE, Failure, telling
+from weakfs.reducers import FileTree, TreeMounted
+from weakfs.session import Registry, Session, SessionView
+
+
+def load(file: str, registry: str | None) -> Session:
+    """Read a session file; `Failure` says what is wrong with it. `registry` is `MODULE:NAME`, see `registry_at`."""
+    known = None if registry is None else registry_at(registry)
+    with telling(f"read the session {file!r}"):
+        return Session.load(Path(file), registry=known)
+
+
+def registry_at(place: str) -> Registry:
+    """Import the registry of a runtime's own types, `MODULE:NAME`; NAME may also be a function that gives it."""
+    module, _, name = place.partition(":")
+    if not module or not name:
+        raise Failure(f"cannot use the registry {place!r}: that is not MODULE:NAME", status=USAGE)
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise Failure(f"cannot use the registry {place!r}: {error}; check PYTHONPATH and the name", status=USAGE) from error
+    registry = found() if not isinstance(found, Registry) and callable(found) else found
+    if not isinstance(registry, Registry):
+        raise Failure(f"cannot use {place!r}: it is no weakfs.session.Registry; name one", status=USAGE)
+    return registry
+
+
+def moment_of(session: Session, at: str | None) -> Session | SessionView:
+    """Give the session as it was at `at`: a record number, a snapshot's tag or id; `None` is its end."""
+    if at is None:
+        return session
+    with telling(f"look at {at!r}"):
+        return session.at(int(at) if at.isascii() and at.isdigit() else at)
+
+
+def first_moment(session: Session) -> SessionView:
+    """Give the session before its first change of files: after the mounts that it begins with.
+
+    Where old records were compacted away, the first moment that is left.
+    """
+    records = session.records
+    if not len(records):
+        return session.at(session.seq)
+    first = records[0].seq - 1
+    if first == 0:
+        for record in records:
+            if not isinstance(record.event, TreeMounted):
+                break
+            first = record.seq
+    return session.at(first)
+
+
+def files_of(moment: Session | SessionView) -> InMemoryFilesystem:
+    """Give the files of a moment, read-only."""
+    return InMemoryFilesystem(moment, read_only=True)
+
+
+def tree_of(moment: Session | SessionView) -> FileTree:
+    """Give the files of a moment as one value."""
+    return files_of(moment).tree()

@@ -1,0 +1,166 @@
+"""What `weakfs run` says of its work: lines for people, or JSON Lines for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from attrs import define
+
+from weakfs.cli.output import Output
+from weakfs.cli.wording import counted, shown
+from weakfs.reducers import MountReport
+from weakfs.session import SaveReport
+from weakfs.tools import ToolResult
+from weakfs.tools.transcripts import Skipped, TranscriptCall
+
+# How many paths that a mount left out are named.
+NAMED = 10
+
+
+class Reporter(Protocol):
+    """Is told each thing as it happens."""
+
+    def mounted(self, report: MountReport) -> None: ...
+    def skipped(self, skipped: Skipped) -> None: ...
+    def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None: ...
+    def broke(self, number: int, call: TranscriptCall, error: Exception) -> None: ...
+    def saved(self, report: SaveReport) -> None: ...
+    def total(self, statuses: Mapping[str, int], failed: int, unread: int, changes: str) -> None: ...
+
+
+def reporter(out: Output, calls: int, *, as_json: bool) -> Reporter:
+    """Give the reporter for people, or the one for programs."""
+    return _JsonLines(out) if as_json else _Lines(out, len(str(calls)))
+
+
+def target_of(call: TranscriptCall) -> str:
+    """Say what a call is about: its path, its pattern, from where to where."""
+    arguments = call.arguments or {}
+    path = next((text for name in ("path", "file_path") if (text := _text(arguments.get(name)))), "")
+    pattern = _text(arguments.get("pattern"))
+    if pattern:
+        return f"{pattern} in {path}" if path else pattern
+    source, destination = _text(arguments.get("source")), _text(arguments.get("destination"))
+    if source or destination:
+        return f"{source} -> {destination}"
+    return path or _text(arguments.get("command"))
+
+
+def _text(value: object) -> str:
+    return shown(value) if isinstance(value, str) else ""
+
+
+@define
+class _Lines:
+    """One line a call, and below it what went wrong."""
+
+    out: Output
+    width: int
+
+    def mounted(self, report: MountReport) -> None:
+        what = f"{counted(report.file_count, 'file')}, {counted(report.total_size, 'byte')}"
+        self.out.line(("mounted", "bold"), f" {shown(report.source)}: {what}")
+        for path, reason in report.skipped[:NAMED]:
+            self.out.line(("left out", "yellow"), f" {shown(path)}: {shown(reason)}")
+        if len(report.skipped) > NAMED:
+            self.out.line(("left out", "yellow"), f" {counted(len(report.skipped) - NAMED, 'more path')}")
+
+    def skipped(self, skipped: Skipped) -> None:
+        self.out.line((f"line {skipped.line}", "yellow"), f" {shown(skipped.reason)}")
+
+    def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None:
+        mark, style = ("ok    ", "green") if result.success else ("failed", "red")
+        told = f"{shown(call.tool):<10}  {target_of(call)}".rstrip()
+        if result.success:
+            self.out.line(f"{number:>{self.width}}  ", (mark, style), f"  {told}  ", (shown(result.summary_text), "dim"))
+        else:
+            self.out.line(f"{number:>{self.width}}  ", (mark, style), f"  {told}")
+            self.below(f"{result.error_code}: {shown(result.summary_text)}")
+
+    def broke(self, number: int, call: TranscriptCall, error: Exception) -> None:
+        self.out.line(f"{number:>{self.width}}  ", ("broken", "bold red"), f"  {shown(call.tool)}  {target_of(call)}")
+        self.below(f"a fault of the tool, rolled back: {type(error).__name__}: {shown(str(error))}")
+
+    def below(self, text: str) -> None:
+        self.out.line(f"{'':{self.width}}          ", (text, "red"))
+
+    def saved(self, report: SaveReport) -> None:
+        what = f"{counted(report.size_bytes, 'byte')}, {counted(report.records, 'record')}"
+        self.out.line(("saved", "bold"), f" {shown(report.path)}: {what}")
+
+    def total(self, statuses: Mapping[str, int], failed: int, unread: int, changes: str) -> None:
+        calls = sum(statuses.values())
+        kinds = ", ".join(f"{number:,} {status}" for status, number in sorted(statuses.items()))
+        rows = [("calls", f"{calls:,}" + (f" ({kinds})" if calls else "")), ("rolled back", f"{failed:,}")]
+        rows += [("files", changes)]
+        if unread:
+            rows.append(("not read", f"{unread:,}"))
+        self.out.table("total", rows)
+
+
+@define
+class _JsonLines:
+    """One object a line, each with its type."""
+
+    out: Output
+
+    def mounted(self, report: MountReport) -> None:
+        self.out.record(
+            type="mount",
+            source=report.source,
+            path=report.path,
+            files=report.file_count,
+            directories=report.directory_count,
+            bytes=report.total_size,
+            skipped=[{"path": path, "reason": reason} for path, reason in report.skipped],
+        )
+
+    def skipped(self, skipped: Skipped) -> None:
+        self.out.record(type="skipped", line=skipped.line, reason=skipped.reason)
+
+    def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None:
+        self.out.record(
+            type="call",
+            number=number,
+            line=call.line,
+            id=call.call_id,
+            tool=call.tool,
+            success=result.success,
+            status=result.status,
+            error_code=result.error_code,
+            summary=result.summary_text,
+        )
+
+    def broke(self, number: int, call: TranscriptCall, error: Exception) -> None:
+        self.out.record(
+            type="call",
+            number=number,
+            line=call.line,
+            id=call.call_id,
+            tool=call.tool,
+            success=False,
+            status="broken",
+            error_code=None,
+            summary=f"{type(error).__name__}: {error}",
+        )
+
+    def saved(self, report: SaveReport) -> None:
+        self.out.record(
+            type="saved",
+            path=report.path,
+            bytes=report.size_bytes,
+            records=report.records,
+            snapshots=report.snapshots,
+            blobs=report.blobs,
+        )
+
+    def total(self, statuses: Mapping[str, int], failed: int, unread: int, changes: str) -> None:
+        self.out.record(
+            type="total",
+            calls=sum(statuses.values()),
+            failed=failed,
+            statuses=dict(sorted(statuses.items())),
+            not_read=unread,
+            changes=changes,
+        )

@@ -1,0 +1,46 @@
+"""How values are written for people: names on one line, times, amounts, paths of events."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+SECOND = 1_000_000_000
+
+
+def shown(text: str) -> str:
+    """Give text as it can be printed on one line, whatever it holds.
+
+    What would not show as itself (line breaks, control characters and escape sequences, characters that turn
+    the direction of writing, spaces other than the common one) is written as `\\n`, `\\x1b`, `\\u202e`. File names of
+    a session hold no backslash, so that the form of a name is its own.
+    """
+    return text if text.isprintable() else "".join(map(_shown_character, text))
+
+
+def _shown_character(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+def counted(number: int, thing: str, things: str | None = None) -> str:
+    """Write an amount: `1 file`, `1,204 files`."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def moment(at: int, *, fraction: bool = False) -> str:
+    """Write a time in integer nanoseconds as ISO 8601, UTC; `fraction` keeps all nine digits."""
+    seconds, nanoseconds = divmod(at, SECOND)
+    try:
+        whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        # A clock of the user's own may count from anywhere.
+        return f"{at}ns"
+    return f"{whole}.{nanoseconds:09}Z" if fraction else f"{whole}Z"
+
+
+def mode_text(mode: int, kind: str) -> str:
+    """Write permission bits as `ls -l` does; `kind` is the letter in front."""
+    bits = [letter if mode & (0o400 >> place) else "-" for place, letter in enumerate("rwxrwxrwx")]
+    for place, special, letter in ((2, 0o4000, "s"), (5, 0o2000, "s"), (8, 0o1000, "t")):
+        if mode & special:
+            bits[place] = letter if bits[place] == "x" else letter.upper()
+    return kind + "".join(bits)

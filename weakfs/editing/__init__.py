@@ -1,0 +1,21 @@
+"""Editing text: pure functions that say what changes, for tools and programs that then write it."""
+
+from weakfs.editing.replace import (
+    AmbiguousTarget,
+    EditError,
+    EmptyOldString,
+    NoChange,
+    Replacement,
+    TargetNotFound,
+    replace,
+)
+
+__all__ = [
+    "AmbiguousTarget",
+    "EditError",
+    "EmptyOldString",
+    "NoChange",
+    "Replacement",
+    "TargetNotFound",
+    "replace",
+]

@@ -1,0 +1,141 @@
+"""`read_file`: text by lines, or a range of bytes."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Literal
+
+from attrs import field, frozen
+
+from weakfs.filesystem import Filesystem, ReadBytesResult
+from weakfs.tools.arguments import about
+from weakfs.tools.context import ToolContext, require_filesystem, tighter
+from weakfs.tools.errors import NotText, ToolValidationError
+from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
+
+
+@frozen
+class ReadFileParams:
+    """What `read_file` takes: lines from 1 on, or bytes from 0 on, never both."""
+
+    path: str = field(metadata=about("the file"))
+    offset: int | None = field(default=None, metadata=about("the first line, from 1", at_least=1))
+    limit: int | None = field(default=None, metadata=about("how many lines at most", at_least=1))
+    offset_bytes: int | None = field(default=None, metadata=about("the first byte, from 0", at_least=0))
+    max_bytes: int | None = field(default=None, metadata=about("how many bytes at most", at_least=1))
+    encoding: Literal["utf8", "bytes"] = field(
+        default="utf8", metadata=about("utf8, or bytes for a file that is not text")
+    )
+
+
+@frozen(kw_only=True)
+class ReadFileReceipt(Receipt):
+    """What was read: text, or bytes if `encoding="bytes"` was asked for.
+
+    By lines, `first_line` (from 1) and `lines` say which lines `content` holds, of `total_lines`. By bytes,
+    `offset_bytes` and `read_bytes` say which of `size_bytes`. `truncated` tells that the file goes on.
+    """
+
+    path: str | None = None
+    content: str | bytes | None = field(default=None, repr=False)
+    truncated: bool | None = None
+    size_bytes: int | None = None
+    first_line: int | None = None
+    lines: int | None = None
+    total_lines: int | None = None
+    offset_bytes: int | None = None
+    read_bytes: int | None = None
+
+
+def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolResult[ReadFileReceipt]:
+    """Give a file's text as it is, so that an edit can quote it; a note follows where the file goes on."""
+    fs = require_filesystem(context)
+    by_lines = params.offset is not None or params.limit is not None
+    by_bytes = params.offset_bytes is not None or params.max_bytes is not None
+    if by_lines and (by_bytes or params.encoding == "bytes"):
+        raise ToolValidationError(
+            "offset and limit count lines of text, offset_bytes and max_bytes bytes; give one pair or the other"
+        )
+    if by_bytes or params.encoding == "bytes":
+        return _read_bytes(fs, params)
+    return _read_lines(fs, params, context)
+
+
+def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) -> ToolResult[ReadFileReceipt]:
+    limit = params.limit or tighter(context.limits.default_read_limit, fs.limits.default_read_limit)
+    first = params.offset or 1
+    # Whatever else can be wrong with the path is raised here, so that a ValueError below is about the text.
+    size = fs.stat(params.path).size_bytes
+    try:
+        found = fs.read(params.path, offset=first - 1, limit=-1 if limit is None else limit)
+    except ValueError as error:
+        raise NotText(
+            f"cannot read {params.path!r} as text: its {size} bytes are not UTF-8; "
+            f"use encoding='bytes' with offset_bytes and max_bytes, or stat"
+        ) from error
+    total = found.total_lines
+    count = max(total - first + 1, 0) if limit is None else max(min(limit, total - first + 1), 0)
+    last = first + count - 1
+    if not total:
+        summary, note = f"{found.path} is empty", f"[{found.path} is empty]"
+    elif not count:
+        summary = f"{found.path} has {plural(total, 'line')} and none from line {first} on"
+        note = f"[{summary}]"
+    elif count == total:
+        summary, note = f"Read {found.path} ({plural(total, 'line')})", ""
+    else:
+        summary = f"Read {found.path} (lines {first} to {last} of {total})"
+        note = f"[lines {first} to {last} of {total}; read on with offset={last + 1}]" if found.truncated else ""
+    receipt = ReadFileReceipt(
+        path=found.path,
+        content=found.content,
+        truncated=found.truncated,
+        size_bytes=size,
+        first_line=first,
+        lines=count,
+        total_lines=total,
+        summary_text=summarize(summary),
+    )
+    return answer(receipt, found.content + note)
+
+
+def _read_bytes(fs: Filesystem, params: ReadFileParams) -> ToolResult[ReadFileReceipt]:
+    found = fs.read_bytes(params.path, offset=params.offset_bytes or 0, limit=params.max_bytes)
+    text = _whole_characters(found) if params.encoding == "utf8" else None
+    content: str | bytes = found.content if text is None else text
+    count = len(found.content) if text is None else len(text.encode())
+    stop = found.offset + count
+    if stop < found.size_bytes:
+        note = f"[bytes {found.offset} to {stop} of {found.size_bytes}; read on with offset_bytes={stop}]"
+    elif not count:
+        note = f"[{found.path} has {plural(found.size_bytes, 'byte')} and none from byte {found.offset} on]"
+    else:
+        note = ""
+    receipt = ReadFileReceipt(
+        path=found.path,
+        content=content,
+        truncated=stop < found.size_bytes,
+        size_bytes=found.size_bytes,
+        offset_bytes=found.offset,
+        read_bytes=count,
+        summary_text=summarize(f"Read {found.path} (bytes {found.offset} to {stop} of {found.size_bytes})"),
+    )
+    shown = content if isinstance(content, str) else b64encode(content).decode()
+    return answer(receipt, f"{shown}\n{note}" if note and shown else shown + note)
+
+
+def _whole_characters(found: ReadBytesResult) -> str:
+    """Decode a range of bytes, less a last character that the range cuts in two."""
+    data = found.content
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        cut = error.end == len(data) and found.truncated and error.reason == "unexpected end of data"
+        if cut and error.start > 0:
+            return data[: error.start].decode()
+        what = f"cannot read {found.path!r} as text at byte {found.offset + error.start}"
+        if cut:
+            raise NotText(f"{what}: max_bytes={len(data)} is less than its character takes; use 4 or more") from error
+        if error.start == 0 and found.offset and data[0] & 0xC0 == 0x80:
+            raise NotText(f"{what}: it is the middle of a character; start up to 3 bytes earlier") from error
+        raise NotText(f"{what}: the byte is not UTF-8; use encoding='bytes'") from error

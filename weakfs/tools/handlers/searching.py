@@ -1,0 +1,130 @@
+"""`glob` and `grep`."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from weakfs.filesystem import GrepMatch
+from weakfs.search import compile_glob, compile_pattern
+from weakfs.tools.arguments import about
+from weakfs.tools.context import ToolContext, require_filesystem, tighter
+from weakfs.tools.errors import InvalidPattern, InvalidRegex
+from weakfs.tools.results import Receipt, ToolResult, answer, clip, one_line, plural, summarize
+
+# A line of a minified file is as long as the file.
+SHOWN_LINE = 500
+
+
+def _check_glob(pattern: str) -> None:
+    try:
+        compile_glob(pattern)
+    except ValueError as error:
+        raise InvalidPattern(str(error)) from error
+
+
+@frozen
+class GlobParams:
+    """What `glob` takes."""
+
+    pattern: str = field(metadata=about("the pattern, such as **/*.py"))
+    path: str = field(default="/", metadata=about("the directory to search"))
+    max_results: int = field(default=1000, metadata=about("how many paths at most", at_least=1))
+
+
+@frozen(kw_only=True)
+class GlobReceipt(Receipt):
+    """The paths that matched, newest first, then by path; `truncated` tells that there were more."""
+
+    paths: tuple[str, ...] | None = None
+    count: int | None = None
+    truncated: bool | None = None
+
+
+def glob_handler(params: GlobParams, *, context: ToolContext) -> ToolResult[GlobReceipt]:
+    """Find files by name: a path a line, the newest first."""
+    fs = require_filesystem(context)
+    _check_glob(params.pattern)
+    found = fs.glob(params.pattern, path=params.path, max_results=params.max_results)
+    paths = tuple(match.path for match in found)
+    summary = f"{plural(len(paths), 'path')} found" if paths else "No files matched"
+    receipt = GlobReceipt(
+        paths=paths,
+        count=len(paths),
+        truncated=found.truncated,
+        summary_text=f"{summary}, and there are more" if found.truncated else summary,
+    )
+    if not paths:
+        return answer(receipt)
+    lines = [one_line(path) for path in paths]
+    if found.truncated:
+        lines.append(f"[the first {len(paths)} are shown; narrow the pattern or set max_results]")
+    return answer(receipt, "\n".join(lines))
+
+
+@frozen
+class GrepParams:
+    """What `grep` takes."""
+
+    pattern: str = field(metadata=about("the regular expression, in RE2 syntax"))
+    path: str = field(default="/", metadata=about("the directory or file to search"))
+    glob: str | None = field(default=None, metadata=about("which files, such as *.py"))
+    case_insensitive: bool = field(default=False, metadata=about("whether letter case is ignored"))
+    max_results: int | None = field(default=None, metadata=about("how many lines at most", at_least=1))
+
+
+@frozen(kw_only=True)
+class GrepReceipt(Receipt):
+    """The lines that matched, in order of path and line; `truncated` tells that there were more."""
+
+    matches: tuple[GrepMatch, ...] | None = None
+    match_count: int | None = None
+    truncated: bool | None = None
+    files_searched: int | None = None
+    binary_skipped: int | None = None
+
+
+def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[GrepReceipt]:
+    """Find lines by a regular expression: `path:line:text` a line."""
+    fs = require_filesystem(context)
+    try:
+        compile_pattern(params.pattern, case_insensitive=params.case_insensitive)
+    except ValueError as error:
+        raise InvalidRegex(str(error)) from error
+    if params.glob is not None:
+        _check_glob(params.glob)
+    most = params.max_results or tighter(context.limits.max_grep_matches, fs.limits.max_grep_matches)
+    found = fs.grep(
+        params.pattern,
+        path=params.path,
+        glob=params.glob,
+        case_insensitive=params.case_insensitive,
+        max_matches=-1 if most is None else most,
+    )
+    matches = tuple(found)
+    summary = f"{plural(len(matches), 'match')} found" if matches else "No matches found"
+    skipped = f" ({plural(found.binary_skipped, 'binary file')} skipped)" if found.binary_skipped else ""
+    more = ", and there are more" if found.truncated else ""
+    receipt = GrepReceipt(
+        matches=matches,
+        match_count=len(matches),
+        truncated=found.truncated,
+        files_searched=found.files_searched,
+        binary_skipped=found.binary_skipped,
+        summary_text=f"{summary}{more}{skipped}",
+    )
+    if not matches:
+        return answer(receipt)
+    lines = [f"{one_line(match.path)}:{match.line_number}:{_shown(match)}" for match in matches]
+    if found.truncated:
+        lines.append(f"[the first {len(matches)} are shown; narrow the search or set max_results]")
+    return answer(receipt, "\n".join(lines))
+
+
+def _shown(match: GrepMatch) -> str:
+    """Give a line as it is; of a very long one, what stands around the match."""
+    line = match.line_content
+    if len(line) <= SHOWN_LINE:
+        return line
+    start = max(match.match_start - 100, 0)
+    around = clip(line[start : match.match_end + 100], SHOWN_LINE)
+    return f"{'... ' if start else ''}{around}{' ...' if match.match_end + 100 < len(line) else ''}"

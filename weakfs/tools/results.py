@@ -1,0 +1,94 @@
+"""What a tool gives back: the text for the model, and a receipt for the program."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from attrs import Factory, field, frozen
+
+V_co = TypeVar("V_co", covariant=True)
+R = TypeVar("R", bound="Receipt")
+
+# A message that tells of a failure may quote what the model sent, which may be a megabyte.
+MAX_FAILURE = 2000
+MAX_SUMMARY = 300
+
+
+def one_line(text: str) -> str:
+    """Give `text` on one line: line breaks and other characters that do not print as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def clip(text: str, most: int) -> str:
+    """Give `text` with its middle left out where it is longer than `most` characters."""
+    if len(text) <= most:
+        return text
+    half = (most - 5) // 2
+    return f"{text[:half]} ... {text[-half:]}"
+
+
+def summarize(text: str) -> str:
+    """Give the short one-line form of a text."""
+    return one_line(clip(text, MAX_SUMMARY))
+
+
+def plural(count: int, noun: str) -> str:
+    """Give a number with its noun, `1 line` or `3 lines`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}{'es' if noun.endswith('ch') else 's'}"
+
+
+@frozen(kw_only=True)
+class Receipt:
+    """What became of a call. Each tool's receipt adds its own values, `None` where the call failed before them.
+
+    `status` is "ok" or what kind of failure it was, `error_code` says which, `summary_text` tells it in one line.
+    """
+
+    status: str = "ok"
+    error_code: str | None = None
+    summary_text: str = ""
+
+
+def _status(result: ToolResult[object]) -> str:
+    return "ok" if result.success else "error"
+
+
+def _summary(result: ToolResult[object]) -> str:
+    return summarize(result.message)
+
+
+@frozen
+class ToolResult(Generic[V_co]):
+    """The answer to one call: `message` goes to the model, `value` is for the program.
+
+    `success=False` has everything that the call did rolled back. A handler may leave out all but the first two.
+    """
+
+    message: str
+    value: V_co
+    success: bool = True
+    status: str = field(default=Factory(_status, takes_self=True))
+    error_code: str | None = None
+    summary_text: str = field(default=Factory(_summary, takes_self=True))
+
+
+def answer(receipt: R, message: str | None = None) -> ToolResult[R]:
+    """Give the result that a receipt stands for; the model reads `message`, else the summary."""
+    return ToolResult(
+        receipt.summary_text if message is None else message,
+        receipt,
+        receipt.status == "ok",
+        receipt.status,
+        receipt.error_code,
+        receipt.summary_text,
+    )
+
+
+def failed(kind: type[Receipt], status: str, error_code: str, message: str) -> ToolResult[Receipt]:
+    """Give the result of a call that failed, with a receipt of the tool's own kind."""
+    receipt = kind(status=status, error_code=error_code, summary_text=summarize(message))
+    return answer(receipt, clip(message, MAX_FAILURE))

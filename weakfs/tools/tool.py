@@ -1,0 +1,58 @@
+"""A tool: a handler with what a runtime must know to offer it to a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from attrs import field, frozen
+
+from weakfs.tools.arguments import Parameter, build, parameters_of
+from weakfs.tools.results import Receipt, ToolResult
+
+# `handler(params, *, context) -> ToolResult`, where params is an instance of the tool's `params` class.
+Handler = Callable[..., ToolResult[object]]
+
+# What every provider takes for a tool's name.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@frozen(eq=False)
+class Tool:
+    """One tool that a model may call.
+
+    `params` is an attrs class; a call's JSON is checked against its fields. `read_only` says that the handler
+    changes nothing, so that a call takes no transaction. `aliases` are further names of parameters. `receipt` is what a
+    failed call answers with; its handler gives its own. Raises `TypeError` or `ValueError` for a tool that
+    no call could reach.
+    """
+
+    name: str
+    description: str
+    params: type
+    handler: Handler = field(repr=False)
+    read_only: bool = False
+    aliases: Mapping[str, str] = field(factory=dict)
+    receipt: type[Receipt] = Receipt
+    parameters: tuple[Parameter, ...] = field(init=False, repr=False)
+
+    @parameters.default
+    def _read_parameters(self) -> tuple[Parameter, ...]:
+        return parameters_of(self.params)
+
+    def __attrs_post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(
+                f"cannot name a tool {self.name!r}: models take at most 64 letters, digits, '_' and '-'; use those"
+            )
+        known = {parameter.name for parameter in self.parameters}
+        for alias, name in self.aliases.items():
+            if name not in known or alias in known:
+                raise ValueError(
+                    f"cannot use {alias!r} for the parameter {name!r} of {self.name!r}: there are "
+                    f"{', '.join(sorted(known))}; map a new name to one of them"
+                )
+
+    def read_arguments(self, arguments: object) -> object:
+        """Make the handler's parameters from a call's JSON; `ToolValidationError` names every problem."""
+        return build(self.params, self.parameters, arguments, self.aliases)
