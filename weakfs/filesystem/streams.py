@@ -49,8 +49,8 @@ class _Pending(io.BytesIO):
 
 class _PendingText(io.TextIOWrapper):
     def __init__(self, raw: _Pending, encoding: str) -> None:
-        super().__init__(raw, encoding=encoding, newline="\n", write_through=True)
         self._raw = raw
+        super().__init__(raw, encoding=encoding, newline="\n", write_through=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -60,7 +60,7 @@ class LoadedDocument:
 
     def _line(self, fields: Fields) -> Timeline:
         dropped = fields.take("dropped", int)
-        marks: Log[Mark] = Log()
+        before = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)
         base = fields.take("base", dict, type(None))
         if dropped < 0 or (base is None) != (dropped == 0):
             raise SessionFileError("the state before the first record is missing or not needed", where="$.base")
@@ -68,7 +68,7 @@ class LoadedDocument:
             own = Fields(base, "$.base")
             state = self._table(own.take("state", list), "state", "$.base.state")
             logs = self._table(own.take("logs", list), "log", "$.base.logs")
-            marks = Log((Mark(dropped, state, logs, own.take("block_end", int)),))
+            before = Mark(dropped, state, logs, own.take("block_end", int))
             own.done()
         rows = Log(self._rows(fields.take("records", list), dropped))
         snapshots: dict[str, SnapshotEntry] = {}
@@ -83,9 +83,8 @@ class LoadedDocument:
             state=self._table(fields.take("state", list), "state", "$.state"),
             logs=self._table(fields.take("logs", list), "log", "$.logs"),
             rows=rows,
-            marks=marks,
+            base=before,
             snapshots=pmap(snapshots),
-            dropped=dropped,
             marked=not rows,
         )
 

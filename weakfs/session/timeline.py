@@ -27,7 +27,7 @@ Row = tuple[int, "str | None", str, tuple[Any, ...]]
 MARK_EVERY = 512
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Mark:
     """The slices after record `seq`. Records up to `block_end` tell of a merged fork: see `Merged`."""
 
@@ -118,14 +118,19 @@ class Timeline:
     state: Table = EMPTY_TABLE
     logs: Table = EMPTY_TABLE
     rows: Log[Row] = Log()  # noqa: RUF009  # an immutable value
+    # The state before the first row: what a compacted history begins with.
+    base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)  # noqa: RUF009
     marks: Log[Mark] = Log()  # noqa: RUF009
     snapshots: PMap[str, SnapshotEntry] = pmap()  # noqa: RUF009
-    # Records up to this number were compacted away; the first mark holds the state after them.
-    dropped: int = 0
     # Whether marks exist for every rollback, merge and stretch of rows; not so after loading a file.
     marked: bool = True
     # Who is to blame for a record that names nobody: a transaction's cause.
     cause: str | None = None
+
+    @property
+    def dropped(self) -> int:
+        """The number of the newest record that was compacted away, 0 if none was."""
+        return self.base.seq
 
     @property
     def seq(self) -> int:
@@ -134,7 +139,7 @@ class Timeline:
 
     def branch(self) -> Timeline:
         """Give a line that starts here. O(1)."""
-        return Timeline(self.state, self.logs, self.rows, self.marks, self.snapshots, self.dropped, self.marked)
+        return Timeline(self.state, self.logs, self.rows, self.base, self.marks, self.snapshots, self.marked)
 
     def adopt(self, branch: Timeline) -> None:
         """Go on where `branch` stands; it must have started at this very point."""
@@ -162,7 +167,7 @@ class Timeline:
         if not self.marked:
             self._mark_all(rules)
         index = bisect_right(self.marks, seq, key=lambda mark: mark.seq)
-        mark = self.marks[index - 1] if index else Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)
+        mark = self.marks[index - 1] if index else self.base
         later = advance(rules, mark, self.rows.since(mark.seq - self.dropped))
         while mark.seq < seq:
             mark = next(later)
@@ -170,9 +175,8 @@ class Timeline:
 
     def _mark_all(self, rules: Rules) -> None:
         """Read history once from its start and leave marks along the way."""
-        first = self.marks[0] if self.marks else Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)
-        marks: Log[Mark] = Log((first,))
-        for mark in advance(rules, first, self.rows):
+        marks: Log[Mark] = Log()
+        for mark in advance(rules, self.base, self.rows):
             if not mark.seq % MARK_EVERY:
                 marks = marks.append(mark)
         self.marks, self.marked = marks, True
@@ -182,9 +186,9 @@ class Timeline:
         going = max(len(self.rows) - keep, 0)
         if going:
             base = self.mark_at(rules, self.dropped + going)
-            self.marks = Log((base, *(mark for mark in self.marks if mark.seq > base.seq)))
+            self.marks = Log(mark for mark in self.marks if mark.seq > base.seq)
             self.rows = Log(self.rows.since(going))
-            self.dropped += going
+            self.base = base
         return going
 
 
@@ -203,3 +207,8 @@ def advance(rules: Rules, mark: Mark, rows: Iterable[Row]) -> Iterator[Mark]:
         if seq > block_end and isinstance(event, Merged):
             block_end = seq + event.count
         yield Mark(seq, state, logs, block_end)
+
+
+def ordered_snapshots(line: Timeline) -> list[SnapshotEntry]:
+    """List the snapshots of a line in the order in which they were taken."""
+    return sorted(line.snapshots.values(), key=lambda entry: entry.number)

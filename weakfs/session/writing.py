@@ -40,7 +40,7 @@ class Document:
         shown: dict[str, Json] = {}
         base: Json = None
         if line.dropped:
-            mark = line.marks[0]
+            mark = line.base
             base = {
                 "state": self.table(mark.state),
                 "logs": self.table(mark.logs),

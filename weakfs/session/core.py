@@ -1,0 +1,235 @@
+"""What a session is made of, and its one way of changing: an event through every reducer, then assigned."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import RLock
+from typing import Any, Literal, TypeVar
+from uuid import uuid4
+
+from weakfs.session.delivery import Bus, Delivery, Handler
+from weakfs.session.errors import RollbackIncomplete, SessionClosed
+from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
+from weakfs.session.externals import External, Repair
+from weakfs.session.registry import Registry
+from weakfs.session.rules import Rules
+from weakfs.session.slices import Kind, Merge, Reducer, Slice, SliceSpec, WholeSlice
+from weakfs.session.table import Table
+from weakfs.session.timeline import Timeline, changed
+from weakfs.session.transaction import ACTIVE, innermost
+from weakfs.session.views import Records
+
+T = TypeVar("T")
+
+
+class SessionCore:
+    """Slices, events and records; `Session` adds what goes back in time, branches off and is kept in files."""
+
+    __slots__ = (
+        "__weakref__",
+        "_attached",
+        "_base",
+        "_clock",
+        "_closed",
+        "_counter",
+        "_delivery",
+        "_parent_id",
+        "_repairs",
+        "_rules",
+        "_trunk",
+        "lock",
+        "origin_id",
+        "session_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        session_id: str | None = None,
+        registry: Registry | None = None,
+        clock: Callable[[], int] | None = None,
+        new_id: Callable[[], str] | None = None,
+        bus: Bus | None = None,
+    ) -> None:
+        rules = Rules.of(Registry.standard() if registry is None else registry)
+        name = session_id or (new_id or _random_id)()
+        self._start(name, name, clock or time.time_ns, rules, Timeline(), Delivery(bus))
+
+    def _start(
+        self,
+        session_id: str,
+        origin_id: str,
+        clock: Callable[[], int],
+        rules: Rules,
+        trunk: Timeline,
+        delivery: Delivery,
+    ) -> None:
+        self.session_id = session_id
+        # The session that this one was forked from, through any number of forks.
+        self.origin_id = origin_id
+        # Held by whoever reads, decides and dispatches as one step; may be entered again by its holder.
+        self.lock = RLock()
+        self._clock = clock
+        self._rules = rules
+        self._delivery = delivery
+        self._trunk = trunk
+        self._base: Timeline | None = None
+        self._parent_id: str | None = None
+        self._counter = 0
+        self._attached: tuple[External, ...] = ()
+        self._repairs: dict[str, Repair] = {}
+        self._closed: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Session {self.session_id!r} at record {self._line().seq}>"
+
+    def install(
+        self,
+        type_: type[T],
+        *,
+        tag: str | None = None,
+        kind: Kind | None = None,
+        initial: T | Callable[[], T] | None = None,
+        merge: Merge | None = None,
+    ) -> Slice[T]:
+        """Register a slice type and the methods that it marks with `@reducer`, and give its accessor.
+
+        `kind` is "state" (rolled back, the default) or "log" (kept across rollbacks). Installing again
+        changes nothing and keeps the values that are there, such as those of a loaded session; asking for
+        another tag or kind then is a `ValueError`.
+        """
+        with self.lock:
+            self._rules = self._rules.install(type_, tag=tag, kind=kind, initial=initial, merge=merge)
+            return Slice(self, self._rules.by_type[type_])
+
+    def __getitem__(self, type_: type[T]) -> Slice[T]:
+        spec = self._rules.by_type.get(type_)
+        return self.install(type_) if spec is None else Slice(self, spec)
+
+    def query(self, type_: type[T]) -> Slice[T]:
+        """Give the accessor of one slice; the same as `session[type_]`."""
+        return self[type_]
+
+    def mutate(self, type_: type[T]) -> Slice[T]:
+        """Give the accessor of one slice; the same as `session[type_]`."""
+        return self[type_]
+
+    def add_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> None:
+        """Let `event` change a slice; callers write `session[T].register(event, reducer)`."""
+        with self.lock:
+            self._rules = self._rules.with_reducer(spec, event, reducer)
+
+    @property
+    def registry(self) -> Registry:
+        """The types that this session and its files may hold."""
+        return self._rules.registry
+
+    def now(self) -> int:
+        """Read the session's clock, in integer nanoseconds."""
+        return self._clock()
+
+    def subscribe(self, event: type, handler: Handler) -> Callable[[], None]:
+        """Call `handler(record)` after each event of a type was applied; the result unsubscribes it.
+
+        `object` stands for every type. Inside a transaction records are told when it ends. An error in a
+        handler is logged and changes nothing else.
+        """
+        return self._delivery.subscribe(event, handler)
+
+    def dispatch(self, event: object, *, cause: str | None = None) -> Record:
+        """Apply one event: run every reducer of its type, then assign what they gave, and write it down.
+
+        A reducer that raises leaves the session as it was. `cause` says who did it; inside a transaction
+        the transaction's own is the default.
+        """
+        with self.lock:
+            record = self._apply(self._writable(), event, cause)
+        if self._delivery.wanted:
+            self._delivery.deliver()
+        return record
+
+    def _apply(self, line: Timeline, event: Any, cause: str | None, *, mark: bool = False) -> Record:
+        rules = self._rules
+        shape = rules.registry.by_type.get(type(event))
+        if shape is None:
+            self._rules = rules = rules.knowing(type(event))
+            shape = rules.registry.by_type[type(event)]
+        state, logs = changed(rules, line.state, line.logs, event)
+        at = self._clock()
+        cause = line.cause if cause is None else cause
+        seq = line.add((at, cause, shape.tag, shape.pack(event)), state, logs, mark=mark)
+        record = Record(seq, at, event, cause)
+        if self._delivery.wanted and line is self._trunk:
+            self._delivery.post((record,))
+        return record
+
+    def _adopt(self, line: Timeline, branch: Timeline) -> None:
+        before = line.seq
+        line.adopt(branch)
+        self._post_since(line, before)
+
+    def _post_since(self, line: Timeline, seq: int) -> None:
+        if self._delivery.wanted and line is self._trunk:
+            self._delivery.post(Records(self._rules, line.rows, line.dropped).since(seq))
+
+    def change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None:
+        """Change a slice by hand; callers write `session[T].seed(value)` and the like."""
+        event: object
+        if change == "seed":
+            event = SliceSeeded(spec.tag, (value,))
+        elif change == "append":
+            event = SliceAppended(spec.tag, value)
+        else:
+            event = SliceCleared(spec.tag)
+        self.dispatch(event)
+
+    def table(self, kind: Kind) -> Table:
+        """Give the slices of one kind; callers write `session[T].all()`."""
+        stack = ACTIVE.get()
+        line = self._line() if stack else self._trunk
+        return line.logs if kind == "log" else line.state
+
+    @property
+    def records(self) -> Records:
+        """The records so far, oldest first; does not grow with the session. O(1)."""
+        line = self._line()
+        return Records(self._rules, line.rows, line.dropped)
+
+    @property
+    def seq(self) -> int:
+        """The number of the newest record, 0 before the first."""
+        return self._line().seq
+
+    def close(self, reason: str = "it was closed") -> None:
+        """Refuse every further change, as for the fork of a cancelled call; reading goes on."""
+        with self.lock:
+            self._closed = reason
+
+    def _line(self) -> Timeline:
+        stack = ACTIVE.get()
+        if stack:
+            own = innermost(self, stack)
+            if own is not None:
+                return own.line
+        return self._trunk
+
+    def _writable(self) -> Timeline:
+        if self._closed is not None or self._repairs:
+            self._refuse()
+        return self._line()
+
+    def _refuse(self) -> None:
+        if self._closed is not None:
+            raise SessionClosed(
+                f"session {self.session_id!r} takes no changes: {self._closed}; use its parent or a new fork"
+            )
+        raise RollbackIncomplete(dict.fromkeys(self._repairs, "not put back"))
+
+    def _next_id(self, name: str) -> str:
+        self._counter += 1
+        return f"{self.session_id}/{name}{self._counter}"
+
+
+def _random_id() -> str:
+    return uuid4().hex

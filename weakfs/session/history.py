@@ -1,0 +1,136 @@
+"""Going back in time: reading any moment, snapshots, rollback, replay, and forgetting what is too old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from weakfs.session.core import SessionCore
+from weakfs.session.errors import RollbackIncomplete, SessionError, UnknownSnapshot
+from weakfs.session.events import Merged, Record, RolledBack
+from weakfs.session.externals import restore_all, snapshot_all
+from weakfs.session.timeline import SnapshotEntry, Timeline, changed, ordered_snapshots
+from weakfs.session.views import SessionSnapshot, SessionView
+
+
+class History(SessionCore):
+    """The part of a session that deals with its past."""
+
+    __slots__ = ()
+
+    def at(self, target: int | str | SessionSnapshot) -> SessionView:
+        """Give the slices as they were after a record, or at a snapshot. O(1) records replayed, at most 512.
+
+        Raises `UnknownSnapshot` if there is no such record or snapshot.
+        """
+        with self.lock:
+            line = self._line()
+            if isinstance(target, int):
+                mark = line.mark_at(self._rules, target)
+                return SessionView(self._rules, target, mark.state, mark.logs)
+            entry = self._entry(line, target)
+            logs = line.mark_at(self._rules, max(entry.seq, line.dropped)).logs
+            return SessionView(self._rules, entry.seq, entry.state, logs)
+
+    def snapshot(self, tag: str | None = None) -> SessionSnapshot:
+        """Keep this moment: O(1), by reference, plus what a snapshot of each attached filesystem costs."""
+        with self.lock:
+            line = self._writable()
+            externals = snapshot_all(self._attached, tag) if self._attached else ()
+            at, seq = self._clock(), line.seq
+            snapshot_id = self._next_id("s")
+            entry = SnapshotEntry(snapshot_id, self._counter, seq, at, tag, line.state, externals)
+            line.snapshots = line.snapshots.set(snapshot_id, entry)
+            return SessionSnapshot(snapshot_id, seq, at, tag)
+
+    @property
+    def snapshots(self) -> tuple[SessionSnapshot, ...]:
+        """The snapshots that are kept, oldest first."""
+        return tuple(_describe(entry) for entry in ordered_snapshots(self._line()))
+
+    def drop_snapshot(self, target: str | SessionSnapshot) -> None:
+        """Forget a snapshot, given itself, its id or its tag; `UnknownSnapshot` if it is not kept."""
+        with self.lock:
+            line = self._writable()
+            entry = self._entry(line, target)
+            line.snapshots = line.snapshots.remove(entry.snapshot_id)
+
+    def rollback(self, target: int | str | SessionSnapshot, *, cause: str | None = None) -> Record:
+        """Go back to a snapshot, its id, its tag or a record number; LOG slices stay. O(1).
+
+        The rollback is itself a record: rolling back to the record before it undoes it. Attached
+        filesystems go back as well; if one cannot, all return to where they were and its error is raised.
+        """
+        with self.lock:
+            line = self._writable()
+            if isinstance(target, int):
+                state, seq, snapshot_id = line.mark_at(self._rules, target).state, target, None
+                externals: tuple[tuple[str, Any], ...] = ()
+            else:
+                entry = self._entry(line, target)
+                state, seq, snapshot_id = entry.state, entry.seq, entry.snapshot_id
+                externals = entry.externals
+            if externals:
+                self._restore_externals(dict(externals))
+            record = self._apply(line, RolledBack(seq, snapshot_id, state), cause, mark=True)
+        self._delivery.deliver()
+        return record
+
+    def _restore_externals(self, wanted: dict[str, Any]) -> None:
+        repairs, states, failure = restore_all(self._attached, wanted)
+        if repairs:
+            self._repairs = repairs
+            raise RollbackIncomplete(states) from failure
+        if failure is not None:
+            raise failure
+
+    def replay(self, records: Iterable[Record]) -> None:
+        """Apply recorded events with their own times and causes: no handler runs, nothing outside changes.
+
+        A new session that replays all records of another holds the same slices.
+        """
+        with self.lock:
+            line = self._writable().branch()
+            block_end = 0
+            for record in records:
+                event = record.event
+                rules = self._rules = self._rules.knowing(type(event))
+                shape = rules.registry.by_type[type(event)]
+                inside = line.seq < block_end
+                state, logs = changed(rules, line.state, line.logs, event, logs_only=inside)
+                seq = line.add((record.at, record.cause, shape.tag, shape.pack(event)), state, logs)
+                if isinstance(event, Merged) and not inside:
+                    block_end = seq + event.count
+            line.marked = False
+            self._adopt(self._writable(), line)
+
+    def compact(self, *, keep: int) -> int:
+        """Drop all records but the newest `keep`, with contents that nothing else refers to; give the number.
+
+        Snapshots that are kept stay usable. Records that went can no longer be read or rolled back to.
+        """
+        if keep < 0:
+            raise ValueError(f"cannot keep {keep} records; give a number from 0 on")
+        with self.lock:
+            line = self._writable()
+            if line is not self._trunk:
+                raise SessionError("cannot compact inside a transaction: it may still be rolled back; compact after it")
+            return line.compact(self._rules, keep)
+
+    def _entry(self, line: Timeline, target: str | SessionSnapshot) -> SnapshotEntry:
+        wanted = target if isinstance(target, str) else target.snapshot_id
+        entry = line.snapshots.get(wanted)
+        if entry is None and isinstance(target, str):
+            tagged = [entry for entry in ordered_snapshots(line) if entry.tag == target]
+            entry = tagged[-1] if tagged else None
+        if entry is None:
+            known = ", ".join(repr(e.tag or e.snapshot_id) for e in ordered_snapshots(line)[-5:]) or "none"
+            raise UnknownSnapshot(
+                f"session {self.session_id!r} keeps no snapshot {wanted!r}: it may have been dropped; "
+                f"the newest are {known}"
+            )
+        return entry
+
+
+def _describe(entry: SnapshotEntry) -> SessionSnapshot:
+    return SessionSnapshot(entry.snapshot_id, entry.seq, entry.at, entry.tag)
