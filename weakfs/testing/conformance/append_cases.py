@@ -93,9 +93,7 @@ class AppendCases(FilesystemCases):
         for number in range(300):
             fs.append("/log.txt", f"line {number}\n")
         assert fs.read_lines("/log.txt") == tuple(f"line {number}\n" for number in range(300))
-        assert (
-            fs.stat("/log.txt").size_bytes == fs.statistics().total_size == len(fs.read("/log.txt").content)
-        )
+        assert fs.stat("/log.txt").size_bytes == fs.statistics().total_size == len(fs.read("/log.txt").content)
 
     def test_many_appends_have_the_digest_of_one_write(self, fs: Filesystem) -> None:
         for number in range(50):

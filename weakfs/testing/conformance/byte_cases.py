@@ -43,12 +43,8 @@ class ByteCases(FilesystemCases):
         assert other.read_bytes("/a.bin").content == content
         assert other.read_bytes("/b.bin").content == content
 
-    @pytest.mark.parametrize(
-        ("offset", "limit"), list(product((0, 1, 9, 10, 15), (None, -1, 0, 1, 9, 10, 15)))
-    )
-    def test_a_part_holds_the_bytes_that_were_asked_for(
-        self, fs: Filesystem, offset: int, limit: int | None
-    ) -> None:
+    @pytest.mark.parametrize(("offset", "limit"), list(product((0, 1, 9, 10, 15), (None, -1, 0, 1, 9, 10, 15))))
+    def test_a_part_holds_the_bytes_that_were_asked_for(self, fs: Filesystem, offset: int, limit: int | None) -> None:
         fs.write_bytes("/a.bin", DIGITS)
         end = 10 if limit in (None, -1) else offset + limit
         result = fs.read_bytes("/a.bin", offset=offset, limit=limit)

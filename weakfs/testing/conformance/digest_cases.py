@@ -63,9 +63,7 @@ class DigestCases(FilesystemCases):
         fs.write("/run.sh", "text")
         fs.chmod("/run.sh", 0o755)
         fs.symlink("run.sh", "/link")
-        body = (
-            b"120000 link\0" + object_id("blob", b"run.sh") + b"100755 run.sh\0" + object_id("blob", b"text")
-        )
+        body = b"120000 link\0" + object_id("blob", b"run.sh") + b"100755 run.sh\0" + object_id("blob", b"text")
         assert fs.tree().digest == object_id("tree", body).hex()
 
     def test_equal_trees_have_equal_digests_whatever_their_order(self, fs: Filesystem) -> None:

@@ -144,6 +144,13 @@ class GlobCases(FilesystemCases):
         result = fs.glob("d/*", max_results=2_000)
         assert (len(result), result.truncated) == (1_001, False)
 
+    def test_no_cut_and_nothing_at_all_may_be_asked_for(self, fs: Filesystem) -> None:
+        fs.write("/a.txt", "")
+        assert (len(fs.glob("*", max_results=-1)), fs.glob("*", max_results=-1).truncated) == (1, False)
+        assert (len(fs.glob("*", max_results=0)), fs.glob("*", max_results=0).truncated) == (0, True)
+        with refused(fs, ValueError):
+            fs.glob("*", max_results=-2)
+
     def test_the_matches_of_a_glob_are_a_sequence(self, fs: Filesystem) -> None:
         for name in "abc":
             fs.write(f"/{name}", "")

@@ -104,9 +104,7 @@ class GrepCases(FilesystemCases):
         assert [match.path for match in result] == ["/a.txt"]
         assert (result.binary_skipped, result.files_searched) == (2, 1)
 
-    @pytest.mark.parametrize(
-        ("offset", "binary"), [(0, True), (8_191, True), (8_192, False), (20_000, False)]
-    )
+    @pytest.mark.parametrize(("offset", "binary"), [(0, True), (8_191, True), (8_192, False), (20_000, False)])
     def test_a_nul_in_the_first_eight_kibibytes_makes_a_file_binary(
         self, fs: Filesystem, offset: int, binary: bool
     ) -> None:
@@ -158,6 +156,15 @@ class GrepCases(FilesystemCases):
         fs.write("/a.txt", "x\n" * 1_001)
         result = fs.grep("x")
         assert (len(result), result.truncated) == (1_000, True)
+
+    def test_a_number_of_ones_own_may_pass_the_preset(self) -> None:
+        fs = self.make_fs(limits=Limits(max_grep_matches=3))
+        fs.write("/a.txt", "x\n" * 10)
+        assert (len(fs.grep("x", max_matches=5)), fs.grep("x", max_matches=5).truncated) == (5, True)
+        assert (len(fs.grep("x", max_matches=-1)), fs.grep("x", max_matches=-1).truncated) == (10, False)
+        assert (len(fs.grep("x", max_matches=0)), fs.grep("x", max_matches=0).truncated) == (0, True)
+        with refused(fs, ValueError):
+            fs.grep("x", max_matches=-2)
 
     def test_the_matches_of_a_grep_are_a_sequence(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "x1\nx2\nx3\n")

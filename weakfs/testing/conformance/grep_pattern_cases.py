@@ -55,9 +55,7 @@ MALFORMED = ("(", "a)", "[a", "a{2,1}", "*", "a**", "\\", "(?P<x", "[z-a]")
 
 class GrepPatternCases(FilesystemCases):
     @pytest.mark.parametrize(("pattern", "text", "lines"), list(PATTERNS.values()), ids=list(PATTERNS))
-    def test_a_pattern_matches_these_lines(
-        self, fs: Filesystem, pattern: str, text: str, lines: list[int]
-    ) -> None:
+    def test_a_pattern_matches_these_lines(self, fs: Filesystem, pattern: str, text: str, lines: list[int]) -> None:
         fs.write("/a.txt", text)
         assert [match.line_number for match in fs.grep(pattern)] == lines
 
@@ -84,9 +82,7 @@ class GrepPatternCases(FilesystemCases):
         assert ";" in str(caught.value), "the error does not say what to write instead"
 
     @pytest.mark.parametrize("pattern", MALFORMED)
-    def test_a_malformed_pattern_is_refused_even_where_nothing_is_searched(
-        self, fs: Filesystem, pattern: str
-    ) -> None:
+    def test_a_malformed_pattern_is_refused_even_where_nothing_is_searched(self, fs: Filesystem, pattern: str) -> None:
         with refused(fs, ValueError):
             fs.grep(pattern)
 

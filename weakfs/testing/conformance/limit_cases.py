@@ -69,9 +69,7 @@ class LimitCases(FilesystemCases):
         assert fs.read("/a.txt").content == "1234567890"
 
     def test_a_file_that_is_too_large_already_is_read_and_deleted(self) -> None:
-        fs = self.make_fs(
-            prepare=lambda writable: writable.write("/a.txt", "x" * 20), limits=Limits(max_file_size=10)
-        )
+        fs = self.make_fs(prepare=lambda writable: writable.write("/a.txt", "x" * 20), limits=Limits(max_file_size=10))
         assert len(fs.read("/a.txt").content) == 20
         with refused(fs, OSError, errno.EFBIG):
             fs.append("/a.txt", "x")
@@ -152,6 +150,27 @@ class LimitCases(FilesystemCases):
             fs.write("/d" * 16 + "/a", "text")
         with refused(fs, OSError, errno.EFBIG):
             fs.write("/a.txt", "x" * 48_001)
+
+    def test_a_depth_without_limit_is_no_trouble_for_any_operation(self) -> None:
+        # Deeper than Python's recursion goes.
+        deep = Limits(max_path_depth=None)
+        fs = self.make_fs(limits=deep)
+        path = "/d" * 1_200 + "/a.txt"
+        fs.write(path, "needle")
+        fs.append(path, "\n")
+        fingerprint = fs.tree().fingerprint
+        snapshot = fs.snapshot()
+        assert [match.path for match in fs.grep("needle")] == [path]
+        assert [match.path for match in fs.glob("*.txt")] == [path]
+        assert len(list(fs.walk())) == fs.statistics().node_count == 1_201
+        other = self.make_fs(limits=deep)
+        other.import_bytes(fs.export_bytes())
+        assert other.tree().digest == fs.tree().digest
+        fs.move("/d", "/e")
+        fs.copy("/e", "/f")
+        assert fs.delete("/e", recursive=True) == fs.delete("/f", recursive=True) == 1_201
+        fs.restore(snapshot)
+        assert fs.tree().fingerprint == fingerprint
 
     def test_an_import_keeps_to_the_limits(self, fs: Filesystem) -> None:
         fs.write("/1/2/3/a.txt", "x" * 20)

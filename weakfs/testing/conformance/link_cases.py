@@ -24,12 +24,14 @@ TARGETS = {
 }
 
 THROUGH_A_FILE_LINK = (
-    "read", "read_bytes", "read_lines", "open_r", "open_rb",
-    "write", "write_append", "write_bytes", "append", "write_lines", "open_w", "open_a",
+    "read", "read_bytes", "read_lines", "open_r", "open_rb", "grep",
+    "write", "write_create", "write_append", "write_bytes", "append", "write_lines", "splice",
+    "open_w", "open_a", "mkdir", "chmod",
 )  # fmt: skip
 BELOW_A_DIRECTORY_LINK = (
-    "read", "read_bytes", "read_lines", "open_r", "stat", "list", "readlink", "grep",
-    "write", "write_create", "write_append", "write_bytes", "append", "write_lines", "open_w",
+    "read", "read_bytes", "read_lines", "open_r", "exists", "is_file", "is_directory", "stat", "list", "walk",
+    "readlink", "glob", "grep",
+    "write", "write_create", "write_append", "write_bytes", "append", "write_lines", "splice", "open_w",
     "mkdir", "delete", "move_from", "move_to", "copy_from", "copy_to", "chmod", "symlink",
 )  # fmt: skip
 
@@ -152,6 +154,24 @@ class LinkCases(FilesystemCases):
         fs.delete("/link")
         fs.write("/link", "a file now")
         assert fs.read("/link").content == "a file now"
+
+    def test_a_link_is_copied_as_a_link(self, fs: Filesystem) -> None:
+        fs.write("/a.txt", "text")
+        fs.symlink("a.txt", "/link")
+        fs.symlink("nowhere", "/broken")
+        fs.copy("/link", "/d/link")
+        fs.copy("/broken", "/d/broken")
+        assert fs.readlink("/d/link") == fs.readlink("/link") == "a.txt"
+        assert fs.readlink("/d/broken") == "nowhere"
+
+    def test_a_file_copied_onto_a_link_replaces_the_link(self, fs: Filesystem) -> None:
+        fs.write("/kept.txt", "kept")
+        fs.write("/a.txt", "text")
+        fs.symlink("kept.txt", "/link")
+        fs.copy("/a.txt", "/link")
+        assert fs.is_file("/link")
+        assert fs.read("/link").content == "text"
+        assert fs.read("/kept.txt").content == "kept"
 
     def test_a_copied_directory_holds_links_and_not_what_they_lead_to(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "text")

@@ -82,6 +82,45 @@ class LinkPolicyCases(FilesystemCases):
         assert fs.list("/d") == ()
 
     @each_policy
+    def test_what_a_link_leads_to_is_made_by_writing_through_it(self, policy: SymlinkPolicy) -> None:
+        fs = self.make_fs(follow_symlinks=policy)
+        fs.mkdir("/d")
+        fs.symlink("d/new.txt", "/link")
+        fs.write("/link", "text")
+        assert fs.read("/d/new.txt").content == "text"
+        assert fs.readlink("/link") == "d/new.txt"
+
+    @each_policy
+    def test_bits_are_set_on_what_a_link_leads_to(self, policy: SymlinkPolicy) -> None:
+        fs = self.make_fs(follow_symlinks=policy)
+        fs.write("/a.txt", "text")
+        fs.symlink("a.txt", "/link")
+        fs.chmod("/link", 0o600)
+        assert fs.stat("/a.txt").mode == 0o600
+
+    @each_policy
+    def test_a_link_to_a_directory_is_an_existing_directory(self, policy: SymlinkPolicy) -> None:
+        fs = self.make_fs(follow_symlinks=policy)
+        fs.mkdir("/d")
+        fs.symlink("d", "/link")
+        fs.mkdir("/link")
+        with refused(fs, FileExistsError):
+            fs.mkdir("/link", exist_ok=False)
+        fs.mkdir("/link/e")
+        assert fs.is_directory("/d/e")
+
+    @each_policy
+    def test_links_are_copied_and_moved_as_links(self, policy: SymlinkPolicy) -> None:
+        fs = self.make_fs(follow_symlinks=policy)
+        fs.write("/d/a.txt", "text")
+        fs.symlink("d", "/link")
+        fs.copy("/link", "/copy")
+        fs.move("/link", "/moved")
+        assert fs.readlink("/copy") == fs.readlink("/moved") == "d"
+        assert fs.delete("/copy", recursive=True) == 1
+        assert fs.read("/d/a.txt").content == "text"
+
+    @each_policy
     def test_a_chain_of_links_is_followed(self, policy: SymlinkPolicy) -> None:
         fs = self.make_fs(follow_symlinks=policy)
         fs.write("/x/a.txt", "text")
@@ -98,9 +137,7 @@ class LinkPolicyCases(FilesystemCases):
         assert fs.read("/d/e/link").content == "text"
 
     @each_policy
-    def test_dots_after_a_link_in_a_target_climb_from_where_the_link_leads(
-        self, policy: SymlinkPolicy
-    ) -> None:
+    def test_dots_after_a_link_in_a_target_climb_from_where_the_link_leads(self, policy: SymlinkPolicy) -> None:
         fs = self.make_fs(follow_symlinks=policy)
         fs.write("/x/y/a.txt", "inner")
         fs.write("/x/b.txt", "beside the directory that is linked")
@@ -149,9 +186,7 @@ class LinkPolicyCases(FilesystemCases):
         with refused(fs, OSError, errno.ELOOP):
             fs.write("/d/link/a.txt", "text")
 
-    @pytest.mark.parametrize(
-        "target", ["..", "../", "../a.txt", "d/../../a.txt", "../../../../../../etc/passwd"]
-    )
+    @pytest.mark.parametrize("target", ["..", "../", "../a.txt", "d/../../a.txt", "../../../../../../etc/passwd"])
     def test_a_link_that_leads_outside_is_refused(self, target: str) -> None:
         fs = self.make_fs(follow_symlinks="within_root_only")
         fs.write("/a.txt", "text")

@@ -112,9 +112,7 @@ class MoveCases(FilesystemCases):
         with refused(fs, NotADirectoryError):
             fs.move("/d", "/a.txt")
 
-    @pytest.mark.parametrize(
-        "destination", ["/d", "/d/e", "/d/e/f", "/d/new", "/d/new/deeper", "/d/e/../e/x"]
-    )
+    @pytest.mark.parametrize("destination", ["/d", "/d/e", "/d/e/f", "/d/new", "/d/new/deeper", "/d/e/../e/x"])
     def test_a_directory_is_not_moved_into_itself(self, fs: Filesystem, destination: str) -> None:
         fs.write("/d/e/a.txt", "text")
         with refused(fs, ValueError):

@@ -21,9 +21,7 @@ LIMITS = (None, -1, 0, 1, 4, 5, 9)
 
 class PageCases(FilesystemCases):
     @pytest.mark.parametrize(("offset", "limit"), list(product(OFFSETS, LIMITS)))
-    @pytest.mark.parametrize(
-        "lines", [WITH_FINAL_NEWLINE, WITHOUT_FINAL_NEWLINE], ids=["newline", "no_newline"]
-    )
+    @pytest.mark.parametrize("lines", [WITH_FINAL_NEWLINE, WITHOUT_FINAL_NEWLINE], ids=["newline", "no_newline"])
     def test_a_page_holds_the_lines_that_were_asked_for(
         self, fs: Filesystem, lines: tuple[str, ...], offset: int, limit: int | None
     ) -> None:

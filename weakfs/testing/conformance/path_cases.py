@@ -144,3 +144,4 @@ class PathCases(FilesystemCases):
         assert not fs.exists("/readme")
         fs.write("/readme", "lower")
         assert fs.read("/Readme").content == "upper"
+        assert not fs.exists("/README")

@@ -113,9 +113,7 @@ class QuotaCases(FilesystemCases):
     @pytest.mark.parametrize("operation", ["move", "copy"])
     def test_implied_parents_of_a_destination_count_as_nodes(self, operation: str) -> None:
         nodes = 3 if operation == "move" else 4
-        fs = self.make_fs(
-            prepare=lambda writable: writable.write("/a.txt", "x"), limits=Limits(max_node_count=nodes)
-        )
+        fs = self.make_fs(prepare=lambda writable: writable.write("/a.txt", "x"), limits=Limits(max_node_count=nodes))
         with refused(fs, OSError, errno.EDQUOT):
             getattr(fs, operation)("/a.txt", "/1/2/3/b.txt")
         getattr(fs, operation)("/a.txt", "/1/2/b.txt")
@@ -158,9 +156,7 @@ class QuotaCases(FilesystemCases):
         with refused(fs, OSError, errno.EDQUOT):
             fs.append("/d/a.txt", "x")
 
-    @pytest.mark.parametrize(
-        "limits", [Limits(max_total_size=9), Limits(max_node_count=2)], ids=["size", "nodes"]
-    )
+    @pytest.mark.parametrize("limits", [Limits(max_total_size=9), Limits(max_node_count=2)], ids=["size", "nodes"])
     def test_an_import_keeps_to_the_quotas(self, fs: Filesystem, limits: Limits) -> None:
         two_files(fs)
         other = self.make_fs(limits=limits)
@@ -168,12 +164,8 @@ class QuotaCases(FilesystemCases):
         with refused(other, OSError, errno.EDQUOT):
             other.import_bytes(fs.export_bytes())
 
-    @pytest.mark.parametrize(
-        "limits", [Limits(max_total_size=9), Limits(max_node_count=2)], ids=["size", "nodes"]
-    )
-    def test_a_restore_of_a_foreign_snapshot_keeps_to_the_quotas(
-        self, fs: Filesystem, limits: Limits
-    ) -> None:
+    @pytest.mark.parametrize("limits", [Limits(max_total_size=9), Limits(max_node_count=2)], ids=["size", "nodes"])
+    def test_a_restore_of_a_foreign_snapshot_keeps_to_the_quotas(self, fs: Filesystem, limits: Limits) -> None:
         two_files(fs)
         other = self.make_fs(limits=limits)
         other.write("/old", "kept")

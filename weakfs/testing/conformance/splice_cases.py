@@ -42,9 +42,7 @@ REFUSED: dict[str, list[tuple[int, int, bytes]]] = {
 
 class SpliceCases(FilesystemCases):
     @pytest.mark.parametrize(("pieces", "expected"), list(SPLICES.values()), ids=list(SPLICES))
-    def test_pieces_are_replaced(
-        self, fs: Filesystem, pieces: list[tuple[int, int, bytes]], expected: bytes
-    ) -> None:
+    def test_pieces_are_replaced(self, fs: Filesystem, pieces: list[tuple[int, int, bytes]], expected: bytes) -> None:
         fs.write("/d/a.txt", "0123456789")
         written = fs.splice("/d/a.txt", pieces)
         assert written.path == "/d/a.txt"

@@ -85,9 +85,7 @@ class StreamCases(FilesystemCases):
         assert fs.read("/a.txt").content == ""
 
     @pytest.mark.parametrize(("mode", "expected"), [("w", "new"), ("a", "oldnew")])
-    def test_a_stream_takes_effect_when_it_is_closed(
-        self, fs: Filesystem, mode: TextMode, expected: str
-    ) -> None:
+    def test_a_stream_takes_effect_when_it_is_closed(self, fs: Filesystem, mode: TextMode, expected: str) -> None:
         fs.write("/a.txt", "old")
         stream = fs.open("/a.txt", mode)
         stream.write("new")
@@ -206,6 +204,18 @@ class StreamCases(FilesystemCases):
         with fs.open("/a.txt", "a") as stream:
             stream.write("x" * 7)
         assert fs.stat("/a.txt").size_bytes == 10
+
+    def test_what_the_encoding_cannot_hold_is_refused_whole(self, fs: Filesystem) -> None:
+        fs.write("/a.txt", "old")
+        with refused(fs, ValueError), fs.open("/a.txt", "w", encoding="ascii") as stream:
+            stream.write("plain and ")
+            stream.write("café")
+
+    @pytest.mark.parametrize("mode", ["r", "w", "a"])
+    def test_a_stream_in_an_unknown_encoding_is_refused(self, fs: Filesystem, mode: TextMode) -> None:
+        fs.write("/a.txt", "text")
+        with refused(fs, (LookupError, ValueError)):
+            fs.open("/a.txt", mode, encoding="klingon")
 
     def test_a_stream_overwrites_with_the_same_permission_bits(self, fs: Filesystem) -> None:
         fs.write("/run.sh", "old")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
@@ -116,9 +117,7 @@ class WriteCases(FilesystemCases):
             fs.write_bytes("/a.txt", b"text", mode=cast(Any, ""))
 
     @pytest.mark.parametrize("mode", ["overwrite", "create", "append"])
-    def test_a_missing_parent_is_refused_when_parents_are_not_to_be_made(
-        self, fs: Filesystem, mode: str
-    ) -> None:
+    def test_a_missing_parent_is_refused_when_parents_are_not_to_be_made(self, fs: Filesystem, mode: str) -> None:
         with refused(fs, FileNotFoundError):
             fs.write("/d/a.txt", "text", mode=cast(Any, mode), create_parents=False)
         with refused(fs, FileNotFoundError):
@@ -155,6 +154,51 @@ class WriteCases(FilesystemCases):
         assert not fs.exists(path)
         assert not fs.is_file(path)
         assert not fs.is_directory(path)
+
+    def test_text_and_bytes_are_not_mistaken_for_each_other(self, fs: Filesystem) -> None:
+        with refused(fs, TypeError):
+            fs.write("/d/a.txt", cast(Any, b"bytes"))
+        with refused(fs, TypeError):
+            fs.write_bytes("/d/a.txt", cast(Any, "text"))
+
+    def test_what_was_written_does_not_change_with_the_buffer_it_came_from(self, fs: Filesystem) -> None:
+        buffer = bytearray(b"before")
+        fs.write_bytes("/a.bin", cast(Any, buffer))
+        fs.write_bytes("/b.bin", cast(Any, memoryview(buffer)))
+        buffer[:] = b"after!"
+        assert fs.read_bytes("/a.bin").content == fs.read_bytes("/b.bin").content == b"before"
+
+    @pytest.mark.parametrize(
+        ("lines", "text"),
+        [
+            ([], ""),
+            (["one"], "one"),
+            (["one", "two"], "one\ntwo"),
+            (["one\n", "two\n"], "one\ntwo\n"),
+            (["one\n", "two", "", "four\n"], "one\ntwo\n\nfour\n"),
+            (["one\r\n", "two\r"], "one\r\ntwo\r"),
+        ],
+    )
+    def test_each_line_but_the_last_is_given_the_newline_it_lacks(
+        self, fs: Filesystem, lines: list[str], text: str
+    ) -> None:
+        written = fs.write_lines("/a.txt", iter(lines))
+        assert fs.read_bytes("/a.txt").content == text.encode()
+        assert (written.path, written.bytes_written) == ("/a.txt", len(text))
+
+    def test_writers_on_several_threads_lose_nothing(self, fs: Filesystem) -> None:
+        def work(number: int) -> None:
+            for line in range(50):
+                fs.append("/shared.txt", f"{number}:{line}\n")
+                fs.write(f"/d{number}/{line}.txt", "text")
+
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(work, number) for number in range(4)]:
+                done.result()
+        expected = {f"{number}:{line}\n" for number in range(4) for line in range(50)}
+        lines = fs.read_lines("/shared.txt")
+        assert (len(lines), set(lines)) == (200, expected)
+        assert fs.statistics().file_count == 201
 
     def test_a_deep_path_is_written_and_read(self, fs: Filesystem) -> None:
         path = "/d" * 40 + "/a.txt"
