@@ -144,7 +144,7 @@ def shown(value: object) -> str:
         return f"number {value}"
     if isinstance(value, list | tuple):
         return f"a list of {len(cast('Sequence[object]', value))}"
-    return "an object" if isinstance(value, Mapping) else f"a {type(cast(object, value)).__name__}"
+    return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"
 
 
 # One reader for each kind of type
@@ -167,8 +167,19 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _read_text(value: object, where: str, problems: list[str]) -> object:
+    if not isinstance(value, str):
+        problems.append(f"{where}: expected text, got {shown(value)}")
+    elif not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            problems.append(f"{where}: holds half of a surrogate pair at {error.start}; leave it out")
+    return value
+
+
 PLAIN: dict[object, Reader] = {
-    str: _plain("text", lambda value: isinstance(value, str)),
+    str: _read_text,
     bool: _plain("true or false", lambda value: isinstance(value, bool)),
     int: _plain("a whole number", _is_whole),
     float: _plain("a number", _is_number),
@@ -190,9 +201,7 @@ def _bounded(read: Reader, least: int) -> Reader:
 
 def _literal(choices: tuple[object, ...]) -> Reader:
     expected = " or ".join(repr(choice) if isinstance(choice, str) else shown(choice) for choice in choices)
-    return _plain(
-        expected, lambda value: any(type(value) is type(choice) and value == choice for choice in choices)
-    )
+    return _plain(expected, lambda value: any(type(value) is type(choice) and value == choice for choice in choices))
 
 
 def _union(readers: Sequence[Reader]) -> Reader:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from weakfs.tools.arguments import Parameter, build, parameters_of
 from weakfs.tools.results import Receipt, ToolResult
@@ -15,6 +15,10 @@ Handler = Callable[..., ToolResult[object]]
 
 # What every provider takes for a tool's name.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def _parameters(tool: Tool) -> tuple[Parameter, ...]:
+    return parameters_of(tool.params)
 
 
 @frozen(eq=False)
@@ -32,13 +36,9 @@ class Tool:
     params: type
     handler: Handler = field(repr=False)
     read_only: bool = False
-    aliases: Mapping[str, str] = field(factory=dict)
+    aliases: Mapping[str, str] = field(factory=dict[str, str])
     receipt: type[Receipt] = Receipt
-    parameters: tuple[Parameter, ...] = field(init=False, repr=False)
-
-    @parameters.default
-    def _read_parameters(self) -> tuple[Parameter, ...]:
-        return parameters_of(self.params)
+    parameters: tuple[Parameter, ...] = field(init=False, repr=False, default=Factory(_parameters, takes_self=True))
 
     def __attrs_post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

@@ -101,7 +101,5 @@ def _transferred(verb: str, source: str, destination: str, existed: bool) -> Too
         replaced = existed
         summary = f"{verb} {source} to {destination}" + (", in the place of the file there" if replaced else "")
     return answer(
-        TransferReceipt(
-            source=source, destination=destination, replaced=replaced, summary_text=summarize(summary)
-        )
+        TransferReceipt(source=source, destination=destination, replaced=replaced, summary_text=summarize(summary))
     )

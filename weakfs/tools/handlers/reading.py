@@ -64,14 +64,14 @@ def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolRe
 def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) -> ToolResult[ReadFileReceipt]:
     limit = params.limit or tighter(context.limits.default_read_limit, fs.limits.default_read_limit)
     first = params.offset or 1
-    # Whatever else can be wrong with the path is raised here, so that a ValueError below is about the text.
-    size = fs.stat(params.path).size_bytes
+    # What can be wrong with the path itself is raised here, so that a ValueError below is about the text.
+    fs.exists(params.path)
     try:
         found = fs.read(params.path, offset=first - 1, limit=-1 if limit is None else limit)
     except ValueError as error:
         raise NotText(
-            f"cannot read {params.path!r} as text: its {size} bytes are not UTF-8; "
-            f"use encoding='bytes' with offset_bytes and max_bytes, or stat"
+            f"cannot read {params.path!r} as text: it is not UTF-8; "
+            f"read it with encoding='bytes', offset_bytes and max_bytes, or use stat"
         ) from error
     total = found.total_lines
     count = max(total - first + 1, 0) if limit is None else max(min(limit, total - first + 1), 0)
@@ -90,7 +90,7 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
         path=found.path,
         content=found.content,
         truncated=found.truncated,
-        size_bytes=size,
+        size_bytes=fs.stat(found.path).size_bytes,
         first_line=first,
         lines=count,
         total_lines=total,

@@ -9,7 +9,7 @@ from weakfs.search import compile_glob, compile_pattern
 from weakfs.tools.arguments import about
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import InvalidPattern, InvalidRegex
-from weakfs.tools.results import Receipt, ToolResult, answer, clip, one_line, plural, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, clip, one_line, plural
 
 # A line of a minified file is as long as the file.
 SHOWN_LINE = 500

@@ -1,0 +1,70 @@
+"""Tools: what a model calls, checked, run so that a failure changes nothing, and written down.
+
+Names are imported from their homes when they are first used: the session's registry needs one small module of
+this package, and the rest takes half as long to import as all that is below it. The handlers of the tools
+that come with weakfs, their parameters and receipts, are in `weakfs.tools.handlers`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from weakfs.tools.arguments import about
+    from weakfs.tools.context import ToolContext, build_tool_context, require_filesystem
+    from weakfs.tools.defaults import DEFAULT_TOOLS
+    from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
+    from weakfs.tools.results import Receipt, ToolResult
+    from weakfs.tools.slice import ToolCall, ToolCalls
+    from weakfs.tools.tool import Handler, Tool
+    from weakfs.tools.toolset import Toolset
+    from weakfs.tools.transcripts import Skipped, Transcript, TranscriptCall, read_transcript
+
+__all__ = [
+    "DEFAULT_TOOLS",
+    "DeadlineExceeded",
+    "Handler",
+    "Receipt",
+    "Skipped",
+    "Tool",
+    "ToolCall",
+    "ToolCalls",
+    "ToolContext",
+    "ToolResult",
+    "ToolValidationError",
+    "Toolset",
+    "Transcript",
+    "TranscriptCall",
+    "about",
+    "build_tool_context",
+    "read_transcript",
+    "require_filesystem",
+]
+
+_HOMES = {
+    "weakfs.tools.arguments": ("about",),
+    "weakfs.tools.context": ("ToolContext", "build_tool_context", "require_filesystem"),
+    "weakfs.tools.defaults": ("DEFAULT_TOOLS",),
+    "weakfs.tools.errors": ("DeadlineExceeded", "ToolValidationError"),
+    "weakfs.tools.results": ("Receipt", "ToolResult"),
+    "weakfs.tools.slice": ("ToolCall", "ToolCalls"),
+    "weakfs.tools.tool": ("Handler", "Tool"),
+    "weakfs.tools.toolset": ("Toolset",),
+    "weakfs.tools.transcripts": ("Skipped", "Transcript", "TranscriptCall", "read_transcript"),
+}
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'weakfs.tools' has no attribute {name!r}")
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

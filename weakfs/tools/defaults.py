@@ -1,0 +1,106 @@
+"""The tools that come with weakfs, as models are told of them."""
+
+from __future__ import annotations
+
+from weakfs.tools import handlers as h
+from weakfs.tools.tool import Tool
+
+_FILE = {"file_path": "path"}
+
+DEFAULT_TOOLS: tuple[Tool, ...] = (
+    Tool(
+        "ls",
+        "List a directory: a name a line, with / behind directories and @ behind symbolic links.",
+        h.LsParams,
+        h.ls_handler,
+        read_only=True,
+        receipt=h.LsReceipt,
+    ),
+    Tool(
+        "read_file",
+        "Read a file's text exactly as it is. offset and limit choose lines, counted from 1; offset_bytes and "
+        "max_bytes choose bytes instead. A line in brackets at the end tells how to read on.",
+        h.ReadFileParams,
+        h.read_file_handler,
+        read_only=True,
+        aliases=_FILE,
+        receipt=h.ReadFileReceipt,
+    ),
+    Tool(
+        "write_file",
+        "Write text to a file: replace all of it, create a new one (mode create), or add to its end (mode append).",
+        h.WriteFileParams,
+        h.write_file_handler,
+        aliases=_FILE,
+        receipt=h.WriteFileReceipt,
+    ),
+    Tool(
+        "edit_file",
+        "Replace old_string by new_string in a file. old_string must be in the file exactly once, to the last "
+        "space and line break, unless replace_all is set.",
+        h.EditFileParams,
+        h.edit_file_handler,
+        aliases=_FILE,
+        receipt=h.EditFileReceipt,
+    ),
+    Tool(
+        "glob",
+        "Find files by name, the newest first. * and ? stay inside one directory, ** crosses directories; a "
+        "pattern without a slash matches names at any depth, one that ends in / matches directories.",
+        h.GlobParams,
+        h.glob_handler,
+        read_only=True,
+        receipt=h.GlobReceipt,
+    ),
+    Tool(
+        "grep",
+        "Find lines by a regular expression (RE2 syntax, without lookaround and backreferences); answers "
+        "path:line:text. glob narrows the files.",
+        h.GrepParams,
+        h.grep_handler,
+        read_only=True,
+        aliases={"glob_filter": "glob"},
+        receipt=h.GrepReceipt,
+    ),
+    Tool(
+        "rm",
+        "Remove a file or a directory. A directory that has entries needs recursive.",
+        h.RmParams,
+        h.rm_handler,
+        aliases=_FILE,
+        receipt=h.RmReceipt,
+    ),
+    Tool("mkdir", "Make a directory, with missing parents.", h.MkdirParams, h.mkdir_handler, receipt=h.MkdirReceipt),
+    Tool(
+        "mv",
+        "Give a file or directory another path; a file that is there is replaced.",
+        h.TransferParams,
+        h.mv_handler,
+        receipt=h.TransferReceipt,
+    ),
+    Tool(
+        "cp",
+        "Copy a file, or a directory with all that is in it; a file that is there is replaced.",
+        h.TransferParams,
+        h.cp_handler,
+        receipt=h.TransferReceipt,
+    ),
+    Tool(
+        "stat",
+        "Tell what a file or directory is: kind, size, mode, time of change.",
+        h.StatParams,
+        h.stat_handler,
+        read_only=True,
+        aliases=_FILE,
+        receipt=h.StatReceipt,
+    ),
+    Tool(
+        "exists",
+        "Tell whether there is a file or directory.",
+        h.ExistsParams,
+        h.exists_handler,
+        read_only=True,
+        aliases=_FILE,
+        receipt=h.ExistsReceipt,
+    ),
+)

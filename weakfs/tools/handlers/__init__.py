@@ -1,0 +1,77 @@
+"""The handlers of the tools that come with weakfs: functions that take the filesystem from the context.
+
+Each file has, for each of its tools, what the tool takes, what its receipt tells, and the function itself. A
+handler raises built-in errors; `weakfs.tools.errors` says what becomes of them.
+"""
+
+from weakfs.tools.handlers.arranging import (
+    MkdirParams,
+    MkdirReceipt,
+    RmParams,
+    RmReceipt,
+    TransferParams,
+    TransferReceipt,
+    cp_handler,
+    mkdir_handler,
+    mv_handler,
+    rm_handler,
+)
+from weakfs.tools.handlers.editing import EditFileParams, EditFileReceipt, edit_file_handler
+from weakfs.tools.handlers.listing import (
+    ExistsParams,
+    ExistsReceipt,
+    LsParams,
+    LsReceipt,
+    StatParams,
+    StatReceipt,
+    exists_handler,
+    ls_handler,
+    stat_handler,
+)
+from weakfs.tools.handlers.reading import ReadFileParams, ReadFileReceipt, read_file_handler
+from weakfs.tools.handlers.searching import (
+    GlobParams,
+    GlobReceipt,
+    GrepParams,
+    GrepReceipt,
+    glob_handler,
+    grep_handler,
+)
+from weakfs.tools.handlers.writing import WriteFileParams, WriteFileReceipt, write_file_handler
+
+__all__ = [
+    "EditFileParams",
+    "EditFileReceipt",
+    "ExistsParams",
+    "ExistsReceipt",
+    "GlobParams",
+    "GlobReceipt",
+    "GrepParams",
+    "GrepReceipt",
+    "LsParams",
+    "LsReceipt",
+    "MkdirParams",
+    "MkdirReceipt",
+    "ReadFileParams",
+    "ReadFileReceipt",
+    "RmParams",
+    "RmReceipt",
+    "StatParams",
+    "StatReceipt",
+    "TransferParams",
+    "TransferReceipt",
+    "WriteFileParams",
+    "WriteFileReceipt",
+    "cp_handler",
+    "edit_file_handler",
+    "exists_handler",
+    "glob_handler",
+    "grep_handler",
+    "ls_handler",
+    "mkdir_handler",
+    "mv_handler",
+    "read_file_handler",
+    "rm_handler",
+    "stat_handler",
+    "write_file_handler",
+]

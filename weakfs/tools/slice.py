@@ -1,0 +1,58 @@
+"""The `ToolCall` slice: every call that was made, kept across rollbacks."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+from attrs import field, frozen
+
+from weakfs.session import Session, Slice, append_all, tagged
+from weakfs.session.slices import Declaration
+
+
+@tagged("tools/called")
+@frozen
+class ToolCall:
+    """One call that was made and what came of it. The event is the slice's value.
+
+    `arguments` and `receipt` are JSON: text up to 1 KiB, else UTF-8 bytes, which a session file holds once for all
+    that are equal. Times are readings of the session's clock. `first_seq` and `last_seq` are the numbers that
+    the records which the call made have in its session, its rollback among them; `None` if it made none.
+    """
+
+    call_id: str
+    tool: str
+    arguments: str | bytes = field(repr=False)
+    receipt: str | bytes = field(repr=False)
+    status: str
+    error_code: str | None
+    summary: str
+    caller: str | None
+    started_at: int
+    ended_at: int
+    first_seq: int | None
+    last_seq: int | None
+
+    def read_arguments(self) -> object:
+        """Give the arguments as they were sent, as plain JSON values."""
+        return json.loads(self.arguments)
+
+    def read_receipt(self) -> object:
+        """Give the receipt as plain JSON values; bytes in it are `{"base64": "..."}`."""
+        return json.loads(self.receipt)
+
+
+# The slice goes by both names: `session[ToolCalls].all()` reads as what it gives.
+ToolCalls = ToolCall
+
+EVENTS = (ToolCall,)
+SLICES = (Declaration(ToolCall, kind="log", reducers={ToolCall: append_all}),)
+
+
+def install(session: Session) -> Slice[ToolCall]:
+    """Give the slice's accessor; a session whose registry lacks the slice gains it."""
+    calls = session.install(ToolCall, kind="log")
+    with suppress(ValueError):  # raised where the reducer is there already
+        calls.register(ToolCall, append_all)
+    return calls
