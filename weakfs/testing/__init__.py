@@ -8,10 +8,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from .context import make_stub_context
+
 if TYPE_CHECKING:
     from .conformance import FilesystemConformance, Prepare, refused
 
-__all__ = ["FilesystemConformance", "Prepare", "refused"]
+__all__ = ["FilesystemConformance", "Prepare", "make_stub_context", "refused"]
 
 _CONFORMANCE = f"{__name__}.conformance"
 
