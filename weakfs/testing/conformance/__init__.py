@@ -9,6 +9,26 @@ A backend's test class gives `make_fs` and inherits every case:
             ...
 
 The cases lie in one module a theme; `harness.py` says what an implementer may override.
+
+Where the specification leaves a choice, the suite has made it:
+
+- `move` and `copy` make missing parents. Onto a directory they raise `IsADirectoryError`, whatever is moved; a
+  directory onto a file is `NotADirectoryError`; a directory into itself or onto itself is `ValueError`, a file
+  or a link onto itself changes nothing. Both take a link as a link, at the source and at the destination. Bits
+  go along, with a move also the modification time.
+- `write(mode="create")` on a directory is `IsADirectoryError`; `mkdir` on a file is `FileExistsError`, below a
+  file `NotADirectoryError`, and of the root it is allowed as for any directory that exists.
+- `stat`, `readlink`, `delete`, `move` and `copy` are about the link itself under every policy; everything else
+  follows it or is refused. A loop is `OSError` (ELOOP). `readlink` of anything else is an error.
+- `truncated` says whether lines (or bytes, or matches) follow those given. A limit of 0 gives none, -1 all,
+  less is `ValueError`, and so is an offset below 0. An explicit number may pass the preset.
+- `write_lines` is the inverse of `read_lines`: a line that is not the last gets the newline it lacks.
+- Directories and links have a size of 0. Overwriting and appending keep the permission bits; `chmod` keeps the
+  modification time.
+- Paths are ordered by their characters, so `/a b` comes before `/a/b`. `walk` gives a directory before what
+  is in it. `list` is ordered by name.
+- A foreign snapshot and a damaged archive are `ValueError`; `import_bytes` replaces the whole tree.
+- A stream that is dropped without being closed has no effect; `x` is checked at opening and at closing.
 """
 
 from __future__ import annotations
@@ -24,6 +44,7 @@ from .glob_cases import GlobCases
 from .grep_cases import GrepCases
 from .grep_pattern_cases import GrepPatternCases
 from .harness import FilesystemCases, Prepare, refused
+from .history_cases import HistoryCases
 from .limit_cases import LimitCases
 from .link_cases import LinkCases
 from .link_policy_cases import LinkPolicyCases
@@ -72,6 +93,7 @@ class FilesystemConformance(
     SnapshotCases,
     ArchiveCases,
     DigestCases,
+    HistoryCases,
     MessageCases,
 ):
     """Prove that a backend answers as every other backend does; inherit it and give `make_fs`."""

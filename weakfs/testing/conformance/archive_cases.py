@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import tarfile
+from contextlib import suppress
+from datetime import timedelta
 
 import pytest
 
@@ -15,8 +17,9 @@ from .snapshot_cases import workspace
 __all__ = ["ArchiveCases"]
 
 
-def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfile.TarInfo:
+def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "", **told: str) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
+    info.pax_headers = told
     info.type = kind
     info.linkname = target
     return info
@@ -42,6 +45,14 @@ HOSTILE = {
     "through_a_link_inside": archive(
         member("d", tarfile.DIRTYPE), member("link", tarfile.SYMTYPE, "d"), member("link/out.txt")
     ),
+    "link_to_nothing": archive(member("link", tarfile.SYMTYPE, "")),
+    "hard_link_to_nothing": archive(member("b.txt", tarfile.LNKTYPE, "a.txt")),
+    "hard_link_outside": archive(member("b.txt", tarfile.LNKTYPE, "../../a.txt")),
+    "file_over_a_directory": archive(member("a/b"), member("a")),
+    "file_over_the_root": archive(member("./")),
+    "name_in_a_header": archive(member("a.txt", path="../../out.txt")),
+    "time_without_end": archive(member("a.txt", mtime="inf")),
+    "time_that_is_no_number": archive(member("a.txt", mtime="nan")),
     "below_a_file": archive(member("a"), member("a/b")),
 }
 
@@ -133,6 +144,14 @@ class ArchiveCases(FilesystemCases):
         fs.write("/kept.txt", "kept")
         with refused(fs, ValueError):
             fs.import_bytes(data)
+
+    @pytest.mark.parametrize("time", ["1e18", "999999999999999999", "-999999999999999999", "253402300800"])
+    def test_a_time_that_no_calendar_has_does_no_harm(self, fs: Filesystem, time: str) -> None:
+        with suppress(ValueError):
+            fs.import_bytes(archive(member("a.txt", mtime=time)))
+        for entry in fs.walk():
+            assert fs.stat(entry.path).modified_at.utcoffset() == timedelta(0)
+        fs.export_bytes()
 
     @pytest.mark.parametrize("end", [100, 512, 700, 1_024, 1_300])
     def test_an_archive_that_was_cut_off_is_refused(self, fs: Filesystem, end: int) -> None:
