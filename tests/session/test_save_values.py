@@ -1,0 +1,45 @@
+"""Values in slices and events of a program's own: each comes back equal, or saving refuses it and says where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.session.round_trips import box, exactly, round_trip
+from tests.session.values import KEPT, ODD
+from weakfs.session import SessionError
+
+
+def named(case: tuple[object, object]) -> str:
+    hint, value = case
+    # Sets are shown in another order in each process.
+    shown = type(value).__name__ if "set({" in repr(value) else repr(value)
+    return f"{getattr(hint, '__name__', hint)} {shown}".encode("ascii", "backslashreplace").decode()[:70]
+
+
+@pytest.mark.parametrize("by_event", [False, True], ids=["slice", "event"])
+@pytest.mark.parametrize("case", KEPT, ids=named)
+def test_a_value_comes_back(case: tuple[object, object], by_event: bool, tmp_path: Path) -> None:
+    hint, value = case
+    back = round_trip(tmp_path, box(hint)(value), by_event=by_event).held
+    assert exactly(back, value), back
+
+
+@pytest.mark.parametrize("by_event", [False, True], ids=["slice", "event"])
+@pytest.mark.parametrize("case", ODD, ids=named)
+def test_a_value_comes_back_or_is_refused_with_its_place(
+    case: tuple[object, object], by_event: bool, tmp_path: Path
+) -> None:
+    hint, value = case
+    back: object = None
+    refusal = ""
+    try:
+        back = round_trip(tmp_path, box(hint)(value), by_event=by_event).held
+    except SessionError as error:
+        refusal = str(error)
+    if refusal:
+        assert not (tmp_path / "s.json").exists(), f"it was saved, and cannot be loaded: {refusal}"
+        assert refusal.startswith("cannot save $."), refusal
+    else:
+        assert exactly(back, value), f"{value!r} became {back!r}"
