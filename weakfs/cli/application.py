@@ -13,8 +13,8 @@ from weakfs.cli.output import Output, ReaderGone, complain
 EXIT_STATUSES = """
 \b
 Exit status:
-  0  everything was read and done; calls that failed and were rolled back are normal
-  1  something could not be read or done; standard error says what
+  0  all was read and done; calls that failed and were rolled back are normal
+  1  something could not be read or done, and is named
   2  the command line is wrong
   3  what --strict or --exit-code asks about is so
 """
@@ -108,9 +108,7 @@ def log_command(
 @click.option("-R", "--recursive", is_flag=True, help="Everything below PATH.")
 @registry_option
 @json_option
-def ls_command(
-    file: str, path: str, at: str | None, recursive: bool, registry: str | None, as_json: bool
-) -> int:
+def ls_command(file: str, path: str, at: str | None, recursive: bool, registry: str | None, as_json: bool) -> int:
     """List PATH (default: the root) in the session saved in FILE.
 
     Each line has the permission bits, the size in bytes, the time of the last change in UTC and the name.
@@ -143,7 +141,7 @@ def cat_command(file: str, path: str, at: str | None, registry: str | None, as_j
 @click.argument("path", default="/")
 @click.option("--at", metavar="SEQ|TAG", help="From this moment. [default: before the first change, after the mounts]")
 @click.option("--to", metavar="SEQ|TAG", help="To this moment. [default: the end]")
-@click.option("--names", "only_names", is_flag=True, help="Only what was added (A), removed (D), changed (M), moved (R).")
+@click.option("--names", "only_names", is_flag=True, help="Only the names: A added, D removed, M changed, R moved.")
 @click.option("--exit-code", is_flag=True, help="Exit with 3 if something differs.")
 @registry_option
 @json_option
@@ -212,8 +210,6 @@ def run(arguments: Sequence[str] | None) -> int:
         complain(f"{message[:1].lower()}{message[1:].rstrip('.')}; see: {where} --help")
         return USAGE
     except (click.Abort, KeyboardInterrupt):
-        complain("interrupted; nothing was saved")
+        complain("interrupted")
         return INTERRUPTED
     return int(status or DONE)
-
-

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from attrs import frozen
+
 from weakfs.cli.output import Output
-from weakfs.cli.unified import FileChange, file_changes, patch
+from weakfs.cli.unified import file_changes, patch
 from weakfs.cli.wording import shown
 from weakfs.filesystem.paths import is_within
 from weakfs.reducers import FileTree, TreeDiff, diff
 
 STYLES = {b"+": "green", b"-": "red", b"@": "cyan"}
+LOOKS = {
+    "added": ("A", "green"),
+    "removed": ("D", "red"),
+    "changed": ("M", "yellow"),
+    "moved": ("R", "cyan"),
+}
 HEADERS = (b"+++ ", b"--- ", b"diff ")
+
+
+@frozen
+class Difference:
+    """One entry that differs, and where it came from if it moved."""
+
+    change: str
+    path: str
+    source: str | None = None
 
 
 def differences(before: FileTree, after: FileTree, path: str) -> TreeDiff:
@@ -32,8 +49,9 @@ def differences(before: FileTree, after: FileTree, path: str) -> TreeDiff:
 
 def show_names(out: Output, found: TreeDiff) -> None:
     """Print one line for each entry that differs: `A`, `D`, `M` or `R`, and its path."""
-    for letter, style, names in _listed(found):
-        out.line((letter, style), f"  {names}")
+    for one in sorted(_named(found), key=lambda named: named.path):
+        origin = "" if one.source is None else f"{shown(one.source)} -> "
+        out.line(LOOKS[one.change], f"  {origin}{shown(one.path)}")
 
 
 def show_texts(out: Output, before: FileTree, after: FileTree, found: TreeDiff) -> None:
@@ -51,13 +69,15 @@ def show_texts(out: Output, before: FileTree, after: FileTree, found: TreeDiff) 
 
 def show_as_json(out: Output, before: FileTree, after: FileTree, found: TreeDiff, *, with_text: bool) -> None:
     """Print one object for each entry that differs, with its difference as text if that is wanted."""
-    texts = {change.new_path: change for change in file_changes(before, after, found)} if with_text else {}
-    for change, paths in _named(found):
-        fields: dict[str, object] = {"change": change, "path": paths[-1]}
-        if len(paths) > 1:
-            fields["from"] = paths[0]
-        if paths[-1] in texts:
-            fields["diff"] = _text(texts[paths[-1]])
+    texts: dict[str, bytes] = {}
+    for change in file_changes(before, after, found) if with_text else ():
+        texts[change.new_path] = texts.get(change.new_path, b"") + b"".join(patch(change))
+    for one in _named(found):
+        fields: dict[str, object] = {"change": one.change, "path": one.path}
+        if one.source is not None:
+            fields["from"] = one.source
+        if one.path in texts:
+            fields["diff"] = texts[one.path].decode("utf-8", "replace")
         out.record(**fields)
 
 
@@ -76,18 +96,8 @@ def amounts(found: TreeDiff) -> str:
     return ", ".join(parts) or "nothing differs"
 
 
-def _named(found: TreeDiff) -> Iterator[tuple[str, tuple[str, ...]]]:
-    yield from (("added", (path,)) for path in found.added)
-    yield from (("removed", (path,)) for path in found.removed)
-    yield from (("changed", (path,)) for path in found.changed)
-    yield from (("moved", pair) for pair in found.moved)
-
-
-def _listed(found: TreeDiff) -> Iterator[tuple[str, str, str]]:
-    looks = {"added": ("A", "green"), "removed": ("D", "red"), "changed": ("M", "yellow"), "moved": ("R", "cyan")}
-    for change, paths in sorted(_named(found), key=lambda named: named[1][-1]):
-        yield (*looks[change], " -> ".join(map(shown, paths)))
-
-
-def _text(change: FileChange) -> str:
-    return b"".join(patch(change)).decode("utf-8", "replace")
+def _named(found: TreeDiff) -> Iterator[Difference]:
+    yield from (Difference("added", path) for path in found.added)
+    yield from (Difference("removed", path) for path in found.removed)
+    yield from (Difference("changed", path) for path in found.changed)
+    yield from (Difference("moved", target, source) for source, target in found.moved)

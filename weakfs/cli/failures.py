@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from weakfs.session import SessionError, SessionFileError, UnknownType
@@ -35,7 +35,7 @@ class Failure(Exception):
 
 
 @contextmanager
-def telling(doing: str) -> Iterator[None]:
+def telling(doing: str) -> Generator[None]:
     """Turn what may go wrong inside into a `Failure`: `doing` is what cannot be done, such as `read 'x'`."""
     try:
         yield

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-import attrs
 from attrs import frozen
 
 from weakfs.cli.output import Output
-from weakfs.cli.wording import moment, shown
+from weakfs.cli.wording import counted, moment, shown
 from weakfs.filesystem.paths import is_within
 from weakfs.reducers import EntryCopied, EntryDeleted, EntryMoved, TreeMounted, TreeRestored
-from weakfs.session import Record, RolledBack, Session, SessionSnapshot
+from weakfs.session import (
+    Merged,
+    Record,
+    RolledBack,
+    Session,
+    SessionSnapshot,
+    SliceAppended,
+    SliceCleared,
+    SliceSeeded,
+)
+from weakfs.tools import ToolCall
 
 Entry = Record | SessionSnapshot
 
@@ -123,6 +132,12 @@ def _subject(record: Record) -> str:
         return f"to record {event.target}" if event.snapshot_id is None else f"to {shown(event.snapshot_id)}"
     if isinstance(event, TreeMounted):
         return f"{shown(event.path)} from {shown(event.source)}"
+    if isinstance(event, ToolCall):
+        return f"{shown(event.tool)} {shown(event.status)}"
+    if isinstance(event, Merged):
+        return f"{counted(event.count, 'record')} of {shown(event.fork)}"
+    if isinstance(event, SliceAppended | SliceCleared | SliceSeeded):
+        return shown(event.slice)
     return " -> ".join(map(shown, _paths(event)))
 
 
@@ -145,17 +160,15 @@ def _as_fields(session: Session, entry: Entry) -> dict[str, object]:
         "at": moment(entry.at, fraction=True),
         "tag": _tag(session, entry),
         "cause": entry.cause,
-        "event": dict(_plain_fields(entry.event)),
+        "event": dict(_plain_fields(session, entry.event)),
     }
 
 
-def _plain_fields(event: object) -> Iterator[tuple[str, object]]:
+def _plain_fields(session: Session, event: object) -> Iterator[tuple[str, object]]:
     """Give the fields of an event that are plain values; of bytes their number, of the rest nothing."""
-    if not attrs.has(type(event)):
-        return
-    for field in attrs.fields(type(event)):
-        value = getattr(event, field.name)
-        if value is None or isinstance(value, str | int | float | bool):
-            yield field.name, value
+    shape = session.registry.by_type[type(event)]
+    for name, value in zip(shape.names, shape.pack(event), strict=True):
+        if value is None or isinstance(value, str | int | float):
+            yield name, value
         elif isinstance(value, bytes):
-            yield f"{field.name}_bytes", len(value)
+            yield f"{name}_bytes", len(value)

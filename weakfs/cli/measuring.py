@@ -2,45 +2,54 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import cast
 
 import orjson
-from attrs import frozen
 
 from weakfs.cli.failures import telling
 from weakfs.cli.opening import files_of
 from weakfs.cli.output import Output
 from weakfs.cli.wording import moment
 from weakfs.session import Session
+from weakfs.tools import ToolCall
+
+Value = int | str | None
+Groups = dict[str, dict[str, Value]]
 
 
-@frozen
-class Measured:
-    """What was counted, in groups, each a name with its values."""
+def show_statistics(out: Output, session: Session, file: str, *, as_json: bool) -> None:
+    """Print what is in a session and its file, in groups."""
+    with telling(f"read the session {file!r}"):
+        groups = measure(session, Path(file))
+    if as_json:
+        out.record(**groups)
+        return
+    for title, values in groups.items():
+        rows = [(name.replace("_", " "), _written(value)) for name, value in values.items()]
+        out.table(title.replace("_", " "), rows or [("none", "")])
 
-    groups: dict[str, dict[str, int | str | None]]
 
-
-def measure(session: Session, file: str) -> Measured:
-    """Count what is in a session and its file. Costs a walk through its records, and digests of its files."""
+def measure(session: Session, file: Path) -> Groups:
+    """Count what is in a session and its file. O(records), and the digests of all files."""
     records = session.records
     files = files_of(session)
-    totals = files.statistics()
-    tree = files.tree()
-    first, last = (records[0], records[-1]) if len(records) else (None, None)
-    events = Counter(session.registry.by_type[type(record.event)].tag for record in records)
-    groups: dict[str, dict[str, int | str | None]] = {
+    totals, tree = files.statistics(), files.tree()
+    calls = session[ToolCall].all()
+    shapes = session.registry.by_type
+    return {
         "session": {
             "id": session.session_id,
-            "file bytes": _size(file),
-            "contents in the file": _blobs(file),
             "records": len(records),
-            "first record": None if first is None else first.seq,
-            "last record": None if last is None else last.seq,
-            "from": None if first is None else moment(first.at),
-            "to": None if last is None else moment(last.at),
+            "first_record": records[0].seq if len(records) else None,
+            "last_record": records[-1].seq if len(records) else None,
+            "from": moment(records[0].at) if len(records) else None,
+            "to": moment(records[-1].at) if len(records) else None,
             "snapshots": len(session.snapshots),
+            "file_bytes": file.stat().st_size,
+            "blobs": _blobs(file),
         },
         "files": {
             "files": totals.file_count,
@@ -49,6 +58,21 @@ def measure(session: Session, file: str) -> Measured:
             "digest": tree.digest,
             "fingerprint": tree.fingerprint,
         },
-        "records": dict(sorted(events.items())),
+        "events": _counted(shapes[type(record.event)].tag for record in records),
+        "calls_by_status": _counted(call.status for call in calls),
+        "calls_by_tool": _counted(call.tool for call in calls),
     }
-    return Measured(groups)
+
+
+def _counted(names: Iterable[str]) -> dict[str, Value]:
+    return dict(sorted(Counter(names).items()))
+
+
+def _blobs(file: Path) -> int:
+    """Count the distinct contents that a session file holds; it was read before, so that it is one."""
+    document = cast("dict[str, list[object]]", orjson.loads(file.read_bytes()))
+    return len(document["blobs"])
+
+
+def _written(value: Value) -> str:
+    return f"{value:,}" if isinstance(value, int) else "-" if value is None else value

@@ -7,15 +7,21 @@ from pathlib import Path
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.cli.failures import USAGE, Failure, telling
+from weakfs.cli.output import progress
 from weakfs.reducers import FileTree, TreeMounted
 from weakfs.session import Registry, Session, SessionView
+
+# Reading less than this, in bytes, is over before a sign of life could be seen.
+LARGE = 4_000_000
 
 
 def load(file: str, registry: str | None) -> Session:
     """Read a session file; `Failure` says what is wrong with it. `registry` is `MODULE:NAME`, see `registry_at`."""
     known = None if registry is None else registry_at(registry)
     with telling(f"read the session {file!r}"):
-        return Session.load(Path(file), registry=known)
+        path = Path(file)
+        with progress(f"reading {file}", wanted=path.stat().st_size > LARGE):
+            return Session.load(path, registry=known)
 
 
 def registry_at(place: str) -> Registry:
@@ -26,7 +32,9 @@ def registry_at(place: str) -> Registry:
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise Failure(f"cannot use the registry {place!r}: {error}; check PYTHONPATH and the name", status=USAGE) from error
+        raise Failure(
+            f"cannot use the registry {place!r}: {error}; check PYTHONPATH and the name", status=USAGE
+        ) from error
     registry = found() if not isinstance(found, Registry) and callable(found) else found
     if not isinstance(registry, Registry):
         raise Failure(f"cannot use {place!r}: it is no weakfs.session.Registry; name one", status=USAGE)

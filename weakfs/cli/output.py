@@ -6,7 +6,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -14,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
+from weakfs.cli.failures import Failure
 from weakfs.cli.wording import shown
 
 # A text, or a text with a rich style.
@@ -21,6 +23,8 @@ Piece = str | tuple[str, str]
 
 # Wide enough that nothing is folded where no terminal sets a width.
 PIPE_WIDTH = 10_000
+# Narrower than this nothing can be read, whatever the terminal says.
+MIN_WIDTH = 20
 
 
 class ReaderGone(Exception):
@@ -28,7 +32,10 @@ class ReaderGone(Exception):
 
 
 class Output:
-    """Standard output. `finish_unread` goes on quietly when the reader is gone: for commands that do more than print."""
+    """Standard output.
+
+    `finish_unread` goes on quietly when the reader is gone: for commands that do more than print.
+    """
 
     def __init__(self, *, finish_unread: bool = False) -> None:
         stdout = sys.stdout
@@ -70,12 +77,21 @@ class Output:
         table.add_column(overflow="fold")
         for name, value in rows:
             table.add_row(Text(f"  {shown(name)}"), Text(shown(value)))
-        width = self._console.width if self.is_terminal else PIPE_WIDTH
-        with self._console.capture() as capture:
-            self._console.print(table, width=width)
         self.line((title, "bold"))
+        if self.is_terminal:
+            self._console.print(table)
+            return
+        rendering = Console(file=io.StringIO(), width=PIPE_WIDTH)
+        with rendering.capture() as capture:
+            rendering.print(table)
         for line in capture.get().splitlines():
             self._write(line.rstrip() + "\n")
+
+    def below(self, indent: int, text: str, style: str) -> None:
+        """Print a text in lines that begin `indent` columns from the left; in a pipe it is one."""
+        width = max(self._console.width - indent, MIN_WIDTH) if self.is_terminal else PIPE_WIDTH
+        for part in textwrap.wrap(text, width, break_on_hyphens=False):
+            self.line(" " * indent, (part, style))
 
     def flush(self) -> None:
         """Send on what is buffered."""
@@ -87,13 +103,16 @@ class Output:
             sys.stdout.write(text)
 
     @contextmanager
-    def _reader(self) -> Iterator[None]:
+    def _reader(self) -> Generator[None]:
         try:
             yield
         except BrokenPipeError:
             abandon_output()
             if not self._finish_unread:
                 raise ReaderGone from None
+        except OSError as error:
+            abandon_output()
+            raise Failure(f"cannot write the output: {error.strerror}; send it elsewhere") from error
 
 
 def abandon_output() -> None:
@@ -112,7 +131,7 @@ Advance = Callable[[], None]
 
 
 @contextmanager
-def progress(doing: str, *, total: int | None = None, wanted: bool = True) -> Iterator[Advance]:
+def progress(doing: str, *, total: int | None = None, wanted: bool = True) -> Generator[Advance]:
     """Show a bar on standard error while something long is done; nothing unless that is a terminal.
 
     Gives the function to call for each thing that is done.
@@ -122,7 +141,13 @@ def progress(doing: str, *, total: int | None = None, wanted: bool = True) -> It
         yield _nothing
         return
     counts = MofNCompleteColumn() if total is not None else TextColumn("{task.completed:,.0f}")
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), counts, TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        counts,
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(shown(doing), total=total)
         yield lambda: bar.advance(task)
@@ -130,4 +155,3 @@ def progress(doing: str, *, total: int | None = None, wanted: bool = True) -> It
 
 def _nothing() -> None:
     pass
-

@@ -10,7 +10,7 @@ from attrs import define
 from weakfs.cli.output import Output
 from weakfs.cli.wording import counted, shown
 from weakfs.reducers import MountReport
-from weakfs.session import SaveReport
+from weakfs.session.files import SaveReport
 from weakfs.tools import ToolResult
 from weakfs.tools.transcripts import Skipped, TranscriptCall
 
@@ -43,7 +43,7 @@ def target_of(call: TranscriptCall) -> str:
         return f"{pattern} in {path}" if path else pattern
     source, destination = _text(arguments.get("source")), _text(arguments.get("destination"))
     if source or destination:
-        return f"{source} -> {destination}"
+        return f"{source} to {destination}"
     return path or _text(arguments.get("command"))
 
 
@@ -71,19 +71,24 @@ class _Lines:
 
     def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None:
         mark, style = ("ok    ", "green") if result.success else ("failed", "red")
-        told = f"{shown(call.tool):<10}  {target_of(call)}".rstrip()
-        if result.success:
-            self.out.line(f"{number:>{self.width}}  ", (mark, style), f"  {told}  ", (shown(result.summary_text), "dim"))
+        head = f"{number:>{self.width}}  "
+        tool, target, summary = f"  {shown(call.tool):<10}  ", target_of(call), shown(result.summary_text)
+        if not result.success:
+            self.out.line(head, (mark, style), f"{tool}{target}".rstrip())
+            # What could not be read of the arguments is known better here than to the tool, which got none.
+            unread = call.problem if result.error_code == "invalid_arguments" else None
+            self.below(f"{result.error_code}: {shown(unread) if unread else summary}")
+        elif target in summary:
+            self.out.line(head, (mark, style), tool, summary)
         else:
-            self.out.line(f"{number:>{self.width}}  ", (mark, style), f"  {told}")
-            self.below(f"{result.error_code}: {shown(result.summary_text)}")
+            self.out.line(head, (mark, style), f"{tool}{target}: {summary}")
 
     def broke(self, number: int, call: TranscriptCall, error: Exception) -> None:
         self.out.line(f"{number:>{self.width}}  ", ("broken", "bold red"), f"  {shown(call.tool)}  {target_of(call)}")
         self.below(f"a fault of the tool, rolled back: {type(error).__name__}: {shown(str(error))}")
 
     def below(self, text: str) -> None:
-        self.out.line(f"{'':{self.width}}          ", (text, "red"))
+        self.out.below(self.width + len("  failed  "), text, "red")
 
     def saved(self, report: SaveReport) -> None:
         what = f"{counted(report.size_bytes, 'byte')}, {counted(report.records, 'record')}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 from attrs import define, field, frozen
 
@@ -16,7 +18,8 @@ from weakfs.cli.output import Output, progress
 from weakfs.cli.reporting import Reporter, reporter
 from weakfs.filesystem import Limits
 from weakfs.reducers import MountReport, diff
-from weakfs.session import SaveReport, Session
+from weakfs.session import Session
+from weakfs.session.files import SaveReport
 from weakfs.tools import ToolResult, Toolset
 from weakfs.tools.transcripts import Transcript, TranscriptCall, read_transcript
 
@@ -40,7 +43,7 @@ class Job:
 class Outcome:
     """How it went: calls by status, what could not be read, and calls that ended in a fault of ours."""
 
-    statuses: dict[str, int] = field(factory=dict)
+    statuses: dict[str, int] = field(factory=dict[str, int])
     failed: int = 0
     unread: int = 0
     broken: int = 0
@@ -124,8 +127,8 @@ def perform_all(transcript: Transcript, toolset: Toolset, told: Reporter, outcom
 
 
 def perform(toolset: Toolset, call: TranscriptCall) -> ToolResult[object]:
-    """Make one call; one whose arguments could not be read is recorded as failed."""
-    return toolset.call(call.tool, call.arguments, call_id=call.call_id)
+    """Make one call. One whose arguments could not be read has none, which the toolset refuses and records."""
+    return toolset.call(call.tool, cast("Mapping[str, object]", call.arguments), call_id=call.call_id)
 
 
 def save(session: Session, target: str) -> SaveReport:

@@ -167,7 +167,7 @@ def _quoted_byte(byte: int) -> bytes:
 
 def _leaf(tree: FileTree, path: str) -> Leaf | None:
     node = _node(tree, path)
-    return None if node is None or type(node) is FileTree else cast(Leaf, node)
+    return None if node is None or type(node) is FileTree else node
 
 
 def _node(tree: FileTree, path: str) -> Node | None:
@@ -180,8 +180,7 @@ def _moved(before: FileTree, after: FileTree, source: str, target: str) -> list[
         return [FileChange(source, target, _leaf(before, source), _leaf(after, target))]
     # A directory that moved as a whole has the same content on both sides.
     return [
-        FileChange(source + below, target + below, cast(Leaf, leaf), cast(Leaf, leaf))
+        FileChange(source + below, target + below, leaf, leaf)
         for below, leaf in walk(node)
         if type(leaf) is not FileTree
     ]
-

@@ -1,0 +1,61 @@
+# Everything that is done from a shell. `make help` lists it; each target sets up what it needs.
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+# The first Python of at least 3.11 that can make a virtual environment; `make PYTHON=...` names another.
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.14 python; do \
+	"$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
+	&& { command -v "$$name"; break; }; done)
+
+# More words for pytest, the demo or the benchmarks: make test ARGS='-k rollback'
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test demo lint format types bench build clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: $(READY) ## make the virtual environment .venv with all that development needs
+
+test: $(READY) ## run the tests
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+demo: $(READY) ## show the library at work: recorded sessions, then the whole standard library
+	$(BIN)/python -m examples.demo $(ARGS)
+
+lint: $(READY) ## check style and layout of the code
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY) ## lay the code out as `make lint` wants it
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(READY) ## check the types, with mypy and with pyright
+	$(BIN)/mypy weakfs tests examples
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+bench: $(READY) ## measure beside the peers, each in an environment of its own below .bench-venv
+	$(BIN)/python -m benchmarks.prepare
+	.bench-venv/harness/bin/python -m benchmarks $(ARGS)
+
+build: $(READY) ## build the wheel and the source archive into dist/
+	rm -rf dist
+	$(BIN)/python -m build
+
+clean: ## remove everything that was made here
+	rm -rf $(VENV) .bench-venv .demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Made anew when the requirements change. An environment whose interpreter went away is replaced.
+$(READY): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "cannot set up: no Python of at least 3.11 with venv is on the path;" \
+		"install one (on Debian: apt-get install python3-venv) or name it: make PYTHON=/path/to/python" >&2; exit 1; }
+	@$(BIN)/python -c '' 2>/dev/null || "$(PYTHON)" -m venv --clear $(VENV)
+	@echo "setting up $(VENV)"
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --editable '.[cli]' --group dev
+	@touch $@

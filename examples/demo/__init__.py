@@ -1,0 +1,1 @@
+"""weakfs at work: `python -m examples.demo`, or `make demo`."""

@@ -1,0 +1,42 @@
+"""Run the demo: recorded sessions over a small project, then refactoring the whole standard library."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from examples.demo.library import standard_library, work_at_scale
+from examples.demo.recorded import WORKSPACE, all_forms, one_session
+from examples.demo.report import NotProved, Report
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(prog="python -m examples.demo", description=__doc__)
+    options.add_argument("--library", type=Path, default=standard_library(), help="another source tree to work on")
+    options.add_argument("--keep", type=Path, help="keep the saved sessions in this directory")
+    chosen = options.parse_args()
+
+    report = Report()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = chosen.keep or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            report.section(f"A recorded session over {WORKSPACE.name}")
+            one_session(report, folder / "shop.json")
+            report.section("The same session as other programs write it")
+            all_forms(report)
+            report.section(f"At scale: {chosen.library}")
+            work_at_scale(report, chosen.library, folder / "library.json")
+        except NotProved as failure:
+            print(f"NOT PROVED: {failure}", file=sys.stderr)
+            return 1
+    report.end()
+    if chosen.keep:
+        print(f"Look into what was saved: weakfs log {chosen.keep}/shop.json")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

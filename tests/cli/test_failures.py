@@ -1,0 +1,142 @@
+"""What goes wrong is told in one line on standard error, and the exit status says whose fault it is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+
+from weakfs import Registry, Session
+from weakfs.session import tagged
+
+from .conftest import COMMAND, TRANSCRIPTS, Run
+
+
+@tagged("test/note")
+@attrs.frozen
+class Note:
+    text: str
+
+
+REGISTRY = Registry.standard().with_types(Note)
+
+
+def one_line(err: str) -> bool:
+    return err.startswith("weakfs: ") and err.count("\n") == 1 and err.endswith("\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ls"],
+        ["nonsense"],
+        ["ls", "--nonsense", "file"],
+        ["log", "file", "--limit", "many"],
+        ["ls", "a", "b", "c"],
+        ["ls", "file", "--registry", "no-colon"],
+        ["ls", "file", "--registry", "no_such_module_anywhere:registry"],
+        ["ls", "file", "--registry", "os:sep"],
+    ],
+)
+def test_a_wrong_command_line_is_status_2(run: Run, words: list[str]) -> None:
+    done = run(*words)
+    assert (done.status, done.out) == (2, "")
+    assert one_line(done.err)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ls", "no-such-file"],
+        ["ls", "."],
+        ["run", "no-such-file"],
+        ["run", str(TRANSCRIPTS / "shop.jsonl"), "--mount", "no-such-directory"],
+        ["run", str(TRANSCRIPTS / "shop.jsonl"), "--save", "no-such-directory/s.json"],
+        ["run", str(TRANSCRIPTS / "shop.jsonl"), "--save", "."],
+        ["log", str(TRANSCRIPTS / "shop.jsonl")],
+        ["stats", str(TRANSCRIPTS / "shop.expected.json")],
+    ],
+)
+def test_what_cannot_be_read_or_written_is_status_1(run: Run, words: list[str]) -> None:
+    done = run(*words)
+    assert (done.status, done.out) == (1, "")
+    assert one_line(done.err)
+    assert done.err.startswith("weakfs: cannot ")
+
+
+@pytest.mark.parametrize("at", ["10", "-1", "no-such-tag", "99999999999999999999"])
+def test_a_moment_that_is_not_there_is_named(run: Run, saved: Path, at: str) -> None:
+    done = run("ls", saved, f"--at={at}")
+    assert (done.status, done.out) == (1, "")
+    assert one_line(done.err)
+    assert at in done.err
+
+
+@pytest.mark.parametrize("words", [["cat", "/nowhere"], ["ls", "/nowhere"], ["ls", "../up"], ["diff", "a\0b"]])
+def test_a_path_that_is_not_there_is_named(run: Run, saved: Path, words: list[str]) -> None:
+    done = run(words[0], saved, *words[1:])
+    assert (done.status, done.out) == (1, "")
+    assert one_line(done.err)
+
+
+def test_a_damaged_session_says_where(run: Run, saved: Path) -> None:
+    saved.write_bytes(saved.read_bytes().replace(b"/src/old.py", b"/src/0ld.py", 1))
+    done = run("log", saved)
+    assert done.status == 1
+    assert one_line(done.err)
+    assert "$." in done.err
+
+
+def test_a_session_with_types_of_a_runtime_needs_its_registry(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(registry=REGISTRY)
+    session.dispatch(Note("hello"))
+    session.save(tmp_path / "s.json")
+    done = run("log", tmp_path / "s.json")
+    assert done.status == 1
+    assert one_line(done.err)
+    assert "test/note" in done.err
+    assert "--registry MODULE:NAME" in done.err
+    monkeypatch.setitem(sys.modules, "runtime_types", sys.modules[__name__])
+    shown = run("log", tmp_path / "s.json", "--registry", "runtime_types:REGISTRY", "--json")
+    assert shown.objects[0]["event"] == {"text": "hello"}
+
+
+def test_without_a_command_the_help_is_shown(run: Run) -> None:
+    done = run()
+    assert done.status == 2
+    assert "Usage: weakfs" in done.out
+
+
+@pytest.mark.parametrize("command", ["run", "log", "ls", "cat", "diff", "stats"])
+def test_every_command_has_help_that_fits_80_columns(run: Run, command: str) -> None:
+    done = run(command, "--help")
+    assert done.status == 0
+    assert max(map(len, done.lines)) <= 80
+
+
+def test_the_version_is_the_library_s(run: Run) -> None:
+    from weakfs import __version__
+
+    assert run("--version").out.split()[-1] == __version__
+
+
+@pytest.mark.parametrize("missing", ["click", "rich"])
+def test_without_its_extra_the_command_names_it(missing: str) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None; from weakfs.cli import main; sys.exit(main(['--version']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert one_line(done.stderr)
+    assert "pip install 'weakfs[cli]'" in done.stderr
+
+
+def test_a_full_disk_behind_the_output_is_told(saved: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, "ls", str(saved)], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert one_line(done.stderr)
+    assert "cannot write the output" in done.stderr

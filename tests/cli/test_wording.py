@@ -1,0 +1,62 @@
+"""How values are written for people."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weakfs.cli.wording import counted, mode_text, moment, shown
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain.txt", "plain.txt"),
+        ("grün 日本.txt", "grün 日本.txt"),
+        ("a\nb", "a\\nb"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("\u202egnp.exe", "\\u202egnp.exe"),
+        ("\x9b31m", "\\x9b31m"),
+        ("\uf7ff", "\\uf7ff"),
+        ("\udcff", "\\udcff"),
+        ("\U000e0041", "\\U000e0041"),
+    ],
+)
+def test_what_does_not_print_is_escaped(text: str, expected: str) -> None:
+    assert shown(text) == expected
+
+
+@given(st.text())
+def test_whatever_is_shown_prints_on_one_line(text: str) -> None:
+    assert shown(text).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        (0, "1970-01-01T00:00:00Z"),
+        (1_777_541_373_890_000_000, "2026-04-30T09:29:33Z"),
+        (-1, "1969-12-31T23:59:59Z"),
+        (10**30, f"{10**30}ns"),
+    ],
+)
+def test_times_are_iso_8601_in_utc(at: int, expected: str) -> None:
+    assert moment(at) == expected
+
+
+def test_times_may_keep_their_nanoseconds() -> None:
+    assert moment(1_777_541_373_890_000_001, fraction=True) == "2026-04-30T09:29:33.890000001Z"
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind", "expected"),
+    [(0o644, "-", "-rw-r--r--"), (0o755, "d", "drwxr-xr-x"), (0o4755, "-", "-rwsr-xr-x"), (0o1666, "d", "drw-rw-rwT")],
+)
+def test_permission_bits_read_as_those_of_ls(mode: int, kind: str, expected: str) -> None:
+    assert mode_text(mode, kind) == expected
+
+
+def test_amounts_have_their_noun() -> None:
+    assert (counted(1, "file"), counted(0, "file"), counted(1204, "file")) == ("1 file", "0 files", "1,204 files")
+    assert counted(2, "entry", "entries") == "2 entries"

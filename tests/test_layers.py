@@ -1,0 +1,234 @@
+"""The map of the house, read from the imports: what may lean on what, and where each public name lives."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+import weakfs
+
+ROOT = Path(weakfs.__file__).parent
+
+# From the bottom up. A package may import itself, those beside it, and those below.
+LAYERS: tuple[frozenset[str], ...] = (
+    frozenset({"session"}),
+    frozenset({"reducers"}),
+    frozenset({"filesystem", "search", "editing", "snapshots"}),
+    frozenset({"backends"}),
+    frozenset({"tools"}),
+    frozenset({"cli", "integrations", "testing"}),
+)
+LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in packages}
+TOP = len(LAYERS) - 1
+
+# `weakfs/__init__.py` and `weakfs/builtin.py` put the parts together, and may know all of them.
+COMPOSITION = {"weakfs", "weakfs.builtin", "weakfs.__main__"}
+
+# The one look upwards: a session without a registry asks the composition root for one, by name and late.
+LOOKED_UP_BY_NAME = {("weakfs.session.registry", "weakfs.builtin")}
+
+BASE_DEPENDENCIES = {"attr", "attrs", "cattr", "cattrs", "orjson", "pyrsistent", "re2"}
+OPTIONAL_DEPENDENCIES = {"cli": {"click", "rich"}, "testing": {"pytest", "hypothesis"}}
+
+
+@frozen
+class Import:
+    """One import: the module that it stands in, the line, and the module that it names."""
+
+    importer: str
+    line: int
+    imported: str
+
+    def __str__(self) -> str:
+        return f"{self.importer}:{self.line} imports {self.imported}"
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    importer = module_name(path)
+    package = importer if path.name == "__init__.py" else importer.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(importer, node.lineno, alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            base = ".".join(filter(None, (above, node.module)))
+            for alias in node.names:
+                # `from weakfs import session` names a module, `from weakfs.session import Session` does not.
+                is_module = base == "weakfs" and alias.name in LEVEL
+                yield Import(importer, node.lineno, f"{base}.{alias.name}" if is_module else base)
+
+
+ALL = sorted((found for path in ROOT.rglob("*.py") for found in imports_of(path)), key=str)
+OWN = [found for found in ALL if found.imported.partition(".")[0] == "weakfs"]
+FOREIGN = [found for found in ALL if found not in OWN]
+
+
+def package_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def test_every_package_has_its_place_on_the_map() -> None:
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert packages <= LEVEL.keys(), "give the new package its layer in this test and in the documentation"
+
+
+def test_imports_only_go_down() -> None:
+    upward = [
+        str(found)
+        for found in OWN
+        if found.importer not in COMPOSITION
+        and LEVEL.get(package_of(found.imported), TOP + 1) > LEVEL[package_of(found.importer)]
+        and not (found.imported == "weakfs" and LEVEL[package_of(found.importer)] == TOP)
+    ]
+    assert upward == []
+
+
+def test_packages_do_not_import_one_another_in_a_circle() -> None:
+    below: dict[str, set[str]] = {}
+    for found in OWN:
+        importer, imported = package_of(found.importer), package_of(found.imported)
+        if found.importer not in COMPOSITION and imported not in ("", importer):
+            below.setdefault(importer, set()).add(imported)
+    for start in below:
+        seen: set[str] = set()
+        waiting = set(below[start])
+        while waiting:
+            package = waiting.pop()
+            seen.add(package)
+            waiting |= below.get(package, set()) - seen
+        assert start not in seen, f"{start} imports itself through {sorted(seen)}"
+
+
+def test_nothing_imports_through_the_links_at_the_top() -> None:
+    places = ["weakfs", "tests", "benchmarks", "examples", "fixtures/recording"]
+    through: list[str] = []
+    for place in places:
+        for path in (ROOT.parent / place).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
+                names: list[str] = []
+                if isinstance(node, ast.Import):
+                    names = [alias.name for alias in node.names]
+                elif isinstance(node, ast.ImportFrom) and not node.level:
+                    names = [node.module or ""]
+                through += [f"{path}: {name}" for name in names if name.split(".")[0] in ("session", "reducers")]
+    assert through == []
+
+
+def test_modules_are_looked_up_by_name_only_at_the_composition_root() -> None:
+    named = {
+        (module_name(path), node.args[0].value)
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_bytes(), str(path)))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", getattr(node.func, "attr", "")) in ("import_module", "__import__")
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and str(node.args[0].value).startswith("weakfs")
+    }
+    assert named <= LOOKED_UP_BY_NAME
+
+
+def test_only_base_dependencies_are_imported_outside_the_extras() -> None:
+    foreign = [
+        str(found)
+        for found in FOREIGN
+        if (name := found.imported.partition(".")[0]) not in sys.stdlib_module_names | BASE_DEPENDENCIES
+        and package_of(found.importer) != "integrations"
+        and name not in OPTIONAL_DEPENDENCIES.get(package_of(found.importer), set())
+    ]
+    assert foreign == []
+
+
+def run_python(code: str) -> str:
+    """Run code in a new interpreter and give what it printed."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+WORK_A_SESSION = """
+import sys
+import attrs
+from weakfs.session import Registry, Session, reducer
+
+@attrs.frozen
+class Counted:
+    by: int
+
+@attrs.frozen
+class Total:
+    value: int = 0
+
+    @reducer(on=Counted)
+    def add(self, event):
+        return Total(self.value + event.by)
+
+session = Session(session_id="s", registry=Registry.empty().with_types(Counted), clock=iter(range(100)).__next__)
+session.install(Total, initial=Total)
+session.dispatch(Counted(2))
+session.snapshot("two")
+try:
+    with session.transaction(cause="c1"):
+        session.dispatch(Counted(3))
+        raise LookupError
+except LookupError:
+    pass
+fork = session.fork()
+fork.dispatch(Counted(4))
+session.merge(fork)
+assert session[Total].latest() == Total(6)
+session.rollback("two")
+assert session.at(1)[Total].latest() == session[Total].latest() == Total(2)
+print(*sorted(name for name in sys.modules if name.partition(".")[0] == "weakfs"))
+"""
+
+
+def test_a_session_without_files_never_loads_anything_of_filesystems() -> None:
+    loaded = run_python(WORK_A_SESSION).split()
+    assert loaded
+    assert [name for name in loaded if name != "weakfs" and not name.startswith("weakfs.session")] == []
+
+
+@pytest.mark.parametrize("module", ["weakfs", "weakfs.cli", "weakfs.tools", "weakfs.backends"])
+def test_importing_loads_no_optional_dependency(module: str) -> None:
+    loaded = run_python(f"import sys, {module}; print(*sys.modules)").split()
+    assert [name for name in ("click", "rich", "pytest") if name in loaded] == []
+
+
+def public_names(package: str) -> list[str]:
+    return list(getattr(import_module(package), "__all__", ()))
+
+
+def packages() -> list[str]:
+    return [module_name(path) for path in sorted(ROOT.rglob("__init__.py")) if path.parent != ROOT]
+
+
+def homes_of(name: str) -> list[str]:
+    """List the packages that publish a name, without those whose parent publishes it for them."""
+    found = [package for package in packages() if name in public_names(package)]
+    return [package for package in found if package.rpartition(".")[0] not in found]
+
+
+def test_every_package_lists_its_public_names_once() -> None:
+    assert [name for name in packages() if not hasattr(import_module(name), "__all__")] == []
+    assert [name for name in packages() if len(set(public_names(name))) < len(public_names(name))] == []
+
+
+@pytest.mark.parametrize("name", [name for name in weakfs.__all__ if name != "__version__"])
+def test_a_public_name_has_one_home(name: str) -> None:
+    homes = homes_of(name)
+    assert len(homes) == 1
+    assert getattr(weakfs, name) is getattr(import_module(homes[0]), name)
