@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from weakfs import InMemoryFilesystem, Session
 from weakfs.tools import ToolCall
 
-from .conftest import TRANSCRIPTS, WORKSPACE, Run
+from .conftest import COMMAND, TRANSCRIPTS, WORKSPACE, Run
 
 EXPECTED: dict[str, Any] = json.loads((TRANSCRIPTS / "shop.expected.json").read_bytes())
 FORMS = sorted(path.name for path in TRANSCRIPTS.glob("shop*.jsonl"))
@@ -62,6 +63,13 @@ def test_each_call_has_its_line(run: Run, tmp_path: Path) -> None:
     assert all(part in done.lines[4] for part in ("4", "ok", "mv", "/a.txt", "/c.txt"))
     assert done.lines[5] == "total"
     assert "4 (1 not_found, 3 ok)" in done.lines[6]
+
+
+def test_a_transcript_may_come_through_a_pipe() -> None:
+    line = json.dumps(call("write_file", path="/a.txt", content="a"))
+    done = subprocess.run([*COMMAND, "run", "-", "--json"], input=line.encode(), capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout.splitlines()[0])["success"] is True
 
 
 def test_a_failed_call_is_rolled_back(run: Run, tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def test_stats_are_a_table_for_people(run: Run, saved: Path) -> None:
     assert done.status == 0
     assert done.lines[0] == "session"
     assert ["records", "9"] in [line.split() for line in done.lines]
+    assert "  fs/file_written    5" in done.lines
     assert all(line == line.rstrip() for line in done.lines)
 
 

@@ -28,8 +28,7 @@ def show_statistics(out: Output, session: Session, file: str, *, as_json: bool) 
         out.record(**groups)
         return
     for title, values in groups.items():
-        rows = [(name.replace("_", " "), _written(value)) for name, value in values.items()]
-        out.table(title.replace("_", " "), rows or [("none", "")])
+        out.table(title.replace("_", " "), _rows(values) or [("none", "")])
 
 
 def measure(session: Session, file: Path) -> Groups:
@@ -72,6 +71,14 @@ def _blobs(file: Path) -> int:
     """Count the distinct contents that a session file holds; it was read before, so that it is one."""
     document = cast("dict[str, list[object]]", orjson.loads(file.read_bytes()))
     return len(document["blobs"])
+
+
+def _rows(values: dict[str, Value]) -> list[tuple[str, str]]:
+    """Write a group out; where it holds nothing but numbers they end below one another."""
+    written = {name: _written(value) for name, value in values.items()}
+    numbers = all(isinstance(value, int) for value in values.values())
+    width = max(map(len, written.values()), default=0) if numbers else 0
+    return [(name, text.rjust(width)) for name, text in written.items()]
 
 
 def _written(value: Value) -> str:
