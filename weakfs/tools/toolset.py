@@ -52,16 +52,15 @@ class Toolset:
         tools: Iterable[Tool] = DEFAULT_TOOLS,
         limits: Limits = Limits.tools(),  # noqa: B008  # frozen
     ) -> None:
-        if filesystem is None:
-            filesystem = InMemoryFilesystem(session, limits=limits)
-        owner = getattr(filesystem, "session", session)
+        files: Filesystem = InMemoryFilesystem(session, limits=limits) if filesystem is None else filesystem
+        owner = getattr(files, "session", session)
         if isinstance(owner, Session) and owner is not session:
             raise ValueError(
                 f"cannot use a filesystem of session {owner.session_id!r} with session {session.session_id!r}: a call "
                 f"that fails could not be undone; pass the session that the filesystem was made with"
             )
         self.session = session
-        self.filesystem = filesystem
+        self.filesystem = files
         self.limits = limits
         self._tools: dict[str, Tool] = {}
         for tool in tools:

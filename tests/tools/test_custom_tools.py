@@ -1,0 +1,143 @@
+"""Tools of one's own: what an author writes, and what handlers find in their context."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+import weakfs.tools
+from weakfs.backends import InMemoryFilesystem
+from weakfs.filesystem import Filesystem, Limits
+from weakfs.session import Session
+from weakfs.testing import make_stub_context
+from weakfs.tools import (
+    DEFAULT_TOOLS,
+    DeadlineExceeded,
+    Receipt,
+    Tool,
+    ToolCalls,
+    ToolContext,
+    ToolResult,
+    Toolset,
+    ToolValidationError,
+    build_tool_context,
+    require_filesystem,
+)
+
+
+@frozen
+class CountWords:
+    path: str
+    longer_than: int = 0
+
+
+def count_words(params: CountWords, *, context: ToolContext) -> ToolResult[int]:
+    words = require_filesystem(context).read(params.path).content.split()
+    count = sum(len(word) > params.longer_than for word in words)
+    return ToolResult(f"{count} words", count)
+
+
+COUNT_WORDS = Tool("count_words", "Count the words of a file.", CountWords, count_words, read_only=True)
+
+
+def test_a_tool_of_ones_own_is_called_like_the_others() -> None:
+    toolset = Toolset(Session(session_id="s"), tools=(*DEFAULT_TOOLS, COUNT_WORDS))
+    toolset.call("write_file", {"path": "/a", "content": "to be or not"})
+
+    result = toolset.call("count_words", {"path": "/a", "longer_than": 2})
+
+    assert (result.success, result.message, result.value, result.summary_text) == (True, "1 words", 1, "1 words")
+    assert toolset.call("count_words", {"path": "/b"}).status == "not_found"
+    assert toolset.call("count_words", {"path": "/a", "longer_then": 2}).message == (
+        "cannot call count_words: longer_then: no such argument; did you mean longer_than?"
+    )
+    calls = toolset.session[ToolCalls].where(lambda call: call.tool == "count_words")
+    assert calls[0].read_receipt() == 1
+    assert [call.status for call in calls] == ["ok", "not_found", "error"]
+
+
+@frozen(kw_only=True)
+class WordReceipt(Receipt):
+    words: int | None = None
+
+
+def test_a_tool_may_have_a_receipt_of_its_own_for_failures_too() -> None:
+    tool = Tool("words", "Count.", CountWords, count_words, receipt=WordReceipt)
+
+    result = Toolset(Session(), tools=[tool]).call("words", {"path": "/none"})
+
+    assert isinstance(result.value, WordReceipt)
+    assert result.value.error_code == "not_found"
+
+
+def test_a_handler_is_tested_with_a_stub() -> None:
+    fs = InMemoryFilesystem()
+    fs.write("/a", "one two")
+
+    assert count_words(CountWords("/a"), context=make_stub_context(fs)).value == 2
+    with pytest.raises(ToolValidationError, match="there is no filesystem in this context"):
+        count_words(CountWords("/a"), context=make_stub_context())
+
+
+def test_a_context_hands_through_what_the_runtime_gives() -> None:
+    session, prompt, rendered, adapter, tracker = Session(), object(), object(), object(), object()
+
+    context = build_tool_context(
+        session=session, prompt=prompt, rendered_prompt=rendered, adapter=adapter, budget_tracker=tracker
+    )
+
+    assert context.session is session
+    assert (context.prompt, context.rendered_prompt) == (prompt, rendered)
+    assert (context.adapter, context.budget_tracker) == (adapter, tracker)
+    assert (context.filesystem, context.deadline) == (None, None)
+    assert context.limits == Limits.tools()
+
+
+def test_a_context_knows_when_its_time_is_over() -> None:
+    session = Session(clock=lambda: 5_000_000_000)
+
+    build_tool_context(session=session).check_deadline()
+    build_tool_context(session=session, deadline=5_000_000_000).check_deadline()
+    with pytest.raises(DeadlineExceeded, match=r"was over 1\.5 s ago and nothing was changed"):
+        build_tool_context(session=session, deadline=3_500_000_000).check_deadline()
+
+
+def test_a_stub_counts_time_and_takes_a_session_and_a_filesystem() -> None:
+    session, fs = Session(), InMemoryFilesystem()
+
+    stub = make_stub_context()
+
+    assert [stub.session.now(), stub.session.now()] == [1, 2]
+    context = make_stub_context(fs, session=session, deadline=7, limits=Limits())
+    assert isinstance(context.filesystem, Filesystem)
+    assert (context.session, context.filesystem, context.deadline, context.limits) == (session, fs, 7, Limits())
+
+
+def test_a_context_is_made_in_one_place_only() -> None:
+    package = Path(weakfs.__file__).parent
+    makers = [path.name for path in package.rglob("*.py") if "ToolContext(" in path.read_text("utf-8")]
+
+    assert makers == ["context.py"]
+
+
+def test_a_filesystem_of_another_session_is_refused() -> None:
+    class Owned(InMemoryFilesystem):
+        @property
+        def session(self) -> Session:
+            return owner
+
+    mine, owner = Session(session_id="mine"), Session(session_id="other")
+
+    with pytest.raises(ValueError, match="cannot use a filesystem of session 'other' with session 'mine'"):
+        Toolset(mine, Owned())
+    assert Toolset(owner, Owned(owner)).call("ls", {}).success
+
+
+def test_every_public_name_is_there_and_nothing_else_is_found() -> None:
+    for name in weakfs.tools.__all__:
+        assert getattr(weakfs.tools, name) is not None
+    assert dir(weakfs.tools) == sorted(weakfs.tools.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = weakfs.tools.nothing  # pyright: ignore[reportAttributeAccessIssue]
