@@ -1,0 +1,140 @@
+"""A small world for sessions: a total, a shelf of numbers by name, and notes that no rollback takes away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+
+from attrs import frozen
+
+from weakfs.session import Conflict, Registry, Session, append_all, reducer, tagged
+
+
+@tagged("ledger/added")
+@frozen
+class Added:
+    """An amount was added to the total."""
+
+    by: int
+
+
+@tagged("ledger/put")
+@frozen
+class Put:
+    """A number was put on the shelf under a name."""
+
+    key: str
+    value: int
+
+
+@tagged("ledger/taken")
+@frozen
+class Taken:
+    """What lay under a name was taken from the shelf."""
+
+    key: str
+
+
+@tagged("ledger/noted")
+@frozen
+class Noted:
+    """Somebody remarked something; as a LOG slice, all remarks."""
+
+    text: str
+
+
+@tagged("ledger/broken")
+@frozen
+class Broken:
+    """An event that a reducer cannot digest."""
+
+    reason: str = "out of order"
+
+
+@tagged("ledger/total")
+@frozen
+class Total:
+    """A STATE slice without a merge function."""
+
+    value: int = 0
+
+    @reducer(on=Added)
+    def add(self, event: Added) -> Total:
+        return Total(self.value + event.by) if event.by else self
+
+
+@tagged("ledger/shelf")
+@frozen
+class Shelf:
+    """A STATE slice that merges name by name."""
+
+    items: Mapping[str, int] = {}
+
+    @reducer(on=Put)
+    def put(self, event: Put) -> Shelf:
+        return Shelf({**self.items, event.key: event.value})
+
+    @reducer(on=Taken)
+    def take(self, event: Taken) -> Shelf:
+        return Shelf({key: value for key, value in self.items.items() if key != event.key})
+
+
+def merge_shelves(base: Shelf, ours: Shelf, theirs: Shelf) -> Shelf:
+    """Merge name by name; every name that both sides changed differently is a conflict."""
+    merged = dict(ours.items)
+    conflicts: list[str] = []
+    for key in sorted({*base.items, *theirs.items}):
+        old, mine, other = base.items.get(key), ours.items.get(key), theirs.items.get(key)
+        if other in (old, mine):
+            continue
+        if mine != old:
+            conflicts.append(key)
+        elif other is None:
+            del merged[key]
+        else:
+            merged[key] = other
+    if conflicts:
+        raise Conflict(*conflicts)
+    return Shelf(merged)
+
+
+class Clock:
+    """Time that moves on by one nanosecond whenever somebody looks."""
+
+    def __init__(self, start: int = 1) -> None:
+        self._ticks = count(start)
+
+    def __call__(self) -> int:
+        return next(self._ticks)
+
+
+def install_ledger(session: Session) -> Session:
+    """Teach a session the slices of this module."""
+    session.install(Total, initial=Total)
+    session.install(Shelf, initial=Shelf, merge=merge_shelves)
+    session.install(Noted, kind="log").register(Noted, append_all)
+    return session
+
+
+def make_session(session_id: str = "s") -> Session:
+    """Make a session that knows the slices of this module, and of nothing else."""
+    return install_ledger(Session(session_id=session_id, registry=Registry.empty(), clock=Clock()))
+
+
+def total_of(session: Session) -> int:
+    """Read the total."""
+    total = session[Total].latest()
+    assert total is not None
+    return total.value
+
+
+def shelf_of(session: Session) -> dict[str, int]:
+    """Read the shelf."""
+    shelf = session[Shelf].latest()
+    assert shelf is not None
+    return dict(shelf.items)
+
+
+def notes_of(session: Session) -> list[str]:
+    """Read the notes, oldest first."""
+    return [note.text for note in session[Noted].all()]

@@ -1,0 +1,226 @@
+"""Teaching a session a slice type: its tag, kind, initial value and marked reducers."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import frozen
+
+from tests.session.ledger import Added, Clock, Noted, Put, Shelf, Taken, Total, make_session, shelf_of, total_of
+from weakfs.session import Registry, Session, UnknownType, append_all, reducer, replace_latest, tagged
+
+
+def bare_session() -> Session:
+    return Session(session_id="s", registry=Registry.empty(), clock=Clock())
+
+
+def test_installing_registers_every_marked_method() -> None:
+    session = bare_session()
+    session.install(Shelf, initial=Shelf)
+
+    session.dispatch(Put("a", 1))
+    session.dispatch(Put("b", 2))
+    session.dispatch(Taken("a"))
+
+    assert shelf_of(session) == {"b": 2}
+
+
+def test_installing_gives_the_accessor() -> None:
+    totals = bare_session().install(Total, initial=Total(3))
+
+    totals.append(Total(4))
+
+    assert totals.all() == (Total(3), Total(4))
+
+
+def test_initial_may_be_a_value_or_a_function_that_makes_one() -> None:
+    assert bare_session().install(Total, initial=Total(9)).latest() == Total(9)
+    assert bare_session().install(Total, initial=lambda: Total(8)).latest() == Total(8)
+    assert bare_session().install(Total, initial=Total).latest() == Total(0)
+
+
+def test_without_an_initial_value_a_slice_starts_empty() -> None:
+    assert bare_session().install(Total).all() == ()
+
+
+def test_one_method_may_be_marked_for_several_events() -> None:
+    @frozen
+    class Seen:
+        count: int = 0
+
+        @reducer(on=Added)
+        @reducer(on=Noted)
+        def see(self, event: object) -> Seen:
+            return Seen(self.count + 1)
+
+    session = bare_session()
+    session.install(Seen, initial=Seen)
+
+    session.dispatch(Added(1))
+    session.dispatch(Noted("x"))
+
+    assert session[Seen].latest() == Seen(2)
+
+
+def test_one_event_may_change_several_slices() -> None:
+    session = make_session()
+    session[Shelf].register(Added, lambda shelf, event: Shelf({**shelf.items, "last": event.by}))
+
+    session.dispatch(Added(4))
+
+    assert total_of(session) == 4
+    assert shelf_of(session) == {"last": 4}
+
+
+def test_two_marked_methods_for_one_event_are_refused_and_nothing_is_installed() -> None:
+    @frozen
+    class Torn:
+        @reducer(on=Added)
+        def one(self, event: Added) -> Torn:
+            return self
+
+        @reducer(on=Added)
+        def other(self, event: Added) -> Torn:
+            return self
+
+    session = bare_session()
+
+    with pytest.raises(ValueError, match="second reducer of Added"):
+        session.install(Torn)
+
+    with pytest.raises(UnknownType):
+        session.at(0)[Torn]
+
+
+def test_a_second_reducer_for_an_event_and_a_slice_is_refused() -> None:
+    session = make_session()
+
+    with pytest.raises(ValueError, match="cannot register a second reducer of Added for 'ledger/total'"):
+        session[Total].register(Added, lambda total, event: total)
+
+    session.dispatch(Added(2))
+    assert total_of(session) == 2
+
+
+def test_a_second_built_in_reducer_is_refused_as_well() -> None:
+    session = make_session()
+
+    with pytest.raises(ValueError, match="second reducer of Noted"):
+        session[Noted].register(Noted, replace_latest)
+
+
+def test_installing_again_changes_nothing() -> None:
+    session = make_session()
+    session.dispatch(Added(5))
+
+    session.install(Total, initial=Total)
+    session.dispatch(Added(5))
+
+    assert total_of(session) == 10
+    assert len(session.records) == 2
+
+
+def test_installing_again_without_an_initial_value_keeps_the_first_one() -> None:
+    session = bare_session()
+    session.install(Total, initial=Total(1))
+
+    session.install(Total)
+
+    assert session[Total].latest() == Total(1)
+
+
+def test_installing_again_without_a_merge_function_keeps_the_first_one() -> None:
+    session = make_session()
+    session.install(Shelf, initial=Shelf)
+    fork = session.fork()
+    fork.dispatch(Put("theirs", 1))
+    session.dispatch(Put("ours", 2))
+
+    session.merge(fork)
+
+    assert shelf_of(session) == {"ours": 2, "theirs": 1}
+
+
+def test_installing_under_another_tag_or_kind_is_refused() -> None:
+    session = make_session()
+
+    with pytest.raises(ValueError, match="'log'.*it is installed as 'ledger/total' of kind 'state'"):
+        session.install(Total, kind="log")
+    with pytest.raises(ValueError, match="'other'.*it is installed as 'ledger/total'"):
+        session.install(Total, tag="other")
+
+
+def test_a_tag_stands_for_one_class() -> None:
+    @tagged("ledger/total")
+    @frozen
+    class Impostor:
+        pass
+
+    with pytest.raises(ValueError, match=r"'ledger/total'.*another tag with @tagged"):
+        make_session().install(Impostor)
+
+
+def test_a_slice_type_may_be_given_a_tag_when_it_is_installed() -> None:
+    @frozen
+    class Plain:
+        text: str
+
+    session = bare_session()
+    session.install(Plain, tag="my/plain").seed(Plain("x"))
+
+    assert session.registry.shape("my/plain").cls is Plain
+
+
+def test_a_kind_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="a slice is of kind 'state' or 'log'"):
+        bare_session().install(Total, kind="audit")  # type: ignore[arg-type]  # the point of this test
+
+
+def test_a_class_that_is_not_of_attrs_is_refused_with_a_remedy() -> None:
+    class Naked:
+        pass
+
+    with pytest.raises(TypeError, match=r"cannot register Naked: .*@attrs\.frozen"):
+        bare_session().install(Naked)
+
+
+def test_state_goes_back_and_log_stays_when_rolled_back() -> None:
+    session = bare_session()
+    session.install(Total, initial=Total, kind="state")
+    session.install(Noted, kind="log").register(Noted, append_all)
+    session.dispatch(Added(1))
+    session.dispatch(Noted("kept"))
+
+    session.rollback(0)
+
+    assert total_of(session) == 0
+    assert session[Noted].all() == (Noted("kept"),)
+
+
+def test_a_marked_reducer_on_a_slice_without_a_value_says_that_an_initial_one_is_needed() -> None:
+    session = bare_session()
+    session.install(Total)
+
+    with pytest.raises((TypeError, ValueError), match="initial"):
+        session.dispatch(Added(1))
+
+    assert len(session.records) == 0
+
+
+def test_sessions_do_not_share_what_they_install() -> None:
+    one, other = bare_session(), bare_session()
+    one.install(Total, initial=Total)
+
+    other.dispatch(Added(1))
+    one.dispatch(Added(1))
+
+    assert one[Total].latest() == Total(1)
+    assert other[Total].all() == ()
+
+
+def test_a_registry_with_types_can_be_shared_by_sessions() -> None:
+    registry = Registry.empty().with_types(Added, Total)
+
+    first, second = Session(registry=registry), Session(registry=registry)
+    first.install(Shelf, initial=Shelf)
+
+    assert second.registry is registry

@@ -1,0 +1,253 @@
+"""Going through recorded events again: the same slices, the same records, and nobody is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.session.fakes import FakeExternal
+from tests.session.ledger import (
+    Added,
+    Broken,
+    Clock,
+    Noted,
+    Put,
+    Taken,
+    Total,
+    install_ledger,
+    make_session,
+    notes_of,
+    shelf_of,
+    total_of,
+)
+from weakfs.session import (
+    Merged,
+    Record,
+    Registry,
+    RolledBack,
+    Session,
+    SessionClosed,
+    UnknownType,
+    reducer,
+    replace_latest_by,
+    upsert_by,
+)
+
+
+def storied_session() -> Session:
+    """Make a session with every kind of step behind it."""
+    session = make_session()
+    session.dispatch(Added(1), cause="user")
+    session[Total].append(Total(50))
+    session.snapshot("s")
+    session.dispatch(Put("a", 1))
+    session.dispatch(Noted("n"))
+    session.rollback("s")
+    fork = session.fork()
+    fork.dispatch(Put("b", 2), cause="side")
+    fork.dispatch(Noted("side"))
+    session.dispatch(Added(5))
+    session.merge(fork)
+    with pytest.raises(LookupError), session.transaction(cause="failing"):
+        session.dispatch(Put("c", 3))
+        session.dispatch(Noted("tried"))
+        raise LookupError
+    session.dispatch(Taken("b"))
+    session[Noted].append(Noted("last"))
+    return session
+
+
+def same(one: Session, other: Session) -> bool:
+    return (
+        one[Total].all() == other[Total].all()
+        and shelf_of(one) == shelf_of(other)
+        and notes_of(one) == notes_of(other)
+        and list(one.records) == list(other.records)
+    )
+
+
+def test_a_new_session_that_replays_all_records_is_the_same() -> None:
+    session = storied_session()
+
+    again = make_session("again")
+    again.replay(session.records)
+
+    assert same(session, again)
+
+
+def test_records_keep_their_times_and_causes() -> None:
+    session = storied_session()
+    again = install_ledger(Session(registry=Registry.empty(), clock=Clock(start=10**6)))
+
+    again.replay(session.records)
+
+    assert [(record.at, record.cause) for record in again.records] == [
+        (record.at, record.cause) for record in session.records
+    ]
+
+
+def test_a_replayed_session_can_be_replayed_again() -> None:
+    session = storied_session()
+    second, third = make_session("second"), make_session("third")
+
+    second.replay(session.records)
+    third.replay(second.records)
+
+    assert same(session, third)
+
+
+def test_a_replayed_session_goes_on_as_the_first_would_have() -> None:
+    session, again = storied_session(), make_session("again")
+    again.replay(session.records)
+
+    for one in (session, again):
+        one.dispatch(Put("d", 4))
+        one.rollback(3)
+        one.dispatch(Added(1))
+
+    assert total_of(session) == total_of(again)
+    assert shelf_of(session) == shelf_of(again)
+
+
+def test_records_can_be_replayed_in_two_parts() -> None:
+    session = storied_session()
+    cut = next(record.seq for record in session.records if isinstance(record.event, RolledBack))
+    again = make_session("again")
+
+    again.replay(session.records[:cut])
+    again.replay(session.records.since(cut))
+
+    assert same(session, again)
+
+
+def test_a_merge_may_be_cut_in_two_as_well() -> None:
+    session = make_session()
+    fork = session.fork()
+    for amount in (1, 10, 100):
+        fork.dispatch(Added(amount))
+    session.dispatch(Noted("aside"))
+    session.merge(fork)
+    session.dispatch(Added(1000))
+    cut = next(record.seq for record in session.records if isinstance(record.event, Merged)) + 1
+    again = make_session("again")
+
+    again.replay(session.records[:cut])
+    again.replay(session.records.since(cut))
+
+    assert same(session, again)
+    assert [again.at(seq)[Total].all() for seq in range(again.seq)] == [
+        session.at(seq)[Total].all() for seq in range(session.seq)
+    ]
+
+
+def test_nobody_is_told_of_what_is_replayed() -> None:
+    session, again = storied_session(), make_session("again")
+    told: list[Record] = []
+    again.subscribe(object, told.append)
+
+    again.replay(session.records)
+    new = again.dispatch(Added(1))
+
+    assert told == [new]
+
+
+def test_nothing_outside_is_touched() -> None:
+    session, again = storied_session(), make_session("again")
+    outside = FakeExternal("disk", {"/a": "1"})
+    again.attach(outside)
+
+    again.replay(session.records)
+
+    assert outside.files == {"/a": "1"}
+    assert outside.calls == []
+
+
+def test_a_record_that_cannot_be_reduced_leaves_the_session_as_it_was() -> None:
+    def fail(value: object, event: object) -> object:
+        raise ArithmeticError
+
+    again = make_session("again")
+    again.dispatch(Added(7))
+    again[Total].register(Broken, fail)
+
+    with pytest.raises(ArithmeticError):
+        again.replay([Record(1, 1, Added(1), None), Record(2, 2, Broken(), None)])
+
+    assert total_of(again) == 7
+    assert len(again.records) == 1
+
+
+def test_a_slice_that_is_not_installed_is_named_with_the_remedy() -> None:
+    session = make_session()
+    session[Total].seed(Total(1))
+    bare = Session(registry=Registry.empty().with_types(Total))
+
+    with pytest.raises(UnknownType, match=r"ledger/total.*session\.install"):
+        bare.replay(session.records)
+
+    assert len(bare.records) == 0
+
+
+def test_a_closed_session_replays_nothing() -> None:
+    session = make_session()
+    session.close()
+
+    with pytest.raises(SessionClosed):
+        session.replay(storied_session().records)
+
+
+def test_a_replay_inside_a_failing_transaction_is_undone() -> None:
+    session = make_session()
+
+    with pytest.raises(LookupError), session.transaction():
+        session.replay([Record(1, 1, Added(4), None)])
+        assert total_of(session) == 4
+        raise LookupError
+
+    assert total_of(session) == 0
+
+
+@pytest.mark.parametrize("make", [upsert_by, replace_latest_by])
+def test_keyed_log_slices_that_were_merged_replay_to_what_they_were(make: Callable[..., object]) -> None:
+    def session_with_keys(name: str) -> Session:
+        session = Session(session_id=name, registry=Registry.empty(), clock=Clock())
+        session.install(Put, kind="log").register(Put, make(lambda put: put.key))  # type: ignore[arg-type]
+        return session
+
+    session = session_with_keys("s")
+    fork = session.fork()
+    fork.dispatch(Put("a", 1))
+    session.dispatch(Put("a", 2))
+    session.merge(fork)
+
+    again = session_with_keys("again")
+    again.replay(session.records)
+
+    assert again[Put].all() == session[Put].all()
+
+
+def test_a_log_of_merges_replays_to_what_it_was() -> None:
+    from attrs import frozen
+
+    @frozen
+    class Joins:
+        forks: tuple[str, ...] = ()
+
+        @reducer(on=Merged)
+        def joined(self, event: Merged) -> Joins:
+            return Joins((*self.forks, event.fork))
+
+    def session_with_joins(name: str) -> Session:
+        session = make_session(name)
+        session.install(Joins, kind="log", initial=Joins)
+        return session
+
+    session = session_with_joins("s")
+    fork = session.fork()
+    fork.dispatch(Added(1))
+    session.merge(fork)
+    again = session_with_joins("again")
+    again.replay(session.records)
+
+    assert session[Joins].latest() == again[Joins].latest() == Joins((fork.session_id,))
