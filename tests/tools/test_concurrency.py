@@ -161,28 +161,3 @@ def test_calls_of_tasks_are_kept_apart() -> None:
 
     assert toolset.filesystem.statistics().file_count == THREADS * 3
     assert toolset.filesystem.grep("spoiled") == ()
-
-
-def test_tools_that_read_while_others_delete_answer_or_say_not_found() -> None:
-    toolset = toolset_with_spoil()
-    for me in range(4):
-        toolset.filesystem.write(f"/d{me}/sub/f", "needle\n")
-    stop = threading.Event()
-
-    def change() -> None:
-        try:
-            for _ in range(150):
-                toolset.call("rm", {"path": "/d0", "recursive": True})
-                toolset.call("write_file", {"path": "/d0/sub/f", "content": "needle\n"})
-        finally:
-            stop.set()
-
-    def read() -> None:
-        while not stop.is_set():
-            assert toolset.call("grep", {"pattern": "needle"}).success
-            assert toolset.call("glob", {"pattern": "**/f"}).success
-            assert toolset.call("ls", {"path": "/d0/sub"}).status in ("ok", "not_found")
-            assert toolset.call("read_file", {"path": "/d0/sub/f"}).status in ("ok", "not_found")
-            assert toolset.call("exists", {"path": "/d0/sub/f"}).status in ("ok", "not_found")
-
-    together(change, read, read)
