@@ -107,7 +107,7 @@ def refactor(report: Report, session: Session, files: InMemoryFilesystem) -> Non
         step.result = f"{len(lines) - len(refused):,} files, {len(session.records):,} records"
     for path, code in refused.items():
         report.note(f"refused {path}: {code}")
-    report.prove("every file that is text was edited", set(refused.values()) - {"not_utf8"}, set())
+    report.prove("every file that is text was edited", set(refused.values()) - {"not_utf8"}, set[str]())
     seen = {match.path for match in files.grep(r"# seen$", glob="*.py", max_matches=1_000_000)}
     report.prove("and grep finds every edit", seen, lines.keys() - refused.keys())
 
