@@ -147,13 +147,14 @@ def test_a_merge_comes_to_what_the_table_says(
 
 
 def related(path: str, conflicts: frozenset[str]) -> bool:
-    """Tell whether a path is in conflict, or a directory with a conflict inside."""
-    return path in conflicts or any(other.startswith(f"{path}/") for other in conflicts)
+    """Tell whether a path is in conflict, or lies above or below one that is."""
+    return any(f"{path}/".startswith(f"{other}/") or other.startswith(f"{path}/") for other in conflicts)
 
 
 def check(base: FileTree, ours: FileTree, theirs: FileTree) -> None:
     """Compare with the merge of plain dictionaries."""
-    wanted = merge_plain(flatten(base), flatten(ours), flatten(theirs))
+    mine, other = flatten(ours), flatten(theirs)
+    wanted = merge_plain(flatten(base), mine, other)
     if isinstance(wanted, dict):
         merged = merge(base, ours, theirs)
         assert flatten(merged) == wanted
@@ -162,7 +163,7 @@ def check(base: FileTree, ours: FileTree, theirs: FileTree) -> None:
         with pytest.raises(Conflict) as caught:
             merge(base, ours, theirs)
         assert wanted <= set(caught.value.names)
-        assert all(related(path, wanted) for path in caught.value.names)
+        assert all(related(path, wanted) and mine.get(path) != other.get(path) for path in caught.value.names)
 
 
 @pytest.mark.parametrize("seed", range(120))
