@@ -10,8 +10,11 @@ from weakfs.session.registry import Registry
 @cache
 def registry() -> Registry:
     """Give the registry of everything that weakfs itself puts into sessions and their files."""
-    from weakfs.reducers.events import EVENTS
+    from weakfs.reducers.events import EVENTS as FILE_EVENTS
     from weakfs.reducers.pool import TreePool
-    from weakfs.reducers.slice import SLICES
+    from weakfs.reducers.slice import SLICES as FILE_SLICES
+    from weakfs.tools.slice import EVENTS as TOOL_EVENTS
+    from weakfs.tools.slice import SLICES as TOOL_SLICES
 
-    return Registry.empty().with_types(*EVENTS).with_slices(*SLICES).with_pools(TreePool())
+    known = Registry.empty().with_types(*FILE_EVENTS, *TOOL_EVENTS)
+    return known.with_slices(*FILE_SLICES, *TOOL_SLICES).with_pools(TreePool())

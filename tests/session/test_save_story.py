@@ -75,7 +75,9 @@ def test_a_loaded_session_goes_on_as_the_first_would_have(saved: Path) -> None:
         story.ways_back(session, InMemoryFilesystem(session))
         story.side_by_side(session)
         story.transactions(session, InMemoryFilesystem(session))
-        story.files_of_every_sort(InMemoryFilesystem(session))
+        story.values_of_every_sort(session)
+        InMemoryFilesystem(session).append("/log.txt", "after loading\n")
+        story.trees_from_outside(session)
     assert portrait(second) == portrait(first)
 
 

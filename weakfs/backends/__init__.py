@@ -1,6 +1,7 @@
 """Where files can live: one class a place, all with the same answers."""
 
 from weakfs.backends.memory import InMemoryFilesystem
+from weakfs.backends.mock import Call, MockFilesystem, UnansweredCallError
 from weakfs.backends.mount import HostMount
 
-__all__ = ["HostMount", "InMemoryFilesystem"]
+__all__ = ["Call", "HostMount", "InMemoryFilesystem", "MockFilesystem", "UnansweredCallError"]

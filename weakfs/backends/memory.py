@@ -27,7 +27,7 @@ class InMemoryFilesystem(BaseFilesystem):
     Limits are of this object: another one over the same session may have others.
     """
 
-    __slots__ = ("_read_only", "_session", "_slice", "follow_symlinks", "limits", "session")
+    __slots__ = ("_read_only", "_session", "_slice", "follow_symlinks", "limits")
 
     def __init__(
         self,
@@ -51,6 +51,11 @@ class InMemoryFilesystem(BaseFilesystem):
 
     def __repr__(self) -> str:
         return f"<InMemoryFilesystem of {self._session!r}>"
+
+    @property
+    def session(self) -> Session | None:
+        """The session that holds the files; `None` over a view."""
+        return self._session if isinstance(self._session, Session) else None
 
     @property
     def root(self) -> str:
@@ -87,12 +92,9 @@ class InMemoryFilesystem(BaseFilesystem):
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
         """Keep the files as they are now. O(1). The session's own snapshots keep all its slices."""
-        tree = self.tree()
-        at = self._now()
-        ref = f"{at:x}-{id(tree):x}"
-        return FilesystemSnapshot(
-            f"{self.filesystem_id}@{ref}", self.filesystem_id, at, "memory", ref, "/", tag, None, tree
-        )
+        session = self._session
+        ref = session.next_id("files") if isinstance(session, Session) else f"record {session.seq}"
+        return FilesystemSnapshot(ref, self.filesystem_id, self._now(), "memory", ref, "/", tag, None, self.tree())
 
     def restore(self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False) -> RestoreReport:
         """Go back to a snapshot: files only, no other slice. O(what differs), for the report.
@@ -103,8 +105,8 @@ class InMemoryFilesystem(BaseFilesystem):
             self._refuse_if_read_only("restore", snapshot.tag or snapshot.snapshot_id)
         if snapshot.tree is None:
             raise ValueError(
-                f"cannot restore {snapshot.snapshot_id!r}: it is of kind {snapshot.kind!r} and holds no files in memory; "
-                f"restore it on the filesystem that took it"
+                f"cannot restore {snapshot.snapshot_id!r}: it is of kind {snapshot.kind!r} and holds no files in "
+                f"memory; restore it on the filesystem that took it"
             )
         if snapshot.filesystem_id != self.filesystem_id and not foreign:
             raise ValueError(
@@ -132,6 +134,12 @@ class InMemoryFilesystem(BaseFilesystem):
         self._commit(TreeRestored(tree, "archive", self._now()))
 
     # Primitives
+
+    def _pinned(self) -> InMemoryFilesystem:
+        session = self._session
+        if isinstance(session, SessionView):
+            return self
+        return InMemoryFilesystem(session.view(), limits=self.limits, follow_symlinks=self.follow_symlinks)
 
     def _find(self, segments: Segments) -> Node | None:
         # The same as `find(self.tree(), segments)`, written out: every call comes through here.

@@ -28,7 +28,7 @@ from weakfs.filesystem import (
     normalize,
 )
 from weakfs.filesystem.reading import PathArg
-from weakfs.filesystem.streams import StreamMode
+from weakfs.filesystem.streams import BytesMode, TextMode
 from weakfs.reducers import FileTree
 from weakfs.session import Session
 
@@ -190,7 +190,7 @@ class MockFilesystem:
     def open(self, path: PathArg, mode: Literal["r", "w", "x", "a"] = "r", *, encoding: str = "utf-8") -> IO[str]: ...
     @overload
     def open(self, path: PathArg, mode: Literal["rb", "wb", "xb", "ab"], *, encoding: str = "utf-8") -> IO[bytes]: ...
-    def open(self, path: PathArg, mode: StreamMode = "r", *, encoding: str = "utf-8") -> IO[str] | IO[bytes]:
+    def open(self, path: PathArg, mode: TextMode | BytesMode = "r", *, encoding: str = "utf-8") -> IO[str] | IO[bytes]:
         stream = self._reply(IOBase, "open", path=path, mode=mode, encoding=encoding)
         return cast("IO[str] | IO[bytes]", stream)
 

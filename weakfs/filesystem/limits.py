@@ -12,6 +12,11 @@ from weakfs.reducers.tree import FileTree, walk
 
 MIB = 1 << 20
 
+# No filesystem holds more entries, whatever its limits: a directory that is copied into itself a few dozen times
+# shares everything and costs nothing, until somebody walks it.
+MAX_NODES = 1 << 30
+FEW = 1000
+
 
 def _not_negative(instance: object, attribute: object, value: int | None) -> None:
     name = getattr(attribute, "name", "a limit")
@@ -91,10 +96,9 @@ class Limits:
             if type(node) is not FileTree:
                 self.check_size(path, size_of(node))
 
-    @property
-    def has_quota(self) -> bool:
-        """Whether the whole filesystem is limited."""
-        return self.max_total_size is not None or self.max_node_count is not None
+    def may_refuse(self, more_nodes: int) -> bool:
+        """Tell whether a quota could be in the way of so many more entries."""
+        return self.max_total_size is not None or self.max_node_count is not None or more_nodes > FEW
 
     def check_quota(self, path: str, *, size: int, more_size: int, nodes: int, more_nodes: int) -> None:
         """Refuse what would go over a quota: `OSError`, EDQUOT. What makes things smaller is never refused."""
@@ -105,12 +109,13 @@ class Limits:
                 f"cannot change {path!r}: all files would take {size + more_size} bytes and {self.max_total_size} "
                 f"are allowed; delete something first",
             )
-        if self.max_node_count is not None and more_nodes > 0 and nodes + more_nodes > self.max_node_count:
+        most = MAX_NODES if self.max_node_count is None else self.max_node_count
+        if more_nodes > 0 and nodes + more_nodes > most:
             raise fault(
                 OSError,
                 EDQUOT,
-                f"cannot make {path!r}: there would be {nodes + more_nodes} files and directories and "
-                f"{self.max_node_count} are allowed; delete something first",
+                f"cannot make {path!r}: there would be {nodes + more_nodes} files and directories and {most} are "
+                f"allowed; delete something first",
             )
 
 

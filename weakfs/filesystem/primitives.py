@@ -72,6 +72,10 @@ class Primitives(ABC):
     def _exclusive(self) -> AbstractContextManager[object]:
         """Hold off other changes while one is checked and made."""
 
+    def _pinned(self) -> Primitives:
+        """Give these files as they are now, for a call that looks at many of them, where that can be had."""
+        return self
+
     # Places
 
     def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:

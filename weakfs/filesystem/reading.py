@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterable, Iterator
 from errno import EINVAL
@@ -26,7 +27,19 @@ def decode(path: str, data: bytes, encoding: str) -> str:
             f"text ({error.reason}); use read_bytes, or another encoding"
         ) from None
     except LookupError:
-        raise ValueError(f"cannot read {path!r}: {encoding!r} is not an encoding; use one such as 'utf-8'") from None
+        raise _no_encoding(path, encoding) from None
+
+
+def check_encoding(path: PathArg, encoding: str) -> None:
+    """Refuse a name that stands for no text encoding: `ValueError`."""
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise _no_encoding(path, encoding) from None
+
+
+def _no_encoding(path: PathArg, encoding: str) -> ValueError:
+    return ValueError(f"cannot open {path!r} as text: {encoding!r} is not an encoding; use one such as 'utf-8'")
 
 
 def count_lines(text: str) -> int:
@@ -121,36 +134,39 @@ class Reading(Primitives):
 
     def list(self, path: PathArg = "/") -> tuple[FileEntry, ...]:
         """List a directory by name. O(its entries)."""
-        canonical, segments = self._directory(path, "list")
+        now = self._pinned()
+        canonical, segments = now._directory(path, "list")
         prefix = "/" if canonical == "/" else canonical + "/"
-        return tuple(_entry(name, prefix + name, node) for name, node in sorted(self._entries(segments), key=_name))
+        return tuple(_entry(name, prefix + name, node) for name, node in sorted(now._entries(segments), key=_name))
 
     def walk(self, path: PathArg = "/") -> Iterator[FileEntry]:
         """Go through everything below a directory in order of path; follows no link."""
-        canonical, segments = self._directory(path, "walk")
+        now = self._pinned()
+        canonical, segments = now._directory(path, "walk")
         prefix = "" if canonical == "/" else canonical
-        for below, node in self._walk(segments, prefix):
+        for below, node in _walk(now, segments, prefix):
             yield _entry(below.rpartition("/")[2], below, node)
-
-    def _walk(self, segments: Segments, prefix: str) -> Iterator[tuple[str, Node]]:
-        """Go through `(path, node)` in the order of the paths' characters, a directory before what is in it."""
-        stack = [(segments, prefix, iter(_in_path_order(self._entries(segments))))]
-        while stack:
-            segments, prefix, entries = stack[-1]
-            for name, node in entries:
-                path = f"{prefix}/{name}"
-                yield path, node
-                if type(node) is FileTree:
-                    below = (*segments, name)
-                    stack.append((below, path, iter(_in_path_order(self._entries(below)))))
-                    break
-            else:
-                stack.pop()
 
     def statistics(self) -> Statistics:
         """Count bytes, files and directories."""
         size, files, directories = self._totals(())
         return Statistics(size, files, directories)
+
+
+def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[str, Node]]:
+    """Go through `(path, node)` in the order of the paths' characters, a directory before what is in it."""
+    stack = [(segments, prefix, iter(_in_path_order(now._entries(segments))))]
+    while stack:
+        segments, prefix, entries = stack[-1]
+        for name, node in entries:
+            path = f"{prefix}/{name}"
+            yield path, node
+            if type(node) is FileTree:
+                below = (*segments, name)
+                stack.append((below, path, iter(_in_path_order(now._entries(below)))))
+                break
+        else:
+            stack.pop()
 
 
 def _name(entry: tuple[str, Node]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeVar, overload
 
 from attrs import field, frozen
@@ -14,6 +14,17 @@ from weakfs.session import tagged
 T = TypeVar("T")
 
 WriteMode = Literal["overwrite", "create", "append"]
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def as_datetime(at: int) -> datetime:
+    """Give integer nanoseconds as an aware datetime, to the microsecond; beyond the calendar, its first or last day."""
+    try:
+        return EPOCH + timedelta(microseconds=at // 1000)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC) if at < 0 else datetime.max.replace(tzinfo=UTC)
 
 
 @frozen
@@ -42,12 +53,12 @@ class FileStat:
     @property
     def created_at(self) -> datetime:
         """When the entry was made, in UTC."""
-        return datetime.fromtimestamp(self.created_ns / 1e9, UTC)
+        return as_datetime(self.created_ns)
 
     @property
     def modified_at(self) -> datetime:
         """When the entry last changed, in UTC."""
-        return datetime.fromtimestamp(self.modified_ns / 1e9, UTC)
+        return as_datetime(self.modified_ns)
 
 
 @frozen

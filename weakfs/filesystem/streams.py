@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from types import TracebackType
-from typing import IO, Literal, cast, get_args
+from typing import IO, Literal, cast, get_args, overload
 
-from weakfs.filesystem.reading import PathArg
+from weakfs.filesystem.reading import PathArg, check_encoding
 from weakfs.filesystem.results import WriteMode
 from weakfs.filesystem.writing import Writing
 
-StreamMode = Literal["r", "rb", "w", "wb", "x", "xb", "a", "ab"]
+TextMode = Literal["r", "w", "x", "a"]
+BytesMode = Literal["rb", "wb", "xb", "ab"]
+MODES = (*get_args(TextMode), *get_args(BytesMode))
 
 _WRITE_MODES: dict[str, WriteMode] = {"w": "overwrite", "x": "create", "a": "append"}
 
@@ -68,16 +70,21 @@ class Streaming(Writing):
 
     __slots__ = ()
 
-    def open(self, path: PathArg, mode: StreamMode = "r", *, encoding: str = "utf-8") -> IO[str] | IO[bytes]:
+    @overload
+    def open(self, path: PathArg, mode: TextMode = "r", *, encoding: str = "utf-8") -> IO[str]: ...
+    @overload
+    def open(self, path: PathArg, mode: BytesMode, *, encoding: str = "utf-8") -> IO[bytes]: ...
+    def open(self, path: PathArg, mode: TextMode | BytesMode = "r", *, encoding: str = "utf-8") -> IO[str] | IO[bytes]:
         """Open a file as a stream. Lines of text end at `\\n` only and nothing is translated.
 
         A written stream takes effect when it is closed; leaving its `with` block by an exception, or
         forgetting it, drops what was written. "x" is "w" on a file that must not exist, at opening and at
         closing. Errors that can be known are raised here, the others by `close`.
         """
-        if mode not in get_args(StreamMode):
-            raise ValueError(f"cannot open {path!r} with mode {mode!r}; use one of {', '.join(get_args(StreamMode))}")
+        if mode not in MODES:
+            raise ValueError(f"cannot open {path!r} with mode {mode!r}; use one of {', '.join(MODES)}")
         binary = mode.endswith("b")
+        check_encoding(path, encoding)
         if mode[0] == "r":
             data = io.BufferedReader(cast(io.RawIOBase, io.BytesIO(self.read_bytes(path).content)))
             return data if binary else io.TextIOWrapper(data, encoding=encoding, newline="\n")

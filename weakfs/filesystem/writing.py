@@ -200,7 +200,8 @@ class Writing(Reading):
         is_tree = type(node) is FileTree
         if is_tree and to_segments[: len(from_segments)] == from_segments:
             raise ValueError(
-                f"cannot {verb} {source!r} to {destination!r}: a directory cannot go into itself; name a path outside it"
+                f"cannot {verb} {source!r} to {destination!r}: a directory cannot go into itself; "
+                f"name a path outside it"
             )
         if source == destination:
             return None, destination, 0, 0
@@ -278,12 +279,13 @@ class Writing(Reading):
             raise fault(
                 FileNotFoundError,
                 ENOENT,
-                f"cannot {verb} {path!r}: the directory {directory!r} does not exist; make it first, or let parents be made",
+                f"cannot {verb} {path!r}: the directory {directory!r} does not exist; make it first, "
+                f"or let parents be made",
             )
         return missing + 1
 
     def _check_quota(self, path: str, more_size: int, more_nodes: int) -> None:
-        if self.limits.has_quota and (more_size > 0 or more_nodes > 0):
+        if self.limits.may_refuse(more_nodes) and (more_size > 0 or more_nodes > 0):
             size, files, directories = self._totals(())
             self.limits.check_quota(
                 path, size=size, more_size=more_size, nodes=files + directories, more_nodes=more_nodes

@@ -43,11 +43,12 @@ def get(children: Children, name: str) -> Any:
 
 def put(children: Children, name: str, node: Any) -> Children:
     """Give a map with `node` under `name`; the old one stays as it was. O(log names)."""
-    if type(children) is dict and (len(children) < WIDTH or name in children):
+    if isinstance(children, dict) and (len(children) < WIDTH or name in children):
         copy = children.copy()
         copy[name] = node
         return copy
-    return _put(children, hash(name), 0, name, node)
+    made: Children = _put(children, hash(name), 0, name, node)
+    return made
 
 
 def remove(children: Children, name: str) -> Children:

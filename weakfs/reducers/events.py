@@ -6,35 +6,11 @@ before it became an event; a reducer only places the result.
 
 from __future__ import annotations
 
-import re
-from typing import Annotated
-
 from attrs import field, frozen
 
+from weakfs.reducers.rules import EntryPath, Mode, OptionalMode, Path, Target
 from weakfs.reducers.tree import FileTree
 from weakfs.session import tagged
-
-
-class CanonicalPath:
-    """The rule that a path in a session file must keep; `ValueError` if it does not."""
-
-    FORM = re.compile(r"/|(?:/(?!\.\.?(?:/|\Z))[^/\0\ud800-\udfff]+)+")
-
-    def __call__(self, path: str) -> None:
-        if not self.FORM.fullmatch(path):
-            raise ValueError(f"{path!r:.60} is not a canonical path, such as '/src/a.py'")
-
-    def check_all(self, paths: list[str]) -> None:
-        """Check many paths at once, by what none of them may hold."""
-        joined = "\0".join(paths) + "\0"
-        odd = any(part in joined for part in ("//", "/./", "/../", "/.\0", "/..\0", "/\0"))
-        if odd or joined.count("\0") != len(paths) or ("\0" + joined).count("\0/") != len(paths):
-            for path in paths:
-                self(path)
-
-
-# Checked when a record is read from a file; elsewhere paths were made canonical before they came here.
-Path = Annotated[str, CanonicalPath()]
 
 
 @tagged("fs/file_written")
@@ -42,10 +18,10 @@ Path = Annotated[str, CanonicalPath()]
 class FileWritten:
     """A file's whole content was set; missing parents were made. `mode` is `None` where it stays (new: 0644)."""
 
-    path: Path
+    path: EntryPath
     content: bytes = field(repr=False)
     at: int
-    mode: int | None = None
+    mode: OptionalMode = None
 
 
 @tagged("fs/file_appended")
@@ -53,7 +29,7 @@ class FileWritten:
 class FileAppended:
     """`tail` was added to the end of a file, which was made if it was missing."""
 
-    path: Path
+    path: EntryPath
     tail: bytes = field(repr=False)
     at: int
 
@@ -63,7 +39,7 @@ class FileAppended:
 class FileSpliced:
     """Pieces of a file were replaced: `(start, stop, content)` in bytes of the old content, in order."""
 
-    path: Path
+    path: EntryPath
     pieces: tuple[tuple[int, int, bytes], ...] = field(repr=False)
     at: int
 
@@ -82,7 +58,7 @@ class DirectoryMade:
 class EntryDeleted:
     """A file, a link, or a directory with all that was in it went away."""
 
-    path: Path
+    path: EntryPath
     at: int
 
 
@@ -91,8 +67,8 @@ class EntryDeleted:
 class EntryMoved:
     """An entry took another path, in the place of what was there."""
 
-    source: Path
-    destination: Path
+    source: EntryPath
+    destination: EntryPath
     at: int
 
 
@@ -101,8 +77,8 @@ class EntryMoved:
 class EntryCopied:
     """An entry was copied to another path, in the place of what was there."""
 
-    source: Path
-    destination: Path
+    source: EntryPath
+    destination: EntryPath
     at: int
 
 
@@ -112,7 +88,7 @@ class ModeChanged:
     """An entry's permission bits were set."""
 
     path: Path
-    mode: int
+    mode: Mode
     at: int
 
 
@@ -121,8 +97,8 @@ class ModeChanged:
 class LinkMade:
     """A symbolic link was made."""
 
-    path: Path
-    target: str
+    path: EntryPath
+    target: Target
     at: int
 
 

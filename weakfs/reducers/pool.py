@@ -22,9 +22,10 @@ class TreeWriter:
 
     def __init__(self, blobs: Blobs) -> None:
         self.rows: list[Json] = []
+        # What each row stands for; holding it also keeps its identity from being used again.
+        self.values: list[FileTree] = []
         self._blobs = blobs
-        # By identity; the trees are held so that no identity is used twice.
-        self._numbers: dict[int, tuple[int, FileTree]] = {}
+        self._numbers: dict[int, int] = {}
         self._last: FileTree | None = None
 
     def number(self, tree: FileTree) -> int:
@@ -48,10 +49,11 @@ class TreeWriter:
                 stack.extend(reversed(missing))
                 continue
             stack.pop()
-            self._numbers[id(here)] = (len(self.rows), here)
+            self._numbers[id(here)] = len(self.rows)
             self.rows.append(self._row(here, before))
+            self.values.append(here)
         self._last = tree
-        return self._numbers[id(tree)][0]
+        return self._numbers[id(tree)]
 
     def _row(self, tree: FileTree, before: FileTree | None) -> Json:
         row: dict[str, Json] = {"mode": tree.mode, "times": [tree.modified_at, tree.created_at]}
@@ -60,7 +62,7 @@ class TreeWriter:
         if known is not None and before is not None:
             changes = list(maps.differences(before.children, tree.children))
             if len(changes) * 2 <= maps.count(tree.children):
-                row["base"] = known[0]
+                row["base"] = known
                 entries = [(name, new) for name, _, new in changes if new is not None]
                 gone = sorted(name for name, _, new in changes if new is None)
                 if gone:
@@ -77,7 +79,7 @@ class TreeWriter:
         number = self._blobs.number
         for name, node in entries:
             if type(node) is FileTree:
-                directories.append([name, self._numbers[id(node)][0]])
+                directories.append([name, self._numbers[id(node)]])
                 continue
             content, mode, modified_at, created_at, _ = node
             if isinstance(content, str):
@@ -137,7 +139,7 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[bytes | Rope], w
         new: dict[str, Node] = _read_files(row.get("files", []), blobs, where)
         for entry in row.get("links", ()):
             name, target, at, born = entry
-            if type(target) is not str or not target or type(at) is not int or type(born) is not int:
+            if type(target) is not str or not target or "\0" in target or type(at) is not int or type(born) is not int:
                 raise ValueError(f"the link {name!r:.60} has no target and times")
             new[_name(name, new)] = leaves.link(target, at=at, created_at=born)
         for entry in row.get("directories", ()):

@@ -174,9 +174,7 @@ class GlobState:
         self._looping = frozenset(looping)
         self._is_below = self._looping == nodes
         self._named = {
-            segment.literal: frozenset(after)
-            for segment, after in following.items()
-            if segment.literal is not None
+            segment.literal: frozenset(after) for segment, after in following.items() if segment.literal is not None
         }
         self._chosen = tuple(
             (_name_test((segment,), hidden=hidden), frozenset(after))
@@ -222,9 +220,7 @@ def _name_test(segments: Iterable[Segment], *, hidden: bool) -> NameTest:
     """Return one test for all `segments`. Names, then endings, then everything else in one expression."""
     literals = frozenset(segment.literal for segment in segments if segment.literal is not None)
     suffixes = tuple(sorted(segment.suffix for segment in segments if segment.suffix is not None))
-    others = sorted(
-        segment.regex for segment in segments if segment.literal is None and segment.suffix is None
-    )
+    others = sorted(segment.regex for segment in segments if segment.literal is None and segment.suffix is None)
     tests: list[NameTest] = []
     if literals:
         tests.append(literals.__contains__)

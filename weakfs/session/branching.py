@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import Token
 from typing import Self
+from weakref import ref
 
+from weakfs.session.core import checked_text
 from weakfs.session.delivery import Delivery
-from weakfs.session.errors import RollbackIncomplete
+from weakfs.session.errors import RollbackIncomplete, SessionError
 from weakfs.session.events import Record, RolledBack
-from weakfs.session.externals import undo_all
+from weakfs.session.externals import begin_all, close_all, undo_all
 from weakfs.session.history import History
-from weakfs.session.merging import absorb
-from weakfs.session.transaction import ACTIVE, Transaction, current_owner
+from weakfs.session.merging import absorb, drop_snapshots, merge_snapshots
+from weakfs.session.timeline import Timeline
+from weakfs.session.transaction import ACTIVE, Transaction, current_owner, innermost
 from weakfs.session.views import Records
 
 
@@ -32,10 +35,9 @@ class Branching(History):
         with self.lock:
             parent = self._writable()
             line = parent.branch()
-            line.cause = parent.cause if cause is None else cause
-            own = Transaction(self, line, parent.branch(), parent, current_owner())
-            for external in self._attached:
-                own.journals[external.filesystem_id] = external.begin()
+            line.cause = parent.cause if cause is None else checked_text("cause", cause)
+            outer = innermost(self, ACTIVE.get())
+            own = Transaction(self, line, parent.branch(), outer, current_owner(), begin_all(self._attached))
         token = ACTIVE.set((*ACTIVE.get(), own))
         try:
             try:
@@ -43,45 +45,71 @@ class Branching(History):
             finally:
                 own.open = False
                 _leave(token)
-        except BaseException:
-            self._abandon(own)
-            raise
-        try:
             self._commit(own)
-        except BaseException:
-            self._abandon(own)
+        except BaseException as error:
+            self._abandon(own, error)
             raise
-        self._delivery.deliver()
+        self._deliver()
 
     def _commit(self, own: Transaction) -> None:
         with self.lock:
-            self._join(own)
-            for journal in own.journals.values():
-                journal.close()
+            if own.outer is not None and not own.outer.open:
+                raise SessionError(
+                    "the transaction that this one is nested in has ended before it; end the inner one first"
+                )
+            if self._closed is not None:
+                self._refuse()
+            self._join(own, self._line_of(own))
+            if own.outer is not None:
+                own.outer.merged += own.merged
+        close_all(own.journals)
 
-    def _abandon(self, own: Transaction) -> None:
+    def _abandon(self, own: Transaction, error: BaseException) -> None:
         """Undo a transaction: the records that it made stay, followed by the rollback that undoes them."""
         with self.lock:
-            repairs, states = undo_all(own.journals)
+            repairs, states, undone = undo_all(own.journals)
+            for fork, base in reversed(own.merged):
+                fork._base = base
+            own.line.snapshots = own.base.snapshots
             if own.line.seq > own.base.seq:
                 event = RolledBack(own.base.seq, None, own.base.state)
                 self._apply(own.line, event, None, mark=True)
-                self._join(own)
-            if repairs:
-                self._repairs = {**self._repairs, **repairs}
-        self._delivery.deliver()
+                self._join(own, self._line_of(own))
+            # What an outer undo put back needs no repair any more.
+            left = {name: step for name, step in self._repairs.items() if name not in undone}
+            self._repairs = {**left, **repairs}
+        self._deliver()
         if repairs:
-            raise RollbackIncomplete(states)
+            raise RollbackIncomplete(states) from error
 
-    def _join(self, own: Transaction) -> None:
-        parent = own.parent
-        if parent.rows is own.base.rows:
-            self._adopt(parent, own.line)
+    def _line_of(self, own: Transaction) -> Timeline:
+        """Give the line that a transaction ends in: that of the next one outside it that is open."""
+        outer = own.outer
+        while outer is not None and not outer.open:
+            outer = outer.outer
+        return self._trunk if outer is None else outer.line
+
+    def _join(self, own: Transaction, line: Timeline) -> None:
+        if own.line.seq == own.base.seq:
+            shift = 0
+        elif line.rows is own.base.rows:
+            shift = 0
+            self._adopt(line, own.line)
         else:
-            before = parent.seq
-            name = self.session_id
-            absorb(self._rules, parent, own.base, own.line, fork=name, at=self._clock(), cause=own.line.cause)
-            self._post_since(parent, before)
+            before = line.seq
+            seq = absorb(
+                self._rules,
+                line,
+                own.base,
+                own.line,
+                fork=self.session_id,
+                at=self.now(),
+                cause=own.line.cause,
+            )
+            shift = seq - own.base.seq
+            self._post_since(line, before)
+        merge_snapshots(own.base, line, own.line, shift=shift, number=lambda entry: entry.number)
+        drop_snapshots(own.base, line, own.line)
 
     def fork(self, name: str | None = None) -> Self:
         """Give an independent session that starts where this one stands. O(1)."""
@@ -93,7 +121,7 @@ class Branching(History):
             name = self._next_id(name or "f")
             fork._start(name, self.origin_id, self._clock, self._rules, line.branch(), Delivery(None))
             fork._base = line.branch()
-            fork._parent_id = self.session_id
+            fork._parent = ref(self)
             return fork
 
     def merge(self, fork: Branching, *, cause: str | None = None) -> Record:
@@ -105,19 +133,32 @@ class Branching(History):
         """
         with self.lock, fork.lock:
             line = self._writable()
-            if fork._base is None or fork._parent_id != self.session_id:
+            parent = fork._parent() if fork._parent is not None else None
+            if fork._base is None or parent is not self:
+                remedy = "merge a fork of this session" if parent is None else f"merge it into {parent.session_id!r}"
                 raise ValueError(
-                    f"cannot merge {fork.session_id!r} into {self.session_id!r}: it was not forked from it; "
-                    f"merge it into {fork._parent_id!r}"
+                    f"cannot merge {fork.session_id!r} into {self.session_id!r}: it was not forked from it; {remedy}"
                 )
             self._rules = self._rules.joined(fork._rules)
             before = line.seq
-            at = self._clock()
-            seq = absorb(self._rules, line, fork._base, fork._trunk, fork=fork.session_id, at=at, cause=cause)
+            seq = absorb(
+                self._rules,
+                line,
+                fork._base,
+                fork._trunk,
+                fork=fork.session_id,
+                at=self.now(),
+                cause=line.cause if cause is None else checked_text("cause", cause),
+            )
+            shift = seq - fork._base.seq
+            merge_snapshots(fork._base, line, fork._trunk, shift=shift, number=lambda _: self._next_number())
+            own = innermost(self, ACTIVE.get())
+            if own is not None:
+                own.merged.append((fork, fork._base))
             fork._base = fork._trunk.branch()
             record = Records(self._rules, line.rows, line.dropped)[seq - line.dropped - 1]
             self._post_since(line, before)
-        self._delivery.deliver()
+        self._deliver()
         return record
 
 

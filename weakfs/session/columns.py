@@ -14,6 +14,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import attrs
 from attrs import frozen
 
+from weakfs.session.atoms import LARGEST, SMALLEST
 from weakfs.session.pools import Blobs, Json
 from weakfs.session.registry import Shape
 from weakfs.session.rope import Rope
@@ -41,7 +42,10 @@ class Columns:
     @classmethod
     def of(cls, shape: Shape) -> Columns | None:
         """Give the columns of a type, or `None` if it holds more than atoms."""
-        hints = get_type_hints(shape.cls, include_extras=True)
+        try:
+            hints = get_type_hints(shape.cls, include_extras=True)
+        except NameError:
+            return None
         columns: list[Column] = []
         for own in attrs.fields(shape.cls):
             column = _column(own, hints.get(own.name))
@@ -54,14 +58,22 @@ class Columns:
         """Give one event's fields as JSON, without those that are as they are when left out."""
         row: dict[str, Json] = {}
         for column, value in zip(self.columns, values, strict=True):
-            if value == column.default and column.default is not REQUIRED:
+            if value == column.default and type(value) is type(column.default):
                 continue
             row[column.name] = {"blob": blobs.number(value)} if column.is_blob and value is not None else value
         return row
 
-    def fits(self, values: tuple[Any, ...]) -> bool:
-        """Tell whether an event's values are of the types that its fields name."""
-        return all(type(value) in column.types for column, value in zip(self.columns, values, strict=True))
+    def fit(self, rows: Sequence[tuple[Any, ...]]) -> bool:
+        """Tell whether the values of many events are what their fields name and what JSON has a form for."""
+        try:
+            for column, values in zip(self.columns, zip(*rows, strict=True), strict=True):
+                if not column.is_blob:
+                    _check(column, values)
+                elif set(map(type, values)) != {bytes}:
+                    return False
+        except (ValueError, TypeError):
+            return False
+        return True
 
     def read(self, rows: Sequence[Json], blobs: Sequence[bytes | Rope]) -> list[tuple[Any, ...]] | None:
         """Give the values of many events, or `None` if one of them is not as it should be."""
@@ -86,15 +98,25 @@ class Columns:
     def _checked(self, column: Column, values: list[Any], blobs: Sequence[bytes | Rope]) -> Sequence[Any]:
         if column.is_blob:
             return _contents(values, blobs)
-        if not column.types.issuperset(map(type, values)):
-            raise ValueError(column.name)
-        for rule in column.rules:
-            if hasattr(rule, "check_all"):
-                rule.check_all(values)
-            else:
-                for value in values:
-                    rule(value)
+        _check(column, values)
         return values
+
+
+def _check(column: Column, values: Sequence[Any]) -> None:
+    """Raise `ValueError` unless all values of a column are what they should be."""
+    kinds = set(map(type, values))
+    if not column.types.issuperset(kinds):
+        raise ValueError(column.name)
+    if str in kinds:
+        "".join(value for value in values if type(value) is str).encode()
+    if int in kinds and not all(SMALLEST <= value <= LARGEST for value in values if type(value) is int):
+        raise ValueError(column.name)
+    for rule in column.rules:
+        if hasattr(rule, "check_all"):
+            rule.check_all(values)
+        else:
+            for value in values:
+                rule(value)
 
 
 def _contents(values: list[Any], blobs: Sequence[bytes | Rope]) -> list[bytes]:

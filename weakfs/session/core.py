@@ -7,9 +7,11 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
+from weakref import ref
 
+from weakfs.session.atoms import is_text
 from weakfs.session.delivery import Bus, Delivery, Handler
-from weakfs.session.errors import RollbackIncomplete, SessionClosed
+from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.externals import External, Repair
 from weakfs.session.registry import Registry
@@ -34,7 +36,9 @@ class SessionCore:
         "_closed",
         "_counter",
         "_delivery",
-        "_parent_id",
+        "_external_states",
+        "_parent",
+        "_reducing",
         "_repairs",
         "_rules",
         "_trunk",
@@ -53,7 +57,7 @@ class SessionCore:
         bus: Bus | None = None,
     ) -> None:
         rules = Rules.of(Registry.standard() if registry is None else registry)
-        name = session_id or (new_id or _random_id)()
+        name = checked_text("session_id", session_id or (new_id or _random_id)()) or ""
         self._start(name, name, clock or time.time_ns, rules, Timeline(), Delivery(bus))
 
     def _start(
@@ -75,11 +79,14 @@ class SessionCore:
         self._delivery = delivery
         self._trunk = trunk
         self._base: Timeline | None = None
-        self._parent_id: str | None = None
+        self._parent: ref[Any] | None = None
         self._counter = 0
         self._attached: tuple[External, ...] = ()
         self._repairs: dict[str, Repair] = {}
+        # Snapshots of attached filesystems from before a rollback, by the record that it followed.
+        self._external_states: dict[int, tuple[tuple[str, Any], ...]] = {}
         self._closed: str | None = None
+        self._reducing = False
 
     def __repr__(self) -> str:
         return f"<Session {self.session_id!r} at record {self._line().seq}>"
@@ -100,8 +107,20 @@ class SessionCore:
         another tag or kind then is a `ValueError`.
         """
         with self.lock:
+            before = self._rules.by_type.get(type_)
             self._rules = self._rules.install(type_, tag=tag, kind=kind, initial=initial, merge=merge)
-            return Slice(self, self._rules.by_type[type_])
+            spec = self._rules.by_type[type_]
+            if before is not None and spec.empty is not before.empty:
+                self._materialize(spec)
+            return Slice(self, spec)
+
+    def _materialize(self, spec: SliceSpec) -> None:
+        """Let a slice that holds nothing yet hold its initial value, for accessors that are about already."""
+        line = self._line()
+        if spec.kind == "log":
+            line.logs = line.logs if spec.tag in line.logs else line.logs.set(spec.tag, spec.empty)
+        else:
+            line.state = line.state if spec.tag in line.state else line.state.set(spec.tag, spec.empty)
 
     def __getitem__(self, type_: type[T]) -> Slice[T]:
         spec = self._rules.by_type.get(type_)
@@ -126,8 +145,11 @@ class SessionCore:
         return self._rules.registry
 
     def now(self) -> int:
-        """Read the session's clock, in integer nanoseconds."""
-        return self._clock()
+        """Read the session's clock, in integer nanoseconds; `TypeError` if it gives anything else."""
+        at = self._clock()
+        if type(at) is not int:
+            raise TypeError(f"the clock gave {at!r}; give a clock of integer nanoseconds, such as time.time_ns")
+        return at
 
     def subscribe(self, event: type, handler: Handler) -> Callable[[], None]:
         """Call `handler(record)` after each event of a type was applied; the result unsubscribes it.
@@ -146,7 +168,7 @@ class SessionCore:
         with self.lock:
             record = self._apply(self._writable(), event, cause)
         if self._delivery.wanted:
-            self._delivery.deliver()
+            self._deliver()
         return record
 
     def _apply(self, line: Timeline, event: Any, cause: str | None, *, mark: bool = False) -> Record:
@@ -155,14 +177,27 @@ class SessionCore:
         if shape is None:
             self._rules = rules = rules.knowing(type(event))
             shape = rules.registry.by_type[type(event)]
-        state, logs = changed(rules, line.state, line.logs, event)
-        at = self._clock()
-        cause = line.cause if cause is None else cause
+        if self._reducing:
+            raise SessionError(
+                f"cannot dispatch {type(event).__name__} from inside a reducer: reducers are pure; dispatch it before or after"
+            )
+        self._reducing = True
+        try:
+            state, logs = changed(rules, line.state, line.logs, event)
+        finally:
+            self._reducing = False
+        at = self.now()
+        cause = line.cause if cause is None else checked_text("cause", cause)
         seq = line.add((at, cause, shape.tag, shape.pack(event)), state, logs, mark=mark)
         record = Record(seq, at, event, cause)
         if self._delivery.wanted and line is self._trunk:
             self._delivery.post((record,))
         return record
+
+    def _deliver(self) -> None:
+        # Inside a transaction a handler's own changes would join it, and be rolled back with it.
+        if innermost(self, ACTIVE.get()) is None:
+            self._delivery.deliver()
 
     def _adopt(self, line: Timeline, branch: Timeline) -> None:
         before = line.seq
@@ -193,13 +228,15 @@ class SessionCore:
     @property
     def records(self) -> Records:
         """The records so far, oldest first; does not grow with the session. O(1)."""
-        line = self._line()
-        return Records(self._rules, line.rows, line.dropped)
+        with self.lock:
+            line = self._line()
+            return Records(self._rules, line.rows, line.dropped)
 
     @property
     def seq(self) -> int:
         """The number of the newest record, 0 before the first."""
-        return self._line().seq
+        with self.lock:
+            return self._line().seq
 
     def close(self, reason: str = "it was closed") -> None:
         """Refuse every further change, as for the fork of a cancelled call; reading goes on."""
@@ -226,9 +263,27 @@ class SessionCore:
             )
         raise RollbackIncomplete(dict.fromkeys(self._repairs, "not put back"))
 
+    def next_id(self, name: str) -> str:
+        """Give a new id under this session's own: `next_id("call")` is `SESSION/call7`. Unique within the session."""
+        with self.lock:
+            return self._next_id(name)
+
     def _next_id(self, name: str) -> str:
+        return f"{self.session_id}/{name}{self._next_number()}"
+
+    def _next_number(self) -> int:
         self._counter += 1
-        return f"{self.session_id}/{name}{self._counter}"
+        return self._counter
+
+
+def checked_text(what: str, text: str | None) -> str | None:
+    """Refuse what could not be written to a file: `TypeError` for no text, `ValueError` for lone surrogates."""
+    if text is not None:
+        if type(text) is not str:
+            raise TypeError(f"{what} is {text!r}; give text")
+        if not text.isascii() and not is_text(text):
+            raise ValueError(f"{what} {text!r} holds a lone surrogate; give text that UTF-8 has a form for")
+    return text
 
 
 def _random_id() -> str:

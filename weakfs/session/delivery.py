@@ -31,24 +31,22 @@ class Delivery:
 
     def __init__(self, bus: Bus | None) -> None:
         self._bus = bus
-        self._handlers: dict[type, tuple[Handler, ...]] = {}
+        self._handlers: tuple[tuple[type, Handler], ...] = ()
+        self._changing = Lock()
         self._outbox: deque[Record] = deque()
         self._delivering = Lock()
         self.wanted = bus is not None
 
     def subscribe(self, event: type, handler: Handler) -> Callable[[], None]:
         """Call `handler` with each record of `event` (of every type for `object`) from now on."""
-        self._handlers[event] = (*self._handlers.get(event, ()), handler)
-        self.wanted = True
-        active = True
+        own = (event, handler)
+        with self._changing:
+            self._handlers = (*self._handlers, own)
+            self.wanted = True
 
         def unsubscribe() -> None:
-            nonlocal active
-            if active:
-                active = False
-                left = list(self._handlers[event])
-                left.remove(handler)
-                self._handlers[event] = tuple(left)
+            with self._changing:
+                self._handlers = tuple(known for known in self._handlers if known is not own)
 
         return unsubscribe
 
@@ -66,10 +64,8 @@ class Delivery:
                 self._delivering.release()
 
     def _tell(self, record: Record) -> None:
-        handlers: list[Handler] = [
-            *self._handlers.get(type(record.event), ()),
-            *self._handlers.get(object, ()),
-        ]
+        kinds = (type(record.event), object)
+        handlers = [handler for event, handler in self._handlers if event in kinds]
         if self._bus is not None:
             handlers.append(self._bus.publish)
         for handler in handlers:

@@ -78,4 +78,5 @@ class Merged:
     state: Table = field(repr=False, eq=False)
 
 
-EVENTS = (SliceSeeded, SliceAppended, SliceCleared, RolledBack, Merged)
+SLICE_EVENTS = (SliceSeeded, SliceAppended, SliceCleared)
+EVENTS = (*SLICE_EVENTS, RolledBack, Merged)

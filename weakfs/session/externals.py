@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
+
+from attrs import frozen
+
+logger = logging.getLogger("weakfs.session")
 
 
 class Journal(Protocol):
@@ -39,62 +45,82 @@ def snapshot_all(attached: Sequence[External], tag: str | None) -> tuple[tuple[s
     return tuple((external.filesystem_id, external.snapshot(tag)) for external in attached)
 
 
-def restore_all(
-    attached: Sequence[External], wanted: Mapping[str, Any]
-) -> tuple[dict[str, Repair], dict[str, str], Exception | None]:
-    """Restore each filesystem to its snapshot; if one fails, put all back to where they were.
+@frozen(eq=False)
+class Restored:
+    """How restoring went: the steps still to be taken, what became of each filesystem, and what stopped it."""
 
-    Gives the steps still to be taken (none if all is consistent), what became of each filesystem, and the
-    error that stopped the restoring.
-    """
+    repairs: dict[str, Repair]
+    states: dict[str, str]
+    failure: BaseException | None
+    # A snapshot of each filesystem from before, so that the restoring can be undone later.
+    before: tuple[tuple[str, Any], ...]
+
+
+def restore_all(attached: Sequence[External], wanted: Mapping[str, Any]) -> Restored:
+    """Restore each filesystem to its snapshot; if one fails, put all back to where they were."""
     states: dict[str, str] = {external.filesystem_id: "untouched" for external in attached}
     done: list[tuple[External, Any]] = []
-    failure: Exception | None = None
+    failure: BaseException | None = None
     for external in attached:
-        if external.filesystem_id not in wanted:
+        name = external.filesystem_id
+        if name not in wanted:
             continue
         try:
             done.append((external, external.snapshot(None)))
-            external.restore(wanted[external.filesystem_id])
-            states[external.filesystem_id] = "restored"
-        except Exception as error:
-            states[external.filesystem_id] = f"not restored: {error}"
+            external.restore(wanted[name])
+            states[name] = "restored"
+        # An interrupt, too, must not leave the filesystems in different states.
+        except BaseException as error:
+            states[name] = f"not restored: {_told(error)}"
             failure = error
             break
-    if failure is None:
-        return {}, states, None
+    before = tuple((external.filesystem_id, snapshot) for external, snapshot in done)
     repairs: dict[str, Repair] = {}
-    for external, before in reversed(done):
+    for external, snapshot in reversed(done) if failure is not None else ():
+        name = external.filesystem_id
+        step = partial(external.restore, snapshot)
         try:
-            external.restore(before)
-            states[external.filesystem_id] = "as it was"
-        except Exception as error:
-            states[external.filesystem_id] = f"neither restored nor as it was: {error}"
-            repairs[external.filesystem_id] = _Restore(external, before)
-    return repairs, states, failure
+            step()
+            states[name] = "as it was"
+        except BaseException as error:
+            states[name] = f"neither restored nor as it was: {_told(error)}"
+            repairs[name] = step
+    return Restored(repairs, states, failure, before)
 
 
-class _Restore:
-    def __init__(self, external: External, snapshot: Any) -> None:
-        self._external = external
-        self._snapshot = snapshot
+def begin_all(attached: Sequence[External]) -> dict[str, Journal]:
+    """Start a journal of each filesystem; if one cannot, those that were started are closed again."""
+    journals: dict[str, Journal] = {}
+    try:
+        for external in attached:
+            journals[external.filesystem_id] = external.begin()
+    except BaseException:
+        close_all(journals)
+        raise
+    return journals
 
-    def __call__(self) -> object:
-        return self._external.restore(self._snapshot)
+
+def close_all(journals: Mapping[str, Journal]) -> None:
+    """Close each journal. What they describe has happened: one that cannot be closed is logged, not raised."""
+    for name, journal in journals.items():
+        try:
+            journal.close()
+        except Exception:
+            logger.exception("the journal of %s could not be closed", name)
 
 
-def undo_all(journals: Mapping[str, Journal]) -> tuple[dict[str, Repair], dict[str, str]]:
-    """Undo each journal, newest first; give the steps that failed and what became of each filesystem."""
+def undo_all(journals: Mapping[str, Journal]) -> tuple[dict[str, Repair], dict[str, str], set[str]]:
+    """Undo each journal, newest first: the steps that failed, what became of each, and which were undone."""
     repairs: dict[str, Repair] = {}
     states: dict[str, str] = {}
     for name, journal in reversed(list(journals.items())):
         try:
             journal.undo()
             states[name] = "put back"
-        except Exception as error:
-            states[name] = f"not put back: {error}"
+        except BaseException as error:
+            states[name] = f"not put back: {_told(error)}"
             repairs[name] = journal.undo
-    return repairs, states
+    return repairs, states, journals.keys() - repairs.keys()
 
 
 def repair_all(repairs: Mapping[str, Repair]) -> tuple[dict[str, Repair], dict[str, str]]:
@@ -107,5 +133,9 @@ def repair_all(repairs: Mapping[str, Repair]) -> tuple[dict[str, Repair], dict[s
             states[name] = "put back"
         except Exception as error:
             left[name] = step
-            states[name] = f"not put back: {error}"
+            states[name] = f"not put back: {_told(error)}"
     return left, states
+
+
+def _told(error: BaseException) -> str:
+    return str(error) or type(error).__name__

@@ -24,6 +24,9 @@ from weakfs.session.writing import Document
 if TYPE_CHECKING:
     from weakfs.session.session import Session
 
+# Nothing is turned into text in silence.
+AS_IT_IS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS
+
 FORMAT = "weakfs-session"
 VERSION = 1
 
@@ -48,11 +51,11 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
         line = line.branch()
     document = {**own, **Document(rules).of(line)}
     try:
-        body = orjson.dumps(document)
+        body = orjson.dumps(document, option=AS_IT_IS)
     except TypeError as error:
         raise SessionError(
-            f"cannot save session {session.session_id!r}: {error}; keep text without lone surrogates, numbers of "
-            f"at most 64 bits"
+            f"cannot save session {session.session_id!r}: {error}; keep values of the types that the fields name, "
+            f"nested less deeply"
         ) from None
     head = b'{"format":"%s","version":%d,"sha256":"%s",' % (
         FORMAT.encode(),
@@ -72,7 +75,9 @@ def write_atomically(path: str, data: bytes) -> None:
     name is fixed, so that what a killed process leaves is taken over by the next.
     """
     folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.tmp")
+    # The name of a file may be as long as the filesystem allows; the temporary one is longer.
+    short = name if len(os.fsencode(name)) < 200 else sha256(os.fsencode(name)).hexdigest()
+    temporary = os.path.join(folder, f".{short}.tmp")
     descriptor = _locked(temporary)
     try:
         os.ftruncate(descriptor, 0)
@@ -176,4 +181,7 @@ def _is_whole(data: bytes, document: dict[str, Any], told: str) -> bool:
         return True
     # The same document in another layout, as from a JSON formatter.
     rest = {key: value for key, value in document.items() if key not in ("format", "version", "sha256")}
-    return sha256(orjson.dumps(rest)[1:]).hexdigest() == told
+    try:
+        return sha256(orjson.dumps(rest)[1:]).hexdigest() == told
+    except TypeError:
+        return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from weakfs.session.core import SessionCore
+from weakfs.session.core import SessionCore, checked_text
 from weakfs.session.errors import RollbackIncomplete, SessionError, UnknownSnapshot
 from weakfs.session.events import Merged, Record, RolledBack
 from weakfs.session.externals import restore_all, snapshot_all
@@ -19,7 +19,7 @@ class History(SessionCore):
     __slots__ = ()
 
     def at(self, target: int | str | SessionSnapshot) -> SessionView:
-        """Give the slices as they were after a record, or at a snapshot. O(1) records replayed, at most 512.
+        """Give the slices as they were after a record, or at a snapshot. Replays at most 512 records or one merge's.
 
         Raises `UnknownSnapshot` if there is no such record or snapshot.
         """
@@ -32,12 +32,19 @@ class History(SessionCore):
             logs = line.mark_at(self._rules, max(entry.seq, line.dropped)).logs
             return SessionView(self._rules, entry.seq, entry.state, logs)
 
+    def view(self) -> SessionView:
+        """Give the slices as they are now, to be read at leisure while the session goes on. O(1)."""
+        with self.lock:
+            line = self._line()
+            return SessionView(self._rules, line.seq, line.state, line.logs)
+
     def snapshot(self, tag: str | None = None) -> SessionSnapshot:
         """Keep this moment: O(1), by reference, plus what a snapshot of each attached filesystem costs."""
         with self.lock:
             line = self._writable()
+            checked_text("tag", tag)
             externals = snapshot_all(self._attached, tag) if self._attached else ()
-            at, seq = self._clock(), line.seq
+            at, seq = self.now(), line.seq
             snapshot_id = self._next_id("s")
             entry = SnapshotEntry(snapshot_id, self._counter, seq, at, tag, line.state, externals)
             line.snapshots = line.snapshots.set(snapshot_id, entry)
@@ -65,24 +72,45 @@ class History(SessionCore):
             line = self._writable()
             if isinstance(target, int):
                 state, seq, snapshot_id = line.mark_at(self._rules, target).state, target, None
-                externals: tuple[tuple[str, Any], ...] = ()
+                externals = self._externals_at(line, target) if self._attached else ()
             else:
                 entry = self._entry(line, target)
-                state, seq, snapshot_id = entry.state, entry.seq, entry.snapshot_id
-                externals = entry.externals
+                state, seq, snapshot_id, externals = entry.state, entry.seq, entry.snapshot_id, entry.externals
             if externals:
-                self._restore_externals(dict(externals))
+                self._restore_externals(line.seq, dict(externals))
             record = self._apply(line, RolledBack(seq, snapshot_id, state), cause, mark=True)
-        self._delivery.deliver()
+        if self._delivery.wanted:
+            self._deliver()
         return record
 
-    def _restore_externals(self, wanted: dict[str, Any]) -> None:
-        repairs, states, failure = restore_all(self._attached, wanted)
-        if repairs:
-            self._repairs = repairs
-            raise RollbackIncomplete(states) from failure
-        if failure is not None:
-            raise failure
+    def _externals_at(self, line: Timeline, seq: int) -> tuple[tuple[str, Any], ...]:
+        """Give the snapshots of attached filesystems that were taken after record `seq`."""
+        found = self._external_states.get(seq)
+        if found is None:
+            found = next(
+                (entry.externals for entry in ordered_snapshots(line) if entry.seq == seq and entry.externals), None
+            )
+        if found is None:
+            names = ", ".join(external.filesystem_id for external in self._attached)
+            raise UnknownSnapshot(
+                f"cannot roll {names} back to record {seq}: no snapshot was taken there; roll back to a snapshot"
+            )
+        return found
+
+    def _restore_externals(self, seq: int, wanted: dict[str, Any]) -> None:
+        missing = wanted.keys() - {external.filesystem_id for external in self._attached}
+        if missing:
+            raise SessionError(
+                f"cannot roll back: the snapshot holds the filesystems {sorted(missing)}, which are not attached to "
+                f"session {self.session_id!r}; attach them first"
+            )
+        done = restore_all(self._attached, wanted)
+        if done.repairs:
+            self._repairs = {**self._repairs, **done.repairs}
+            raise RollbackIncomplete(done.states) from done.failure
+        if done.failure is not None:
+            raise done.failure
+        self._external_states[seq] = done.before
 
     def replay(self, records: Iterable[Record]) -> None:
         """Apply recorded events with their own times and causes: no handler runs, nothing outside changes.
@@ -90,24 +118,24 @@ class History(SessionCore):
         A new session that replays all records of another holds the same slices.
         """
         with self.lock:
-            line = self._writable().branch()
-            block_end = 0
+            target = self._writable()
+            line = target.branch()
             for record in records:
                 event = record.event
                 rules = self._rules = self._rules.knowing(type(event))
                 shape = rules.registry.by_type[type(event)]
-                inside = line.seq < block_end
+                inside = line.seq < line.block_end
                 state, logs = changed(rules, line.state, line.logs, event, logs_only=inside)
                 seq = line.add((record.at, record.cause, shape.tag, shape.pack(event)), state, logs)
                 if isinstance(event, Merged) and not inside:
-                    block_end = seq + event.count
+                    line.block_end = seq + event.count
             line.marked = False
-            self._adopt(self._writable(), line)
+            target.adopt(line)
 
     def compact(self, *, keep: int) -> int:
         """Drop all records but the newest `keep`, with contents that nothing else refers to; give the number.
 
-        Snapshots that are kept stay usable. Records that went can no longer be read or rolled back to.
+        Snapshots that are kept stay usable, and a fork keeps what is not merged yet. Records that went can no longer be read or rolled back to.
         """
         if keep < 0:
             raise ValueError(f"cannot keep {keep} records; give a number from 0 on")
@@ -115,6 +143,9 @@ class History(SessionCore):
             line = self._writable()
             if line is not self._trunk:
                 raise SessionError("cannot compact inside a transaction: it may still be rolled back; compact after it")
+            if self._base is not None:
+                # What is not merged yet is still needed.
+                keep = max(keep, line.seq - self._base.seq)
             return line.compact(self._rules, keep)
 
     def _entry(self, line: Timeline, target: str | SessionSnapshot) -> SnapshotEntry:

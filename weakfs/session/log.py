@@ -69,7 +69,7 @@ class Log(Sequence[T], Generic[T]):
     def prefix(self, length: int) -> Log[T]:
         """Give the first `length` items; shares them."""
         log = self
-        while length < log._start and log._base is not None:
+        while length <= log._start and log._base is not None:
             log = log._base
         return self._make(log._base, log._start, log._items, length)
 
@@ -80,7 +80,8 @@ class Log(Sequence[T], Generic[T]):
         log: Log[T] | None = self
         while log is not None and log._start > other._start:
             log = log._base
-        if log is not None and log._items is other._items:
+        # A base counts only as far as it goes: what lies behind may have branched off inside the segment.
+        if log is not None and log._items is other._items and log._length >= other._length:
             return True
         return all(mine is theirs for mine, theirs in zip(self, other, strict=False))
 

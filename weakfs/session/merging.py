@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from weakfs.session.errors import MergeConflict
 from weakfs.session.events import Merged
 from weakfs.session.log import Log
@@ -9,27 +11,25 @@ from weakfs.session.registry import tag_of
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Conflict
 from weakfs.session.table import Table
-from weakfs.session.timeline import Mark, Timeline
+from weakfs.session.timeline import Mark, SnapshotEntry, Timeline, changed, event_of, ordered_snapshots
 
 
 def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table:
     """Merge the STATE slices with the merge function of each type; `MergeConflict` lists all that differ."""
     merged = ours
     conflicts: list[str] = []
-    for tag in sorted(theirs):
-        empty = rules.specs[tag].empty if tag in rules.specs else Log[object]()
-        old, mine, other = base.get(tag, empty), ours.get(tag, empty), theirs[tag]
+    for tag in sorted({*base, *theirs}):
+        spec = rules.specs[tag]
+        old, mine, other = base.get(tag, spec.empty), ours.get(tag, spec.empty), theirs.get(tag, spec.empty)
         if other is old or other is mine:
             continue
         if mine is old:
             merged = merged.set(tag, other)
-            continue
-        merge = rules.specs[tag].merge if tag in rules.specs else None
-        if merge is not None:
+        elif spec.merge is not None:
             try:
-                merged = merged.set(tag, Log((merge(old.last(), mine.last(), other.last()),)))
+                merged = merged.set(tag, Log((spec.merge(old.last(), mine.last(), other.last()),)))
             except Conflict as conflict:
-                conflicts.extend(conflict.names)
+                conflicts.extend(conflict.names or (tag,))
         elif tuple(mine) != tuple(other):
             conflicts.append(tag)
     if conflicts:
@@ -37,23 +37,20 @@ def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table
     return merged
 
 
-def merge_logs(base: Table, ours: Table, theirs: Table) -> Table:
-    """Concatenate the LOG slices: what the fork added goes behind what this side has."""
-    merged = ours
-    conflicts: list[str] = []
-    for tag in sorted(theirs):
-        old, mine, other = base.get(tag, Log()), ours.get(tag, Log()), theirs[tag]
-        if other is old:
-            continue
-        if mine is old:
-            merged = merged.set(tag, other)
-        elif other.extends(old):
-            merged = merged.set(tag, mine.extend(other.since(len(old))))
-        else:
-            conflicts.append(tag)
-    if conflicts:
-        raise MergeConflict(tuple(conflicts))
-    return merged
+def merge_snapshots(
+    base: Timeline, line: Timeline, branch: Timeline, *, shift: int, number: Callable[[SnapshotEntry], int]
+) -> None:
+    """Put the snapshots that a branch took into a line, as of the record numbers that they have there."""
+    for entry in ordered_snapshots(branch):
+        if entry.snapshot_id not in base.snapshots:
+            line.snapshots = line.snapshots.set(entry.snapshot_id, entry.moved(shift, number(entry)))
+
+
+def drop_snapshots(base: Timeline, line: Timeline, branch: Timeline) -> None:
+    """Drop from a line the snapshots that a branch dropped."""
+    for snapshot_id in base.snapshots:
+        if snapshot_id not in branch.snapshots:
+            line.snapshots = line.snapshots.discard(snapshot_id)
 
 
 def absorb(
@@ -61,25 +58,22 @@ def absorb(
 ) -> int:
     """Merge `branch`, which left `line` when it stood at `base`, and give the number of the `Merged` record.
 
-    The branch's own records follow that record, renumbered. Raises `MergeConflict` with `line` as it was.
+    The branch's own records follow that record, renumbered, and its events are reduced into the LOG slices
+    once more, behind what those hold. Raises `MergeConflict` with `line` as it was.
     """
     state = merge_states(rules, base.state, line.state, branch.state)
-    logs = merge_logs(base.logs, line.logs, branch.logs)
-    rows = tuple(branch.rows.since(len(base.rows)))
+    rows = tuple(branch.rows.since(base.seq - branch.dropped))
     event = Merged(fork, base.seq, len(rows), state)
+    _, logs = changed(rules, state, line.logs, event)
+    after = logs
+    logging = {rules.registry.by_type[type_].tag for type_ in rules.logging if type_ in rules.registry.by_type}
+    for row in rows:
+        if row[2] in logging:
+            _, after = changed(rules, state, after, event_of(rules, row), logs_only=True)
     shape = rules.registry.by_type[Merged]
-    seq = line.add(
-        (at, cause, tag_of(Merged), shape.pack(event)),
-        state,
-        line.logs,
-        mark=True,
-        block_end=line.seq + 1 + len(rows),
-    )
+    block_end = line.seq + 1 + len(rows)
+    seq = line.add((at, cause, tag_of(Merged), shape.pack(event)), state, logs, mark=True, block_end=block_end)
     line.rows = line.rows.extend(rows)
-    line.logs = logs
-    line.marks = line.marks.append(Mark(line.seq, state, logs, 0))
-    shift = seq - base.seq
-    for snapshot_id in sorted(set(branch.snapshots) - set(base.snapshots)):
-        entry = branch.snapshots[snapshot_id]
-        line.snapshots = line.snapshots.set(snapshot_id, entry.moved(shift))
+    line.logs = after
+    line.marks = line.marks.append(Mark(line.seq, state, after, block_end))
     return seq

@@ -17,35 +17,63 @@ MIN_PARENT = 64
 
 
 class Blobs:
-    """The contents of a file being written: each once, equal ones by content."""
+    """The contents of a file being written: each once.
+
+    A content is looked for as the same object, then as a parent with a tail, then as equal bytes. So a file that
+    was appended to between snapshots is written piece by piece, and is not even joined for it.
+    """
 
     def __init__(self) -> None:
         self.rows: list[Json] = []
-        self._numbers: dict[bytes, int] = {}
+        # What each row stands for; holding it also keeps its identity from being used again.
+        self.contents: list[bytes | Rope] = []
+        self._by_identity: dict[int, int] = {}
+        self._held: list[bytes | Rope] = []
+        self._by_tail: dict[tuple[int, bytes], int] = {}
+        self._by_content: dict[bytes, int] = {}
 
     def number(self, content: bytes | Rope, parent: bytes | Rope | None = None) -> int:
         """Give the number of a content; written as `parent` and a tail if it begins with that."""
-        data = content if type(content) is bytes else _joined(content)
-        number = self._numbers.get(data)
-        if number is None:
-            row = self._tail(data, parent) if parent is not None else None
-            if row is None:
-                row = _shown(data)
-            self._numbers[data] = number = len(self.rows)
-            self.rows.append(row)
+        number = self._by_identity.get(id(content))
+        if number is not None:
+            return number
+        after = self._by_identity.get(id(parent)) if parent is not None and len(parent) >= MIN_PARENT else None
+        tail = tail_behind(content, parent) if after is not None and parent is not None else None
+        if after is not None and tail is not None:
+            number = self._by_tail.get((after, tail))
+            if number is None:
+                number = self._add({"parent": after, "tail": _shown(tail)}, content)
+                self._by_tail[after, tail] = number
+        else:
+            data = joined(content)
+            number = self._by_content.get(data)
+            if number is None:
+                number = self._by_content[data] = self._add(_shown(data), content)
+        if self.contents[number] is not content:
+            self._held.append(content)
+        self._by_identity[id(content)] = number
         return number
 
-    def _tail(self, data: bytes, parent: bytes | Rope) -> Json:
-        if len(parent) < MIN_PARENT or len(parent) >= len(data):
-            return None
-        start = _joined(parent)
-        number = self._numbers.get(start)
-        if number is None or not data.startswith(start):
-            return None
-        return {"parent": number, "tail": _shown(data[len(start) :])}
+    def _add(self, row: Json, content: bytes | Rope) -> int:
+        self.rows.append(row)
+        self.contents.append(content)
+        return len(self.rows) - 1
 
 
-def _joined(content: bytes | Rope) -> bytes:
+def tail_behind(content: bytes | Rope, parent: bytes | Rope) -> bytes | None:
+    """Give what `content` has behind `parent`, or `None` if it does not begin with it."""
+    if len(parent) >= len(content):
+        return None
+    if isinstance(content, Rope):
+        tail = content.tail_behind(parent)
+        if tail is not None:
+            return tail
+    start, data = joined(parent), joined(content)
+    return data[len(start) :] if data.startswith(start) else None
+
+
+def joined(content: bytes | Rope) -> bytes:
+    """Give a content in one piece."""
     return content.join() if isinstance(content, Rope) else content
 
 
@@ -96,9 +124,10 @@ def blob_at(blobs: Sequence[bytes | Rope], number: Json, where: str) -> bytes | 
 
 
 class PoolWriter(Protocol):
-    """Numbers the values of one type and collects their rows."""
+    """Numbers the values of one type and collects their rows; `values` holds what each row stands for."""
 
     rows: list[Json]
+    values: list[Any]
 
     def number(self, value: Any) -> int: ...
 

@@ -41,7 +41,9 @@ class Fields:
     def done(self) -> None:
         """Refuse fields that nobody asked for."""
         for name in self._row:
-            raise SessionFileError(f"the field {name!r} is not known", where=self._where)
+            raise SessionFileError(
+                f"the field {name!r} is not known; pass the registry of the session that was saved", where=self._where
+            )
 
 
 class LoadedDocument:
@@ -50,8 +52,11 @@ class LoadedDocument:
     def __init__(self, rules: Rules, fields: Fields) -> None:
         self.rules = rules
         self._blobs = blobs = read_blobs(fields.take("blobs", list))
-        sections = {pool.section: fields.take(pool.section, list) for pool in rules.registry.pools}
-        self._reading = Reading(rules.registry, blobs, sections)
+        pools = {
+            pool.cls: (pool, pool.read(fields.take(pool.section, list, default=[]), blobs))
+            for pool in rules.registry.pools
+        }
+        self._reading = Reading(rules.registry, blobs, pools)
         self._slices: list[tuple[str, str, Log[Any]]] = []
         for number, row in enumerate(fields.take("slices", list)):
             self._slices.append(self._slice(row, f"$.slices[{number}]"))
@@ -123,6 +128,8 @@ class LoadedDocument:
             return None
         values: list[tuple[Any, ...] | None] = [None] * len(records)
         places: dict[str, list[int]] = {}
+        if set(map(type, tags)) - {str}:
+            return None
         for place, tag in enumerate(tags):
             places.setdefault(tag, []).append(place)
         for tag, own in places.items():

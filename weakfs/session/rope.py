@@ -35,3 +35,15 @@ class Rope:
         pieces.reverse()
         self._parts = whole = b"".join(pieces)
         return whole
+
+    def tail_behind(self, start: bytes | Rope) -> bytes | None:
+        """Give what was appended since the content was `start`, by identity; `None` if it never was that."""
+        pieces: list[bytes] = []
+        rope: bytes | Rope = self
+        while isinstance(rope, Rope) and rope is not start:
+            parts = rope._parts
+            if isinstance(parts, bytes):
+                return None
+            rope, tail = parts
+            pieces.append(tail)
+        return b"".join(reversed(pieces)) if rope is start else None

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from weakfs.session.errors import UnknownType
+from weakfs.session.events import SLICE_EVENTS
 from weakfs.session.log import Log
 from weakfs.session.registry import Registry, tag_of
 from weakfs.session.slices import (
@@ -132,10 +133,22 @@ class Rules:
         """Give rules that also know what `other` knows, as after merging a fork that installed more."""
         if other is self:
             return self
+        events = [*self.steps, *(event for event in other.steps if event not in self.steps)]
         rules = evolve(self, registry=self.registry.with_tags({t: s.cls for t, s in other.registry.by_tag.items()}))
         return evolve(
             rules,
             specs={**other.specs, **self.specs},
             by_type={**other.by_type, **self.by_type},
-            steps={**other.steps, **self.steps},
+            steps={event: _union(self.steps.get(event, ()), other.steps.get(event, ())) for event in events},
         )
+
+    @property
+    def logging(self) -> frozenset[type]:
+        """The events that change a LOG slice."""
+        own = {event for event, steps in self.steps.items() if any(step.is_log for step in steps)}
+        return frozenset({*own, *SLICE_EVENTS})
+
+
+def _union(mine: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, ...]:
+    known = {step.tag for step in mine}
+    return (*mine, *(step for step in other if step.tag not in known))

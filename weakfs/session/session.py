@@ -46,7 +46,11 @@ class Session(Branching):
                 raise RollbackIncomplete(states)
 
     def save(self, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
-        """Write the session to one JSON file, so that a crash leaves the old file or the new one."""
+        """Write the session to one JSON file, so that a crash leaves the old file or the new one.
+
+        What an open transaction has done so far is not in it. Raises `SessionError` that names the place of a
+        value that could not be read back, and `OSError` if the file cannot be written.
+        """
         from weakfs.session.files import save_session
 
         return save_session(self, path, embed=embed)
@@ -75,7 +79,7 @@ class Session(Branching):
     def parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:
         """Give what a file of this session is made of; for `weakfs.session.files`."""
         own = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}
-        return self._rules, self._line(), own
+        return self._rules, self._trunk, own
 
     def take_over(self, rules: Rules, line: Timeline, own: dict[str, Any]) -> None:
         """Become what a file held; for `weakfs.session.files`."""

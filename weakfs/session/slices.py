@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast, get_args
 
 from attrs import field, frozen
 
+from weakfs.session.errors import SessionError
 from weakfs.session.log import Log
 from weakfs.session.table import Table
 
@@ -126,8 +127,22 @@ def marked_reducers(type_: type) -> list[tuple[type, Reducer]]:
     found: list[tuple[type, Reducer]] = []
     for name in dir(type_):
         method = getattr(type_, name, None)
-        found.extend((event, cast(Reducer, method)) for event in getattr(method, "__reduces__", ()))
+        found.extend((event, _on_value(type_, cast(Reducer, method))) for event in getattr(method, "__reduces__", ()))
     return found
+
+
+def _on_value(type_: type, method: Reducer) -> Reducer:
+    """Give a method as a reducer, which needs a value to be called on."""
+
+    def reduce(value: Any, event: Any) -> Any:
+        if value is None:
+            raise SessionError(
+                f"cannot reduce {type(event).__name__}: the slice {type_.__name__} holds no value yet; install it with "
+                f"initial={type_.__name__}(...), or seed it"
+            )
+        return method(value, event)
+
+    return reduce
 
 
 @frozen(eq=False)

@@ -15,7 +15,7 @@ from typing import Any
 from attrs import define, evolve, frozen
 from pyrsistent import PMap, pmap
 
-from weakfs.session.errors import UnknownSnapshot
+from weakfs.session.errors import UnknownSnapshot, UnknownType
 from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.log import Log
 from weakfs.session.rules import Rules
@@ -49,9 +49,9 @@ class SnapshotEntry:
     state: Table
     externals: tuple[tuple[str, Any], ...] = ()
 
-    def moved(self, by: int) -> SnapshotEntry:
-        """Give the entry under another record number."""
-        return evolve(self, seq=self.seq + by)
+    def moved(self, by: int, number: int) -> SnapshotEntry:
+        """Give the entry as it is in the line that a branch was merged into."""
+        return evolve(self, seq=self.seq + by, number=number)
 
 
 def changed(rules: Rules, state: Table, logs: Table, event: Any, *, logs_only: bool = False) -> tuple[Table, Table]:
@@ -87,7 +87,7 @@ def _on_slice_changed(rules: Rules, state: Table, logs: Table, event: Any, logs_
     spec = rules.specs.get(event.slice)
     if spec is None:
         rules.registry.shape(event.slice)  # raises UnknownType with its remedy
-        raise UnknownSnapshot(f"slice {event.slice!r} is not installed; call session.install on its type first")
+        raise UnknownType(f"the slice {event.slice!r} is not installed; call session.install on its type first")
     table = logs if spec.kind == "log" else state
     if spec.kind == "state" and logs_only:
         return state, logs
@@ -124,6 +124,8 @@ class Timeline:
     snapshots: PMap[str, SnapshotEntry] = pmap()  # noqa: RUF009
     # Whether marks exist for every rollback, merge and stretch of rows; not so after loading a file.
     marked: bool = True
+    # Records up to this number are those of a merged fork: see `Merged`.
+    block_end: int = 0
     # Who is to blame for a record that names nobody: a transaction's cause.
     cause: str | None = None
 
@@ -139,12 +141,14 @@ class Timeline:
 
     def branch(self) -> Timeline:
         """Give a line that starts here. O(1)."""
-        return Timeline(self.state, self.logs, self.rows, self.base, self.marks, self.snapshots, self.marked)
+        return Timeline(
+            self.state, self.logs, self.rows, self.base, self.marks, self.snapshots, self.marked, self.block_end
+        )
 
     def adopt(self, branch: Timeline) -> None:
-        """Go on where `branch` stands; it must have started at this very point."""
+        """Go on where `branch` stands, which must have started at this very point; snapshots stay."""
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
-        self.marks, self.snapshots, self.marked = branch.marks, branch.snapshots, branch.marked
+        self.marks, self.marked, self.block_end = branch.marks, branch.marked, branch.block_end
 
     def add(self, row: Row, state: Table, logs: Table, *, mark: bool = False, block_end: int = 0) -> int:
         """Write one row down, with the tables that it led to, and give its number."""
@@ -161,7 +165,9 @@ class Timeline:
         Raises `UnknownSnapshot` if there is no such record or it was compacted away.
         """
         if not self.dropped <= seq <= self.seq:
-            raise UnknownSnapshot(f"there is no state at record {seq}: the session holds {self.dropped} to {self.seq}")
+            raise UnknownSnapshot(
+                f"there is no state at record {seq}: the session holds {self.dropped} to {self.seq}; give one of these"
+            )
         if seq == self.seq:
             return Mark(seq, self.state, self.logs, 0)
         if not self.marked:
@@ -211,4 +217,4 @@ def advance(rules: Rules, mark: Mark, rows: Iterable[Row]) -> Iterator[Mark]:
 
 def ordered_snapshots(line: Timeline) -> list[SnapshotEntry]:
     """List the snapshots of a line in the order in which they were taken."""
-    return sorted(line.snapshots.values(), key=lambda entry: entry.number)
+    return sorted(line.snapshots.values(), key=lambda entry: (entry.number, entry.snapshot_id))

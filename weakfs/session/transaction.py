@@ -24,9 +24,12 @@ class Transaction:
     session: Any
     line: Timeline
     base: Timeline
-    parent: Timeline
+    # The transaction that this one is nested in.
+    outer: Transaction | None
     owner: tuple[int, object]
-    journals: dict[str, Journal] = field(factory=dict)
+    journals: dict[str, Journal]
+    # Forks that were merged inside, with where each stood before: abandoned work may be merged again.
+    merged: list[tuple[Any, Timeline | None]] = field(factory=list)
     open: bool = True
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyrsistent import pmap
+
 from weakfs.session.columns import Columns
 from weakfs.session.converting import Writing
 from weakfs.session.errors import SessionError
@@ -16,9 +18,7 @@ from weakfs.session.log import Log
 from weakfs.session.pools import Json
 from weakfs.session.rules import Rules
 from weakfs.session.table import Table
-from weakfs.session.timeline import Row, SnapshotEntry, Timeline, event_of
-
-_UNKNOWN = object()
+from weakfs.session.timeline import Row, SnapshotEntry, Timeline, event_of, ordered_snapshots
 
 
 class Document:
@@ -26,16 +26,16 @@ class Document:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._writing = Writing(rules.registry, self.table)
+        self._writing = Writing(rules.registry, self.table, self._read_table)
         self._slices: list[Json] = []
-        self._columns: dict[str, Any] = {}
-        # By identity; the values are held so that no identity is used twice.
-        self._numbers: dict[int, tuple[int, Log[Any]]] = {}
+        # What each row stands for; holding it also keeps its identity from being used again.
+        self._values: list[Log[Any]] = []
+        self._numbers: dict[int, int] = {}
         self._last_log: dict[str, tuple[int, Log[Any]]] = {}
 
     def of(self, line: Timeline) -> dict[str, Json]:
         """Give the document of a line of history, without the session's own fields."""
-        snapshots = sorted(line.snapshots.values(), key=lambda entry: entry.number)
+        snapshots = ordered_snapshots(line)
         waiting = sorted(snapshots, key=lambda entry: (entry.seq, entry.number))
         shown: dict[str, Json] = {}
         base: Json = None
@@ -47,6 +47,7 @@ class Document:
                 "block_end": mark.block_end,
             }
         records: list[Json] = []
+        plain = self._plain_columns(line.rows)
         position = 0
         for seq, row in enumerate(line.rows, line.dropped + 1):
             while position < len(waiting) and waiting[position].seq < seq:
@@ -55,7 +56,12 @@ class Document:
             record: dict[str, Json] = {"seq": seq, "at": row[0], "type": row[2]}
             if row[1] is not None:
                 record["cause"] = row[1]
-            record["event"] = self._event(row)
+            columns = plain.get(row[2])
+            if columns is not None:
+                record["event"] = columns.write(row[3], self._writing.blobs)
+            else:
+                event = event_of(self._rules, row)
+                record["event"] = self._writing.value(event, type(event), f"$.records[{len(records)}].event")
             records.append(record)
         for entry in waiting[position:]:
             shown[entry.snapshot_id] = self._snapshot(entry)
@@ -73,40 +79,46 @@ class Document:
             "blobs": self._writing.blobs.rows,
         }
 
-    def _event(self, row: Row) -> Json:
-        columns = self._columns.get(row[2], _UNKNOWN)
-        if columns is _UNKNOWN:
-            columns = self._columns[row[2]] = Columns.of(self._rules.registry.shape(row[2]))
-        if columns is not None and columns.fits(row[3]):
-            return columns.write(row[3], self._writing.blobs)
-        return self._writing.value(event_of(self._rules, row))
+    def _plain_columns(self, rows: Log[Row]) -> dict[str, Columns]:
+        """Find the event types whose records are all plain, to be written a field at a time."""
+        values: dict[str, list[tuple[Any, ...]]] = {}
+        for row in rows:
+            values.setdefault(row[2], []).append(row[3])
+        plain: dict[str, Columns] = {}
+        for tag, own in values.items():
+            columns = Columns.of(self._rules.registry.shape(tag))
+            if columns is not None and columns.fit(own):
+                plain[tag] = columns
+        return plain
 
     def table(self, table: Table) -> Json:
         """Give the numbers of a table's slices, in order of tag."""
         return [self._slice(tag, table[tag]) for tag in sorted(table)]
 
+    def _read_table(self, numbers: Json) -> Table:
+        """Give the table that numbers stand for: what was written is compared with it."""
+        return pmap({self._slices[number]["tag"]: self._values[number] for number in numbers})
+
     def _slice(self, tag: str, values: Log[Any]) -> int:
         known = self._numbers.get(id(values))
         if known is not None:
-            return known[0]
+            return known
         spec = self._rules.specs.get(tag)
         if spec is None:
             raise SessionError(f"cannot save the slice {tag!r}: its type is not installed; call session.install first")
-        for value in values:
-            if type(value) is not spec.cls:
-                raise SessionError(
-                    f"cannot save the slice {tag!r}: it holds a {type(value).__name__} where a {spec.cls.__name__} "
-                    f"belongs; let its reducers give that"
-                )
         row: dict[str, Json] = {"tag": tag, "kind": spec.kind}
         skip = 0
         last = self._last_log.get(tag)
-        if spec.kind == "log" and last is not None and values.extends(last[1]):
+        if last is not None and len(last[1]) and values.extends(last[1]):
             row["after"], skip = last[0], len(last[1])
-        row["items"] = [self._writing.value(value) for value in values.since(skip)]
         number = len(self._slices)
+        row["items"] = [
+            self._writing.value(value, spec.cls, f"$.slices[{number}].items[{index}]")
+            for index, value in enumerate(values.since(skip))
+        ]
         self._slices.append(row)
-        self._numbers[id(values)] = (number, values)
+        self._values.append(values)
+        self._numbers[id(values)] = number
         self._last_log[tag] = (number, values)
         return number
 

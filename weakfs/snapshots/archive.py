@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+import re
 import tarfile
 
 from weakfs.filesystem.limits import Limits
@@ -13,6 +15,10 @@ from weakfs.reducers.tree import FileTree, Node, tree_of, walk
 
 BILLION = 1_000_000_000
 BLOCK = tarfile.BLOCKSIZE
+
+# What `datetime` can show: the years 1 to 9999.
+FIRST_SECOND, LAST_SECOND = -62135596800, 253402300799
+EXACT_TIME = re.compile(r"(-?[0-9]{1,15})(?:\.([0-9]{1,9})[0-9]*)?")
 
 
 def pack(tree: FileTree) -> bytes:
@@ -66,7 +72,7 @@ def unpack(data: bytes, *, limits: Limits, at: int) -> FileTree:
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
             return _Unpacking(limits, at).run(archive)
-    except tarfile.TarError as error:
+    except (tarfile.TarError, OverflowError, RecursionError) as error:
         raise ValueError(f"cannot import the archive: {error}; give an uncompressed tar file") from None
 
 
@@ -78,39 +84,46 @@ class _Unpacking:
         self.size = 0
 
     def run(self, archive: tarfile.TarFile) -> FileTree:
-        end = 0
         for member in archive:
-            end = member.offset_data + -(-member.size // BLOCK) * BLOCK
             path = _member_path(member.name)
             self.limits.check_path(_shown(path), path)
-            mode, at = member.mode & 0o7777, _time(member)
-            for depth in range(1, len(path)):
-                if path[:depth] in self.files:
-                    raise ValueError(f"cannot import the archive: {member.name!r} lies below a file; it is damaged")
-                self.directories.setdefault(path[:depth], (leaves.DIRECTORY_MODE, self.at))
+            self._make_parents(path)
             if member.isdir():
                 if path in self.files:
-                    raise ValueError(f"cannot import the archive: {member.name!r} is a file and a directory")
-                self.directories[path] = (mode, at)
+                    raise _damaged(member, "is a file and a directory")
+                self.directories[path] = (member.mode & 0o7777, _time(member))
             else:
                 if path in self.directories:
-                    raise ValueError(f"cannot import the archive: {member.name!r} is a file and a directory")
-                self.files[path] = self._leaf(archive, member, mode, at)
+                    raise _damaged(member, "is a file and a directory")
+                self.files[path] = self._leaf(archive, member)
             self._check_quota(_shown(path))
         if archive.fileobj is not None:
-            archive.fileobj.seek(end)
+            # Iterating stops at the first block of zeros, or without a word where the file was cut off.
+            archive.fileobj.seek(archive.offset)
             if archive.fileobj.read(2 * BLOCK) != bytes(2 * BLOCK):
                 raise ValueError("cannot import the archive: its end is missing; it was cut off, take it from a copy")
         return self._tree()
 
-    def _leaf(self, archive: tarfile.TarFile, member: tarfile.TarInfo, mode: int, at: int) -> Leaf:
+    def _make_parents(self, path: tuple[str, ...]) -> None:
+        missing = path[:-1]
+        while missing not in self.directories:
+            if missing in self.files:
+                raise ValueError(f"cannot import the archive: {_shown(path)!r} lies below a file; it is damaged")
+            self.directories[missing] = (leaves.DIRECTORY_MODE, self.at)
+            missing = missing[:-1]
+
+    def _leaf(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> Leaf:
+        mode, at = member.mode & 0o7777, _time(member)
         if member.issym():
+            if not member.linkname or "\0" in member.linkname:
+                raise _damaged(member, "is a link to nothing")
             return leaves.link(names.from_bytes(member.linkname.encode("utf-8", "surrogateescape")), at=at)
         if member.islnk():
             source = self.files.get(_member_path(member.linkname))
             if source is None:
                 raise ValueError(
-                    f"cannot import the archive: {member.name!r} is a hard link to {member.linkname!r}, which is not in it"
+                    f"cannot import the archive: {member.name!r} is a hard link to {member.linkname!r}, which is not "
+                    f"in it"
                 )
             self.size += leaves.size_of(source)
             return source
@@ -156,11 +169,20 @@ def _member_path(name: str) -> tuple[str, ...]:
 
 def _time(member: tarfile.TarInfo) -> int:
     told = member.pax_headers.get("mtime")
-    if isinstance(told, str):
-        seconds, _, rest = told.partition(".")
-        if seconds.lstrip("-").isdigit() and (rest or "0").isdigit():
-            return int(seconds) * BILLION + int((rest or "0")[:9].ljust(9, "0"))
-    return int(member.mtime) * BILLION
+    exact = EXACT_TIME.fullmatch(told) if isinstance(told, str) else None
+    if exact is not None:
+        seconds, rest = int(exact[1]), int((exact[2] or "0").ljust(9, "0"))
+    elif math.isfinite(member.mtime):
+        seconds, rest = int(member.mtime), 0
+    else:
+        raise _damaged(member, f"has the time {member.mtime}")
+    if not FIRST_SECOND <= seconds <= LAST_SECOND:
+        raise _damaged(member, f"has a time that no calendar has, {seconds}")
+    return seconds * BILLION + rest
+
+
+def _damaged(member: tarfile.TarInfo, what: str) -> ValueError:
+    return ValueError(f"cannot import the archive: {member.name!r} {what}; it is damaged, take it from a copy")
 
 
 def _shown(path: tuple[str, ...]) -> str:

@@ -17,9 +17,7 @@ def read_anthropic(message: Message, line: int) -> Iterator[Found]:
         if isinstance(block, Skipped):
             yield block
         elif block.get("type") == "tool_use":
-            yield from read_call(
-                line, call_id=block.get("id"), tool=block.get("name"), arguments=block.get("input")
-            )
+            yield from read_call(line, call_id=block.get("id"), tool=block.get("name"), arguments=block.get("input"))
         elif block.get("type") == "tool_result":
             is_error = block.get("is_error")
             yield from read_answer(

@@ -45,15 +45,11 @@ def decode(line: Line) -> Message | Skipped | None:
     value = parse_json(data)
     if isinstance(value, NotJson):
         if not data.endswith(b"\n"):
-            return Skipped(
-                number, f"the file ends in the middle of this line ({value.reason}): it was cut off"
-            )
+            return Skipped(number, f"the file ends in the middle of this line ({value.reason}): it was cut off")
         return Skipped(number, f"not JSON: {value.reason}; a transcript has one JSON object a line")
     message = as_object(value)
     if message is None:
-        return Skipped(
-            number, f"the line is {kind_of(value)}, not an object; write one message or call a line"
-        )
+        return Skipped(number, f"the line is {kind_of(value)}, not an object; write one message or call a line")
     return message
 
 

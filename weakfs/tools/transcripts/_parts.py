@@ -32,13 +32,9 @@ def read_answer(line: int, *, call_id: object, content: object, is_error: object
         return
     text = _text_of(content)
     if text is None:
-        yield Skipped(
-            line, f"the content of an answer is {kind_of(content)}, not text or a list; it is left out"
-        )
+        yield Skipped(line, f"the content of an answer is {kind_of(content)}, not text or a list; it is left out")
     if is_error is not None and not isinstance(is_error, bool):
-        yield Skipped(
-            line, f"is_error of an answer is {kind_of(is_error)}, not true or false; it is left out"
-        )
+        yield Skipped(line, f"is_error of an answer is {kind_of(is_error)}, not true or false; it is left out")
         is_error = None
     yield Answer(call_id, text, is_error, line)
 

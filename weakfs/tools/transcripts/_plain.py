@@ -10,6 +10,4 @@ from ._records import Found, Message
 
 def read_plain(message: Message, line: int) -> Iterator[Found]:
     """Yield the call on a line of our own form."""
-    yield from read_call(
-        line, call_id=message.get("id"), tool=message.get("tool"), arguments=message.get("arguments")
-    )
+    yield from read_call(line, call_id=message.get("id"), tool=message.get("tool"), arguments=message.get("arguments"))

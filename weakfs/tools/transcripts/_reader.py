@@ -78,7 +78,5 @@ class _Calls:
         place = places.popleft()
         if not places:
             del self._waiting[answer.call_id]
-        self.made[place] = attrs.evolve(
-            self.made[place], recorded=answer.text, recorded_error=answer.is_error
-        )
+        self.made[place] = attrs.evolve(self.made[place], recorded=answer.text, recorded_error=answer.is_error)
         return True

@@ -1,0 +1,174 @@
+"""A session that does what it is told, act by act; one that reloads goes through a file whenever it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+from hypothesis import strategies as st
+
+from fixtures.sessions.kinds import Counted, Note, Person, Step, Total, registry
+from fixtures.sessions.story import Clock, opened, prepare
+from weakfs import InMemoryFilesystem
+from weakfs.session import MergeConflict, Session, UnknownSnapshot
+
+# The name of a method of `Teller`, and its arguments.
+Act = tuple[Any, ...]
+
+
+@define
+class Teller:
+    """A session at work, with the clock that it goes on with when it is loaded."""
+
+    path: Path
+    reloads: bool
+    clock: Clock = field(factory=Clock)
+    session: Session = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.session = opened(self.clock)
+
+    def do(self, acts: Sequence[Act]) -> None:
+        """Do one act after another; what the session refuses is passed over."""
+        for name, *arguments in acts:
+            with suppress(OSError, ValueError, UnknownSnapshot):
+                getattr(self, name)(*arguments)
+
+    @property
+    def files(self) -> InMemoryFilesystem:
+        """The session's files."""
+        return InMemoryFilesystem(self.session)
+
+    def file(self, method: str, *arguments: Any) -> None:
+        """Call a method of the filesystem."""
+        getattr(self.files, method)(*arguments)
+
+    def append(self, path: str, data: bytes) -> None:
+        """Add to a file."""
+        self.files.write_bytes(path, data, mode="append")
+
+    def delete(self, path: str) -> None:
+        """Delete whatever is at a path."""
+        self.files.delete(path, recursive=True)
+
+    def count(self, by: int, cause: str) -> None:
+        """Dispatch an event that changes two slices."""
+        self.session.dispatch(Counted(by), cause=cause)
+
+    def note(self, text: str, data: bytes) -> None:
+        """Dispatch an event that is a value of a slice."""
+        self.session.dispatch(Note(text, Person(text, badge=data), extra=(data, [text])))
+
+    def total(self, value: int) -> None:
+        """Seed a slice."""
+        self.session[Total].seed(Total(value, (value / 3,)))
+
+    def step(self, text: str, data: bytes) -> None:
+        """Append to a LOG slice by hand."""
+        self.session[Step].append(Step(text, output=data))
+
+    def person(self, text: str) -> None:
+        """Append to a STATE slice by hand."""
+        self.session[Person].append(Person(text))
+
+    def clear(self, kind: type) -> None:
+        """Empty a slice."""
+        self.session[kind].clear()
+
+    def snapshot(self, tag: str | None) -> None:
+        """Take a snapshot."""
+        self.session.snapshot(tag)
+
+    def drop(self, tag: str) -> None:
+        """Drop a snapshot."""
+        self.session.drop_snapshot(tag)
+
+    def rollback(self, tag: str) -> None:
+        """Go back to a snapshot."""
+        self.session.rollback(tag)
+
+    def back(self, share: float) -> None:
+        """Go back to a record somewhere in the history that is left."""
+        first = self.session.seq - len(self.session.records)
+        self.session.rollback(first + round(share * len(self.session.records)))
+
+    def compact(self, keep: int) -> None:
+        """Forget old records."""
+        self.session.compact(keep=keep)
+
+    def fail(self, acts: Sequence[Act]) -> None:
+        """Do something in a transaction that fails."""
+        with suppress(KeyError), self.session.transaction(cause="fails"):
+            self.do(acts)
+            raise KeyError
+
+    def hold(self, acts: Sequence[Act]) -> None:
+        """Do something in a transaction that holds."""
+        with self.session.transaction(cause="holds"):
+            self.do(acts)
+
+    def merge(self, ours: Sequence[Act], theirs: Sequence[Act]) -> None:
+        """Do something here and something on a fork, and bring them together."""
+        trunk = self.session
+        fork = trunk.fork("side")
+        self.do(ours)
+        self.session = fork
+        self.do(theirs)
+        self.session = trunk
+        with suppress(MergeConflict):
+            trunk.merge(fork, cause="merge")
+
+    def reload(self) -> None:
+        """Go through a file, if this is one that does."""
+        if self.reloads:
+            self.session.save(self.path)
+            self.session = Session.load(self.path, registry=registry(), clock=self.clock)
+            prepare(self.session)
+
+
+NAMES = st.sampled_from(["a", "b", "c.txt", "\n", "\U0001f642", "\uf75c"])
+PATHS = st.lists(NAMES, min_size=1, max_size=3).map(lambda names: "/" + "/".join(names))
+DATA = st.binary(max_size=6) | st.sampled_from([b"x" * 70, b"x" * 70 + b"y", b"x" * 70 + b"yz\xff", b"\xfe" * 80])
+TAGS = st.sampled_from(["one", "two"])
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=4)
+SMALL = st.integers(-9, 9)
+
+
+def act(name: str, *arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Act]:
+    """Give acts of one name."""
+    return st.tuples(st.just(name), *arguments)
+
+
+CHANGES: st.SearchStrategy[Act] = st.one_of(
+    act("file", st.just("write_bytes"), PATHS, DATA),
+    act("file", st.just("splice"), PATHS, st.just([(1, 2, b"-")])),
+    act("file", st.just("mkdir"), PATHS),
+    act("file", st.sampled_from(["move", "copy", "symlink"]), PATHS, PATHS),
+    act("file", st.just("chmod"), PATHS, st.integers(0, 0o7777)),
+    act("append", PATHS, DATA),
+    act("delete", PATHS),
+    act("count", SMALL, TEXTS),
+    act("note", TEXTS, DATA),
+    act("total", SMALL),
+    act("step", TEXTS, DATA),
+    act("person", TEXTS),
+    act("clear", st.sampled_from([Total, Person, Step, Note])),
+)
+FEW = st.lists(CHANGES, max_size=4)
+ACTS: st.SearchStrategy[Act] = st.one_of(
+    CHANGES,
+    CHANGES,
+    CHANGES,
+    act("snapshot", TAGS | st.none()),
+    act("drop", TAGS),
+    act("rollback", TAGS),
+    act("back", st.floats(0, 1)),
+    act("reload"),
+    act("fail", FEW),
+    act("hold", FEW),
+    act("merge", FEW, FEW),
+    act("compact", st.integers(0, 12)),
+)

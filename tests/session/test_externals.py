@@ -1,0 +1,250 @@
+"""Filesystems outside the session: they are kept, go back and take part in transactions together with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.session.fakes import FakeExternal
+from tests.session.ledger import Added, Noted, make_session, notes_of, total_of
+from weakfs.session import MergeConflict, Session, UnknownSnapshot
+
+
+def attached(*externals: FakeExternal) -> Session:
+    session = make_session()
+    for external in externals:
+        session.attach(external)
+    return session
+
+
+def test_a_snapshot_takes_one_of_every_attached_filesystem() -> None:
+    disk, box = FakeExternal("disk"), FakeExternal("box")
+    session = attached(disk, box)
+
+    session.snapshot("s")
+
+    assert disk.calls == box.calls == ["snapshot"]
+
+
+def test_a_rollback_to_a_snapshot_restores_every_filesystem_with_the_slices() -> None:
+    disk, box = FakeExternal("disk", {"/a": "1"}), FakeExternal("box", {"/b": "1"})
+    session = attached(disk, box)
+    session.dispatch(Added(1))
+    session.snapshot("s")
+    session.dispatch(Added(10))
+    disk.write("/a", "2")
+    disk.write("/new", "x")
+    box.write("/b", "2")
+
+    session.rollback("s")
+
+    assert total_of(session) == 1
+    assert disk.files == {"/a": "1"}
+    assert box.files == {"/b": "1"}
+
+
+def test_a_rollback_of_a_snapshot_from_before_a_filesystem_was_attached_leaves_it_alone() -> None:
+    disk = FakeExternal("disk", {"/a": "1"})
+    session = make_session()
+    session.snapshot("s")
+    session.attach(disk)
+    disk.write("/a", "2")
+
+    session.rollback("s")
+
+    assert disk.files == {"/a": "2"}
+
+
+def test_a_rollback_that_needs_a_filesystem_which_is_not_attached_is_refused_and_names_it() -> None:
+    disk = FakeExternal("disk", {"/a": "1"})
+    session = attached(disk)
+    session.dispatch(Added(1))
+    with session.transaction():
+        fork_snapshot = session.snapshot("with disk")
+    fork = session.fork()
+
+    with pytest.raises(Exception, match="disk"):
+        fork.rollback(fork_snapshot)
+
+    assert total_of(fork) == 1
+    assert len(fork.records) == 1
+
+
+def test_undoing_a_rollback_puts_the_filesystems_back_as_well() -> None:
+    disk = FakeExternal("disk", {"/a": "1"})
+    session = attached(disk)
+    session.snapshot("s")
+    session.dispatch(Added(1))
+    disk.write("/a", "2")
+    record = session.rollback("s")
+    assert (total_of(session), disk.files) == (0, {"/a": "1"})
+
+    session.rollback(record.seq - 1)
+
+    assert (total_of(session), disk.files) == (1, {"/a": "2"})
+
+
+def test_a_filesystem_that_cannot_be_snapshot_fails_the_snapshot_and_nothing_is_kept() -> None:
+    disk, box = FakeExternal("disk"), FakeExternal("box")
+    session = attached(disk, box)
+    box.fail("snapshot")
+
+    with pytest.raises(OSError, match="no space left on box"):
+        session.snapshot("s")
+
+    assert session.snapshots == ()
+    with pytest.raises(UnknownSnapshot):
+        session.rollback("s")
+
+
+def test_a_transaction_that_ends_well_leaves_what_was_written_outside() -> None:
+    disk = FakeExternal("disk", {"/a": "1"})
+    session = attached(disk)
+
+    with session.transaction():
+        disk.write("/a", "2")
+        session.dispatch(Added(1))
+
+    assert disk.files == {"/a": "2"}
+    assert [journal.closed for journal in disk.begun] == [True]
+    assert disk.journals == []
+
+
+def test_a_transaction_that_fails_puts_back_what_was_written_outside() -> None:
+    disk, box = FakeExternal("disk", {"/a": "1"}), FakeExternal("box", {"/b": "1"})
+    session = attached(disk, box)
+
+    with pytest.raises(LookupError), session.transaction():
+        session.dispatch(Added(1))
+        session.dispatch(Noted("tried"))
+        disk.write("/a", "2")
+        disk.write("/new", "x")
+        box.write("/b", "2")
+        raise LookupError
+
+    assert (disk.files, box.files) == ({"/a": "1"}, {"/b": "1"})
+    assert (total_of(session), notes_of(session)) == (0, ["tried"])
+    assert disk.journals == box.journals == []
+
+
+def test_a_transaction_that_did_nothing_in_the_session_still_puts_back_what_is_outside() -> None:
+    disk = FakeExternal("disk", {"/a": "1"})
+    session = attached(disk)
+
+    with pytest.raises(LookupError), session.transaction():
+        disk.write("/a", "2")
+        raise LookupError
+
+    assert disk.files == {"/a": "1"}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_an_interrupted_transaction_puts_back_what_is_outside(error: type[BaseException]) -> None:
+    disk = FakeExternal("disk", {"/a": "1"})
+    session = attached(disk)
+
+    with pytest.raises(error), session.transaction():
+        disk.write("/a", "2")
+        raise error
+
+    assert disk.files == {"/a": "1"}
+
+
+def test_a_conflict_at_the_end_puts_back_what_is_outside() -> None:
+    from threading import Thread
+
+    disk = FakeExternal("disk", {"/a": "1"})
+    session = attached(disk)
+
+    with pytest.raises(MergeConflict), session.transaction():
+        session.dispatch(Added(1))
+        disk.write("/a", "2")
+        other = Thread(target=session.dispatch, args=(Added(2),))
+        other.start()
+        other.join()
+
+    assert disk.files == {"/a": "1"}
+    assert total_of(session) == 2
+
+
+def test_an_inner_failure_puts_back_the_inner_writes_only() -> None:
+    disk = FakeExternal("disk", {"/a": "1", "/b": "1"})
+    session = attached(disk)
+
+    with session.transaction():
+        disk.write("/a", "2")
+        with pytest.raises(LookupError), session.transaction():
+            disk.write("/a", "3")
+            disk.write("/b", "3")
+            raise LookupError
+        assert disk.files == {"/a": "2", "/b": "1"}
+
+    assert disk.files == {"/a": "2", "/b": "1"}
+
+
+def test_an_outer_failure_puts_back_the_inner_writes_too() -> None:
+    disk = FakeExternal("disk", {"/a": "1"})
+    session = attached(disk)
+
+    with pytest.raises(LookupError), session.transaction():
+        with session.transaction():
+            disk.write("/a", "2")
+        raise LookupError
+
+    assert disk.files == {"/a": "1"}
+
+
+def test_a_rollback_inside_a_transaction_that_fails_is_undone_outside_too() -> None:
+    disk = FakeExternal("disk", {"/a": "1"})
+    session = attached(disk)
+    session.snapshot("s")
+    disk.write("/a", "2")
+
+    with pytest.raises(LookupError), session.transaction():
+        session.rollback("s")
+        assert disk.files == {"/a": "1"}
+        raise LookupError
+
+    assert disk.files == {"/a": "2"}
+
+
+def test_a_fork_has_no_part_in_the_filesystems_of_its_session() -> None:
+    disk = FakeExternal("disk", {"/a": "1"})
+    session = attached(disk)
+    fork = session.fork()
+
+    with pytest.raises(LookupError), fork.transaction():
+        disk.write("/a", "2")
+        raise LookupError
+    fork.snapshot("s")
+
+    assert disk.files == {"/a": "2"}
+    assert disk.calls == []
+
+
+def test_attaching_a_filesystem_twice_is_refused() -> None:
+    session = attached(FakeExternal("disk"))
+
+    with pytest.raises(ValueError, match="'disk' is attached already"):
+        session.attach(FakeExternal("disk"))
+
+
+def test_dispatching_costs_the_filesystems_nothing() -> None:
+    disk = FakeExternal("disk")
+    session = attached(disk)
+
+    session.dispatch(Added(1))
+    session[Noted].append(Noted("n"))
+    session.at(0)
+
+    assert disk.calls == []
+
+
+def test_a_rollback_to_a_record_of_which_a_filesystem_has_no_snapshot_is_refused_and_names_it() -> None:
+    session = attached(FakeExternal("disk"))
+    session.dispatch(Added(1))
+
+    with pytest.raises(UnknownSnapshot, match="disk"):
+        session.rollback(0)
+
+    assert total_of(session) == 1
+    assert len(session.records) == 1

@@ -1,0 +1,52 @@
+"""Sessions that earlier versions saved can still be loaded, with everything that was in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from fixtures.sessions import story
+from fixtures.sessions.kinds import registry
+from fixtures.sessions.portrait import portrait
+from fixtures.sessions.summary import summary
+from weakfs.session import Session
+from weakfs.session.files import VERSION
+
+FOLDER = Path(story.__file__).parent
+SAVED = sorted(FOLDER.glob("v?.json"))
+
+
+def loaded(path: Path) -> Session:
+    session = Session.load(path, registry=registry())
+    story.prepare(session)
+    return session
+
+
+def test_there_is_one_saved_session_per_format_version() -> None:
+    assert [path.name for path in SAVED] == [f"v{number}.json" for number in range(1, VERSION + 1)]
+
+
+@pytest.mark.parametrize("path", SAVED, ids=lambda path: path.name)
+def test_a_saved_session_still_holds_what_it_held(path: Path) -> None:
+    expected = orjson.loads(path.with_suffix(".expected.json").read_bytes())
+    found = orjson.loads(orjson.dumps(summary(loaded(path))))
+    for part, shown in expected.items():
+        assert found[part] == shown, part
+    assert found.keys() == expected.keys()
+
+
+@pytest.mark.parametrize("path", SAVED, ids=lambda path: path.name)
+def test_a_saved_session_can_be_used(path: Path, tmp_path: Path) -> None:
+    session = loaded(path)
+    for snapshot in session.snapshots:
+        session.rollback(snapshot)
+    session.save(tmp_path / "s.json")
+    assert portrait(loaded(tmp_path / "s.json")) == portrait(session)
+
+
+def test_the_story_is_saved_in_this_version_as_it_was_when_the_version_was_made(tmp_path: Path) -> None:
+    # A change here needs a new format version, unless the story itself was changed: python -m fixtures.sessions
+    story.tell().save(tmp_path / "s.json")
+    assert (tmp_path / "s.json").read_bytes() == (FOLDER / f"v{VERSION}.json").read_bytes()

@@ -1,0 +1,41 @@
+"""Comparing what was saved with what reading it gives, strictly: types count, and so does the sign of zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+from pyrsistent import PMap
+
+Sequences = (tuple, list)
+Sets = (set, frozenset)
+
+
+def difference(one: Any, other: Any, where: str) -> str | None:
+    """Give the first place where two values differ and how, or `None` if they are the same."""
+    if one is other:
+        return None
+    if type(one) is not type(other):
+        return f"{where}: a {type(one).__name__} would come back as a {type(other).__name__}"
+    if isinstance(one, Sequences):
+        if len(one) != len(other):
+            return f"{where}: {len(one)} items would come back as {len(other)}"
+        items = zip(one, other, strict=True)
+        return _first(difference(a, b, f"{where}[{index}]") for index, (a, b) in enumerate(items))
+    if isinstance(one, dict | PMap):
+        if list(one) != list(other) and (not isinstance(one, PMap) or set(one) != set(other)):
+            return f"{where}: other keys would come back"
+        return _first(difference(one[key], other[key], f"{where}.{key}") for key in one)
+    if attrs.has(type(one)):
+        names = [field.name for field in attrs.fields(type(one))]
+        return _first(difference(getattr(one, name), getattr(other, name), f"{where}.{name}") for name in names)
+    if isinstance(one, float):
+        return None if repr(one) == repr(other) else f"{where}: {one!r} would come back as {other!r}"
+    if isinstance(one, Sets):
+        same = one == other and {*map(type, one)} == {*map(type, other)}
+        return None if same else f"{where}: other items would come back"
+    return None if one == other else f"{where}: {one!r:.60} would come back as {other!r:.60}"
+
+
+def _first(found: Any) -> str | None:
+    return next((problem for problem in found if problem is not None), None)
