@@ -134,6 +134,9 @@ def test_an_accessor_made_before_the_initial_value_was_given_shows_it_too() -> N
     session.install(Total, initial=Total)
 
     assert totals.latest() == session[Total].latest() == Total(0)
+    totals.append(Total(1))
+    session.rollback(0)
+    assert totals.latest() == session[Total].latest() == Total(0)
 
 
 def test_register_lets_an_event_change_the_slice() -> None:

@@ -6,13 +6,14 @@ import asyncio
 import gc
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from threading import Thread
 
 import pytest
 
 from tests.session.fakes import FakeExternal
 from tests.session.ledger import Added, Noted, Put, Total, make_session, total_of
-from weakfs.session import MergeConflict, Record, Session
+from weakfs.session import MergeConflict, Record, Session, SessionError
 
 
 def plain(session: Session) -> None:
@@ -83,6 +84,19 @@ def with_a_generator(session: Session) -> None:
     next(work())
 
 
+def with_generators_out_of_order(session: Session) -> None:
+    def work() -> Iterator[None]:
+        with session.transaction():
+            yield
+
+    first, second = work(), work()
+    next(first)
+    next(second)
+    next(first, None)
+    with suppress(SessionError):
+        next(second, None)
+
+
 def replayed(session: Session) -> None:
     plain(session)
     again = make_session("again")
@@ -99,6 +113,7 @@ WORK = [
     with_externals,
     with_tasks,
     with_a_generator,
+    with_generators_out_of_order,
     replayed,
 ]
 

@@ -22,7 +22,7 @@ from tests.session.ledger import (
     shelf_of,
     total_of,
 )
-from weakfs.session import Record, Registry, Session
+from weakfs.session import Record, Registry, Session, SessionError
 
 
 def raise_broken(value: object, event: Broken) -> object:
@@ -167,11 +167,12 @@ def test_a_reducer_that_dispatches_is_refused() -> None:
 
     session[Total].register(Noted, reentrant)
 
-    with pytest.raises(RuntimeError, match="reducer"):
+    with pytest.raises(SessionError, match="reducers are pure"):
         session.dispatch(Noted("x"))
 
     assert total_of(session) == 0
     assert len(session.records) == 0
+    assert session.dispatch(Added(1)).seq == 1
 
 
 def test_threads_that_dispatch_at_once_all_take_effect() -> None:

@@ -247,16 +247,17 @@ def test_a_transaction_that_cannot_begin_everywhere_begins_nowhere() -> None:
     assert total_of(session) == 2
 
 
-def test_a_journal_that_cannot_be_closed_does_not_take_apart_what_was_finished() -> None:
+@pytest.mark.parametrize("error", [OSError("no space left"), KeyboardInterrupt()])
+def test_a_journal_that_cannot_be_closed_does_not_take_apart_what_was_finished(error: BaseException) -> None:
     session, one, two, three = three_disks()
-    one.fail("close")
+    one.fail("close", error=error)
 
     try:
         with session.transaction():
             session.dispatch(Added(10))
             for disk in (one, two, three):
                 disk.write("/a", "done")
-    except OSError:
+    except (OSError, KeyboardInterrupt):
         pass  # saying so is right; half of the work is not
 
     done = [disk.files["/a"] == "done" for disk in (one, two, three)]

@@ -6,7 +6,7 @@ import pytest
 from attrs import frozen
 
 from tests.session.ledger import Added, Clock, Noted, Put, Shelf, Taken, Total, make_session, shelf_of, total_of
-from weakfs.session import Registry, Session, UnknownType, append_all, reducer, replace_latest, tagged
+from weakfs.session import Registry, Session, SessionError, UnknownType, append_all, reducer, replace_latest, tagged
 
 
 def bare_session() -> Session:
@@ -200,7 +200,7 @@ def test_a_marked_reducer_on_a_slice_without_a_value_says_that_an_initial_one_is
     session = bare_session()
     session.install(Total)
 
-    with pytest.raises((TypeError, ValueError), match="initial"):
+    with pytest.raises(SessionError, match=r"holds no value yet.*initial=Total"):
         session.dispatch(Added(1))
 
     assert len(session.records) == 0

@@ -189,6 +189,21 @@ def test_a_slice_that_is_not_installed_is_named_with_the_remedy() -> None:
     assert len(bare.records) == 0
 
 
+def test_slices_that_only_the_records_know_do_not_stand_in_the_way_of_a_merge() -> None:
+    session = make_session()
+    session.dispatch(Added(1))
+    session.rollback(1)
+    bare = Session(registry=Registry.empty())
+    bare.replay(session.records)
+
+    fork = bare.fork()
+    fork.install(Put).append(Put("a", 1))
+    fork.rollback(0)
+    bare.merge(fork)
+
+    assert bare[Put].all() == ()
+
+
 def test_a_closed_session_replays_nothing() -> None:
     session = make_session()
     session.close()
