@@ -236,6 +236,9 @@ if TYPE_CHECKING:
         append_all as append_all,
     )
     from weakfs.session import (
+        merge_appended as merge_appended,
+    )
+    from weakfs.session import (
         reducer as reducer,
     )
     from weakfs.session import (
@@ -392,6 +395,7 @@ _HOMES = {
         "UnknownType",
         "UnsupportedVersion",
         "append_all",
+        "merge_appended",
         "reducer",
         "replace_latest",
         "replace_latest_by",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from errno import EEXIST
-from pathlib import Path
 from typing import cast
 
 from attrs import field, frozen
@@ -13,12 +12,16 @@ from attrs import field, frozen
 from weakfs.filesystem import Limits, SymlinkPolicy, normalize
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import join
-from weakfs.reducers import FileTree, MountReport, TreeMounted
+from weakfs.reducers import FileTree, MountReport, TreeMounted, names
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.tree import find
+from weakfs.reducers.tree import EMPTY_TREE, find, put
 from weakfs.search import compile_glob
 from weakfs.session import Session
 from weakfs.snapshots.scan import Selection, scan
+
+
+def _host_path(path: str | os.PathLike[str]) -> str:
+    return os.fspath(path)
 
 
 def _patterns(patterns: str | Iterable[str]) -> tuple[str, ...]:
@@ -35,7 +38,7 @@ class HostMount:
     what a link inside `host_path` points to inside it, "allow" whatever it points to.
     """
 
-    host_path: str = field(converter=os.fspath)
+    host_path: str = field(converter=_host_path)
     mount_path: str = "/"
     include: tuple[str, ...] = field(default=(), converter=_patterns)
     exclude: tuple[str, ...] = field(default=(), converter=_patterns)
@@ -55,9 +58,10 @@ def mount(
     there is no such host directory, `FileExistsError` if the mount path is taken by something else than an
     empty directory, and `OSError` for what goes over the limits as a whole.
     """
-    source = str(Path(wanted.host_path).resolve())
+    source = os.path.realpath(wanted.host_path)
     path = normalize(wanted.mount_path)
-    if any(report.source == source and report.path == path for report in session[MountReport].all()):
+    name = "/".join(names.from_bytes(os.fsencode(part)) for part in source.split("/"))
+    if any(report.source == name and report.path == path for report in session[MountReport].all()):
         return None
     segments = segments_of(path)
     selection = Selection(
@@ -67,11 +71,13 @@ def mount(
         limits,
         wanted.follow_symlinks,
     )
-    found = scan(source, selection, prefix_depth=len(segments), on_file=on_file)
+    held = cast(FileTree, session[FileTree].latest())
+    with_parents = put(held, segments, EMPTY_TREE, 0) if segments else held
+    found = scan(source, selection, prefix_depth=len(segments), held=with_parents, on_file=on_file)
     skipped = tuple((join(path, name[1:]), reason) for name, reason in found.skipped)
     with session.lock:
         _check_place(cast(FileTree, session[FileTree].latest()), path, segments)
-        session.dispatch(TreeMounted(path, source, found.tree, skipped, session.now()))
+        session.dispatch(TreeMounted(path, name, found.tree, skipped, session.now()))
     return session[MountReport].all()[-1]
 
 

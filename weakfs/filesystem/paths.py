@@ -8,12 +8,13 @@ from errno import EACCES
 from functools import lru_cache
 
 from weakfs.filesystem.errors import fault
+from weakfs.reducers import names
 
 # A canonical path and its segments.
 Parsed = tuple[str, tuple[str, ...]]
 
 # Most paths that arrive are canonical already.
-_CANONICAL = re.compile(r"(?:/(?!\.\.?(?:/|\Z))[^/\\\0\ud800-\udfff]+)+")
+_CANONICAL = re.compile(r"(?:/(?!\.\.?(?:/|\Z))[^/\\\0\ud800-\udfff\uf700-\uf7ff]+)+")
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 
 ROOT: Parsed = ("/", ())
@@ -57,7 +58,7 @@ def _parse(path: str) -> Parsed:
                 raise fault(PermissionError, EACCES, f"the path {path!r} climbs above the root; give a path inside it")
             segments.pop()
         elif segment and segment != ".":
-            segments.append(segment)
+            segments.append(names.canonical(segment))
     return ("/" + "/".join(segments), tuple(segments)) if segments else ROOT
 
 

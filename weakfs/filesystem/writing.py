@@ -10,6 +10,7 @@ from weakfs.filesystem import paths
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.reading import PathArg, Reading
 from weakfs.filesystem.results import WriteMode, WriteResult
+from weakfs.reducers import names
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
@@ -237,10 +238,14 @@ class Writing(Reading):
             self._commit(ModeChanged(canonical, mode, self._now()))
 
     def symlink(self, target: str, path: PathArg) -> None:
-        """Make a symbolic link at `path`. The target is kept as it is given, and need not exist."""
+        """Make a symbolic link at `path`. The target need not exist, and is not made canonical.
+
+        A backslash in it is no slash: it is kept as hosts' names keep one, as U+F75C.
+        """
         if not isinstance(target, str) or not target or "\0" in target:
             raise ValueError(f"cannot link {path!r} to {target!r}; give a path without NUL")
         target.encode()
+        target = names.from_bytes(names.to_bytes(target))
         self._refuse_if_read_only("link", path)
         with self._exclusive():
             canonical, segments, node = self._locate(path, follow=False)

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from weakfs.reducers import children as maps
 from weakfs.reducers.leaf import Leaf, blob_digest, is_link, same, size_of
-from weakfs.reducers.tree import FileTree, Node, walk
+from weakfs.reducers.tree import FileTree, Node, entries, walk
 
 
 @frozen
@@ -73,8 +73,9 @@ def diff(before: FileTree, after: FileTree) -> TreeDiff:
             changed.append(path)
         else:
             added[path], removed[path] = new, old
-    moved = _whole_directories(removed, added)
-    flat_added, flat_removed = _flatten(added), _flatten(removed)
+    moved, taken = _whole_directories(removed, added)
+    flat_added = _flatten(added, {new for _, new in moved})
+    flat_removed = _flatten(removed, taken)
     moved += _same_files(flat_removed, flat_added)
     kind_changed = flat_added.keys() & flat_removed.keys()
     changed.extend(kind_changed)
@@ -86,39 +87,68 @@ def diff(before: FileTree, after: FileTree) -> TreeDiff:
     )
 
 
-def _whole_directories(removed: dict[str, Node], added: dict[str, Node]) -> list[tuple[str, str]]:
-    """Pair directories that are the same object on both sides, and take them out of both tables."""
-    sources = {id(node): path for path, node in sorted(removed.items(), reverse=True) if type(node) is FileTree}
+def _whole_directories(
+    removed: dict[str, Node], added: dict[str, Node]
+) -> tuple[list[tuple[str, str]], set[str]]:
+    """Pair directories that are the same object on both sides, wherever below what came and went they are."""
+    if not any(type(node) is FileTree for node in added.values()):
+        return [], set()
+    sources: dict[int, str] = {}
+    for path, node in _below(removed):
+        if type(node) is FileTree and node.node_count:
+            sources.setdefault(id(node), path)
     moved: list[tuple[str, str]] = []
-    for path, node in sorted(added.items()):
+    taken: set[str] = set()
+    stack = sorted(added.items(), reverse=True)
+    while stack:
+        path, node = stack.pop()
+        if type(node) is not FileTree:
+            continue
         source = sources.pop(id(node), None)
-        if source is not None:
+        if source is None or any(source.startswith(other + "/") for other in taken):
+            stack.extend((f"{path}/{name}", child) for name, child in reversed(entries(node)))
+        else:
             moved.append((source, path))
-            del removed[source], added[path]
-    return moved
+            taken.add(source)
+    return moved, taken
 
 
-def _flatten(nodes: dict[str, Node]) -> dict[str, Node]:
+def _below(nodes: dict[str, Node]) -> Iterator[tuple[str, Node]]:
+    for path, node in sorted(nodes.items()):
+        yield path, node
+        if type(node) is FileTree:
+            yield from walk(node, path)
+
+
+def _flatten(nodes: dict[str, Node], without: set[str]) -> dict[str, Node]:
+    """Give all entries by path, except those of directories that are told of as a whole."""
     flat: dict[str, Node] = {}
-    for path, node in nodes.items():
+    stack = list(nodes.items())
+    while stack:
+        path, node = stack.pop()
+        if path in without:
+            continue
         flat[path] = node
         if type(node) is FileTree:
-            flat.update(walk(node, path))
+            stack.extend((f"{path}/{name}", child) for name, child in maps.items(node.children))
     return flat
 
 
 def _same_files(removed: dict[str, Node], added: dict[str, Node]) -> list[tuple[str, str]]:
-    """Pair files of equal content, the same name first, and take them out of both tables; empty ones stay."""
-    sizes = {size_of(node) for node in removed.values() if type(node) is tuple}
+    """Pair files of equal content, the same name first, and take them out of both tables; empty ones stay.
+
+    Only contents whose size is on both sides are hashed.
+    """
+    going = {path: node for path, node in removed.items() if type(node) is tuple and _may_move(node)}
+    coming = {path: node for path, node in added.items() if type(node) is tuple and _may_move(node)}
+    sizes = {size_of(node) for node in going.values()} & {size_of(node) for node in coming.values()}
     sources: dict[bytes, list[str]] = {}
-    for path, node in sorted(removed.items()):
-        if type(node) is tuple and _may_move(node):
+    for path, node in sorted(going.items()):
+        if size_of(node) in sizes:
             sources.setdefault(blob_digest(node), []).append(path)
     moved: list[tuple[str, str]] = []
-    for path, node in sorted(added.items()):
-        if type(node) is not tuple or not _may_move(node) or size_of(node) not in sizes:
-            continue
-        candidates = sources.get(blob_digest(node), [])
+    for path, node in sorted(coming.items()):
+        candidates = sources.get(blob_digest(node), []) if size_of(node) in sizes else []
         if candidates and path not in removed:
             name = path.rpartition("/")[2]
             source = next((c for c in candidates if c.rpartition("/")[2] == name), candidates[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-# Steps of the comparison before it gives up; about half a second.
+# Steps of the comparison, beyond what reading the texts takes, before it gives up; about half a second.
 WORK = 2_000_000
 
 
@@ -70,7 +70,9 @@ def _stretches(pairs: list[tuple[int, int]]) -> list[Match]:
 
 class _Comparison:
     def __init__(self, a: list[int], b: list[int], work: int) -> None:
-        self.a, self.b, self.work = a, b, work
+        self.a, self.b = a, b
+        # Following equal lines counts as well, but long texts with few changes need not be short for it.
+        self.work = work + 4 * (len(a) + len(b))
 
     def run(self) -> list[tuple[int, int]]:
         a, b = self.a, self.b
@@ -112,6 +114,7 @@ class _Comparison:
                 while x < n and y < m and a[a_low + x] == b[b_low + y]:
                     x += 1
                     y += 1
+                self.work -= x - forward.get(k, 0)
                 forward[k] = x
                 if delta % 2 and -d < delta - k < d and x + backward.get(delta - k, -n - 1) >= n:
                     return a_low + x, b_low + y
@@ -121,6 +124,7 @@ class _Comparison:
                 while x < n and y < m and a[a_high - 1 - x] == b[b_high - 1 - y]:
                     x += 1
                     y += 1
+                self.work -= x - backward.get(k, 0)
                 backward[k] = x
                 if not delta % 2 and -d <= delta - k <= d and x + forward.get(delta - k, -n - 1) >= n:
                     return a_high - x, b_high - y

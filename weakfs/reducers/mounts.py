@@ -1,4 +1,4 @@
-"""Which trees from outside were mounted, with what was left out: an audit trail that no rollback erases."""
+"""Which trees from outside the files hold, with what was left out. A rollback to before a mount undoes it."""
 
 from __future__ import annotations
 

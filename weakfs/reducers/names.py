@@ -29,6 +29,11 @@ def to_bytes(name: str) -> bytes:
     return raw if from_bytes(raw) == name else name.encode("utf-8", "surrogatepass")
 
 
+def canonical(name: str) -> str:
+    """Give the one form of a name that stands for the same bytes; most names are their own."""
+    return from_bytes(to_bytes(name)) if _ESCAPED.search(name) else name
+
+
 def _escape(match: re.Match[str]) -> str:
     char = match.group()
     raw = char.encode("utf-8", "surrogateescape")

@@ -7,6 +7,7 @@ from typing import Any
 
 from weakfs.reducers import children as maps
 from weakfs.reducers import leaf as leaves
+from weakfs.reducers import names
 from weakfs.reducers.leaf import FILE_MODE, Leaf
 from weakfs.reducers.tree import FileTree, Node, tree_of
 from weakfs.session.errors import SessionFileError
@@ -205,20 +206,20 @@ def _less(node: Node, files: int, directories: int, size: int) -> tuple[int, int
 def _read_files(rows: list[Json], blobs: Sequence[bytes | Rope], where: str) -> dict[str, Node]:
     """Read a directory's files; those without a mode and a birth of their own, nearly all, many at once."""
     if rows and set(map(len, rows)) == {3}:
-        names, numbers, times = zip(*rows, strict=True)
-        plain = set(map(type, numbers)) | set(map(type, times)) == {int} and set(map(type, names)) == {str}
-        text = "/".join(names) if plain else ""
-        if plain and min(numbers) >= 0 and max(numbers) < len(blobs) and text.count("/") == len(names) - 1:
+        found, numbers, times = zip(*rows, strict=True)
+        plain = set(map(type, numbers)) | set(map(type, times)) == {int} and set(map(type, found)) == {str}
+        text = "/".join(found) if plain else ""
+        if plain and min(numbers) >= 0 and max(numbers) < len(blobs) and text.count("/") == len(found) - 1:
             files: dict[str, Node] = {
                 name: (blobs[number], FILE_MODE, at, at, bytearray())
-                for name, number, at in zip(names, numbers, times, strict=True)
+                for name, number, at in zip(found, numbers, times, strict=True)
             }
-            if len(files) == len(names) and "\0" not in text and files.keys().isdisjoint(("", ".", "..")):
+            if len(files) == len(found) and "\0" not in text and names.canonical(text) == text and files.keys().isdisjoint(("", ".", "..")):
                 return files
-    found: dict[str, Node] = {}
+    slowly: dict[str, Node] = {}
     for entry in rows:
-        found[_name(entry[0], found)] = _read_file(entry, blobs, where)
-    return found
+        slowly[_name(entry[0], slowly)] = _read_file(entry, blobs, where)
+    return slowly
 
 
 def _read_file(entry: Json, blobs: Sequence[bytes | Rope], where: str) -> Leaf:
@@ -240,6 +241,8 @@ def _is_mode(mode: Json) -> bool:
 def _name(name: Json, taken: dict[str, Node]) -> str:
     if type(name) is not str or name in ("", ".", "..") or "/" in name or "\0" in name:
         raise ValueError(f"{name!r:.60} is not a name")
+    if names.canonical(name) != name:
+        raise ValueError(f"{name!r:.60} is not the one form of that name")
     if name in taken:
         raise ValueError(f"the name {name!r:.60} is there twice")
     return name

@@ -16,7 +16,7 @@ from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeed
 from weakfs.session.externals import External, Repair
 from weakfs.session.registry import Registry
 from weakfs.session.rules import Rules
-from weakfs.session.slices import Kind, Merge, Reducer, Slice, SliceSpec, WholeSlice
+from weakfs.session.slices import Kind, Merge, Reducer, Slice, SliceSpec, WholeMerge, WholeSlice
 from weakfs.session.table import Table
 from weakfs.session.timeline import Timeline, changed
 from weakfs.session.transaction import ACTIVE, innermost
@@ -98,7 +98,7 @@ class SessionCore:
         tag: str | None = None,
         kind: Kind | None = None,
         initial: T | Callable[[], T] | None = None,
-        merge: Merge | None = None,
+        merge: Merge | WholeMerge | None = None,
     ) -> Slice[T]:
         """Register a slice type and the methods that it marks with `@reducer`, and give its accessor.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from weakfs.session.errors import MergeConflict
 from weakfs.session.events import Merged
 from weakfs.session.log import Log
 from weakfs.session.registry import tag_of
 from weakfs.session.rules import Rules
-from weakfs.session.slices import Conflict
+from weakfs.session.slices import Conflict, Merge, WholeMerge
 from weakfs.session.table import Table
 from weakfs.session.timeline import Mark, SnapshotEntry, Timeline, changed, event_of, ordered_snapshots
 
@@ -27,7 +28,7 @@ def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table
             merged = merged.set(tag, other)
         elif spec.merge is not None:
             try:
-                merged = merged.set(tag, Log((spec.merge(old.last(), mine.last(), other.last()),)))
+                merged = merged.set(tag, _merged(spec.merge, old, mine, other))
             except Conflict as conflict:
                 conflicts.extend(conflict.names or (tag,))
         elif tuple(mine) != tuple(other):
@@ -35,6 +36,12 @@ def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table
     if conflicts:
         raise MergeConflict(tuple(conflicts))
     return merged
+
+
+def _merged(merge: Merge | WholeMerge, base: Log[Any], ours: Log[Any], theirs: Log[Any]) -> Log[Any]:
+    if isinstance(merge, WholeMerge):
+        return merge.merge(base, ours, theirs)
+    return Log((merge(base.last(), ours.last(), theirs.last()),))
 
 
 def merge_snapshots(

@@ -17,6 +17,7 @@ from weakfs.session.slices import (
     Reaction,
     Reducer,
     SliceSpec,
+    WholeMerge,
     WholeSlice,
     marked_reducers,
     reaction,
@@ -73,7 +74,7 @@ class Rules:
         tag: str | None = None,
         kind: Kind | None = None,
         initial: object = None,
-        merge: Merge | None = None,
+        merge: Merge | WholeMerge | None = None,
     ) -> Rules:
         """Give rules with a slice type and its marked reducers; the same rules if nothing is new.
 
@@ -91,7 +92,7 @@ class Rules:
         return rules
 
     def _reinstall(
-        self, known: SliceSpec, tag: str | None, kind: Kind | None, initial: object, merge: Merge | None
+        self, known: SliceSpec, tag: str | None, kind: Kind | None, initial: object, merge: Merge | WholeMerge | None
     ) -> Rules:
         if (tag or known.tag) != known.tag or (kind or known.kind) != known.kind:
             raise ValueError(

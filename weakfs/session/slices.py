@@ -20,6 +20,8 @@ Kind = Literal["state", "log"]
 Reducer = Callable[[Any, Any], Any]
 # (base, ours, theirs) -> value, on latest values; raises Conflict.
 Merge = Callable[[Any, Any, Any], Any]
+# The same on all values of the slice.
+SliceMerge = Callable[[Log[Any], Log[Any], Log[Any]], Log[Any]]
 # What the session runs: (values, event) -> values, the same object if nothing changes.
 Reaction = Callable[[Log[Any], Any], Log[Any]]
 
@@ -37,6 +39,13 @@ class Conflict(Exception):
     def __init__(self, *names: str) -> None:
         self.names = names
         super().__init__(", ".join(names))
+
+
+@frozen(eq=False)
+class WholeMerge:
+    """A merge function that acts on all values of a slice, not on the latest alone."""
+
+    merge: SliceMerge
 
 
 @frozen(eq=False)
@@ -74,6 +83,16 @@ replace_latest = WholeSlice(_replace)
 """Keep the newest event as the slice's only value."""
 
 
+def _both(base: Log[Any], ours: Log[Any], theirs: Log[Any]) -> Log[Any]:
+    if not (ours.extends(base) and theirs.extends(base)):
+        raise Conflict
+    return ours.extend(theirs.since(len(base)))
+
+
+merge_appended = WholeMerge(_both)
+"""Merge a slice that only grows: what both sides added is kept, ours first; any other change conflicts."""
+
+
 def upsert_by(key: Callable[[Any], object]) -> WholeSlice:
     """Keep one value a key: a new one takes the place of the one with its key, else goes behind the others.
 
@@ -107,7 +126,7 @@ class Declaration:
     cls: type
     kind: Kind = "state"
     initial: object = None
-    merge: Merge | None = None
+    merge: Merge | WholeMerge | None = None
     reducers: Mapping[type, Reducer | WholeSlice] = field(factory=dict)
 
 
@@ -153,7 +172,7 @@ class SliceSpec:
     tag: str
     kind: Kind
     empty: Log[Any]
-    merge: Merge | None
+    merge: Merge | WholeMerge | None
 
     @classmethod
     def declared(
@@ -163,7 +182,7 @@ class SliceSpec:
         *,
         kind: Kind | None = None,
         initial: object = None,
-        merge: Merge | None = None,
+        merge: Merge | WholeMerge | None = None,
     ) -> SliceSpec:
         """Make a slice's entry out of what `Session.install` takes."""
         kind = kind or "state"

@@ -18,11 +18,14 @@ from weakfs.filesystem.primitives import SymlinkPolicy
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers import names
 from weakfs.reducers.leaf import Leaf
-from weakfs.reducers.tree import FileTree, Node, tree_of
+from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, tree_of
 from weakfs.search import GlobPattern
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 READ_FOLLOWING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+# Each directory on the way down is held open, and costs some of the interpreter's stack.
+MAX_DEPTH = 200
 
 SPECIAL = {
     stat.S_IFIFO: "a FIFO",
@@ -66,16 +69,18 @@ def scan(
     selection: Selection,
     *,
     prefix_depth: int = 0,
+    held: FileTree = EMPTY_TREE,
     on_file: Callable[[str, int], object] | None = None,
 ) -> Scan:
     """Read the directory `root` whole. `on_file(path, size)` is called for each file that was read.
 
-    `prefix_depth` is how many segments the tree will lie below its filesystem's root, for the depth limit.
+    `prefix_depth` is how many segments the tree will lie below its filesystem's root, and `held` what that holds
+    already, for the limits.
     Raises `OSError` if `root` itself cannot be opened; what cannot be read below it is reported in `skipped`.
     """
     descriptor = os.open(root, READ_FOLLOWING | os.O_DIRECTORY)
     try:
-        work = _Scanning(root, descriptor, selection, prefix_depth, on_file)
+        work = _Scanning(root, descriptor, selection, prefix_depth, held, on_file)
         tree = work.directory(descriptor, "", ())
         return Scan(tree, tuple(sorted(work.skipped)))
     finally:
@@ -88,9 +93,11 @@ class _Scanning:
     root_descriptor: int
     selection: Selection
     prefix_depth: int
+    held: FileTree
     on_file: Callable[[str, int], object] | None
     skipped: list[tuple[str, str]] = field(factory=list)
     size: int = 0
+    # What counts against the quotas: these, and what the filesystem held before.
     nodes: int = 0
 
     def directory(self, descriptor: int, path: str, above: tuple[tuple[int, int], ...]) -> FileTree:
@@ -102,14 +109,16 @@ class _Scanning:
         for entry in entries:
             name = names.from_bytes(os.fsencode(entry.name))
             below = f"{path}/{name}"
+            before = self.nodes
             try:
                 node = self._entry(descriptor, entry, below, here)
             except OSError as error:
                 self.skipped.append((below, error.strerror or str(error)))
-                continue
-            if node is not None:
+                node = None
+            if node is None:
+                self.nodes = before
+            else:
                 nodes[name] = node
-                self.nodes += 1
         return tree_of(
             nodes,
             mode=stat.S_IMODE(status.st_mode),
@@ -127,6 +136,8 @@ class _Scanning:
         if kind == stat.S_IFDIR:
             if not self.selection.wants_directory(path) or self._refused(path):
                 return None
+            if len(above) > MAX_DEPTH:
+                return self._skip(path, f"lies more than {MAX_DEPTH} directories deep")
             with _opened(entry.name, READ | os.O_DIRECTORY, descriptor) as below:
                 return self._wanted_tree(below, path, above)
         if not self.selection.wants_file(path) or self._refused(path):
@@ -203,7 +214,8 @@ class _Scanning:
         return leaves.file(data, mode=stat.S_IMODE(status.st_mode), at=status.st_mtime_ns)
 
     def _room(self) -> int | None:
-        quotas = (self.selection.max_bytes, self.selection.limits.max_total_size)
+        total = self.selection.limits.max_total_size
+        quotas = (self.selection.max_bytes, None if total is None else total - self.held.total_size)
         return min((max(quota - self.size, 0) for quota in quotas if quota is not None), default=None)
 
     def _refused(self, path: str) -> bool:
@@ -212,10 +224,11 @@ class _Scanning:
         segments = (*("",) * self.prefix_depth, *path[1:].split("/"))
         try:
             limits.check_path(path, segments)
-            limits.check_quota(path, size=0, more_size=0, nodes=self.nodes, more_nodes=1)
+            limits.check_quota(path, size=0, more_size=0, nodes=self.held.node_count + self.nodes, more_nodes=1)
         except OSError as error:
             self._skip(path, str(error))
             return True
+        self.nodes += 1
         return False
 
     def _skip(self, path: str, reason: str) -> Leaf | None:
