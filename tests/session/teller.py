@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fixtures.sessions.kinds import Counted, Note, Person, Step, Total, registry
 from fixtures.sessions.story import Clock, opened, prepare
 from weakfs import InMemoryFilesystem
-from weakfs.session import MergeConflict, Session, UnknownSnapshot
+from weakfs.session import MergeConflict, Session, SessionError, UnknownSnapshot
 
 # The name of a method of `Teller`, and its arguments.
 Act = tuple[Any, ...]
@@ -34,6 +34,9 @@ class Teller:
     def do(self, acts: Sequence[Act]) -> None:
         """Do one act after another; what the session refuses is passed over."""
         for name, *arguments in acts:
+            if name == "reload":
+                self.reload()
+                continue
             with suppress(OSError, ValueError, UnknownSnapshot):
                 getattr(self, name)(*arguments)
 
@@ -55,8 +58,9 @@ class Teller:
         self.files.delete(path, recursive=True)
 
     def count(self, by: int, cause: str) -> None:
-        """Dispatch an event that changes two slices."""
-        self.session.dispatch(Counted(by), cause=cause)
+        """Dispatch an event that changes two slices; refused where the total was cleared."""
+        with suppress(SessionError):
+            self.session.dispatch(Counted(by), cause=cause)
 
     def note(self, text: str, data: bytes) -> None:
         """Dispatch an event that is a value of a slice."""

@@ -8,8 +8,10 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fixtures.sessions.kinds import registry
 from fixtures.sessions.portrait import portrait
 from tests.session.teller import ACTS, Act, Teller
+from weakfs.session import Session
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -21,7 +23,7 @@ def test_saving_and_loading_on_the_way_changes_nothing(acts: list[Act]) -> None:
         steady.do(acts)
         reloaded.do(acts)
         reloaded.reload()
-        reloaded.session.save(copy)
+        Session.load(path, registry=registry()).save(copy)
         assert copy.read_bytes() == path.read_bytes()
         assert portrait(reloaded.session) == portrait(steady.session)
 

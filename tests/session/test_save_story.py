@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from fixtures.sessions import story
-from fixtures.sessions.kinds import Counted, Handle, Note, Step, Total, registry
+from fixtures.sessions.kinds import Counted, Handle, Note, Person, Step, Total, registry
 from fixtures.sessions.portrait import portrait
 from weakfs import InMemoryFilesystem
 from weakfs.reducers import FileTree
@@ -223,6 +224,27 @@ def test_a_slice_that_only_history_holds_can_be_read_after_loading(tmp_path: Pat
     assert back.at(1)[Total].all() == (Total(5),)
     back.rollback(1)
     assert back[Total].latest() == Total(5)
+
+
+def test_a_slice_without_values_is_still_known_after_loading(tmp_path: Path) -> None:
+    session = story.opened()
+    with suppress(KeyError), session.transaction():
+        session[Person].append(Person("Eve"))
+        raise KeyError
+    session.save(tmp_path / "s.json")
+    back = Session.load(tmp_path / "s.json", registry=registry())
+    assert back.at(1)[Person].all() == session.at(1)[Person].all() == (Person("Eve"),)
+    assert back[Person].all() == ()
+
+
+def test_a_log_slice_without_values_stays_a_log(tmp_path: Path) -> None:
+    session = Session(session_id="s", registry=registry())
+    session.install(Step, kind="log")
+    session.save(tmp_path / "s.json")
+    back = Session.load(tmp_path / "s.json", registry=registry())
+    back[Step].append(Step("kept"))
+    back.rollback(0)
+    assert back[Step].all() == (Step("kept"),)
 
 
 def test_history_read_before_the_program_has_installed_its_types_is_not_kept(tmp_path: Path) -> None:

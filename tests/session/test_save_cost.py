@@ -1,0 +1,183 @@
+"""What appending, saving and loading cost, counted in bytes allocated and calls made, not in seconds."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import tracemalloc
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from fixtures.sessions.story import Clock
+from weakfs import InMemoryFilesystem, Limits
+from weakfs.reducers import FileTree
+from weakfs.reducers.events import TreeMounted
+from weakfs.reducers.leaf import file
+from weakfs.reducers.tree import tree_of
+from weakfs.session import Session
+
+KILOBYTE = "a line of thirty-two characters\n" * 32
+
+
+def opened(tree: FileTree | None = None) -> tuple[Session, InMemoryFilesystem]:
+    session = Session(session_id="cost", clock=Clock())
+    if tree is not None:
+        session.dispatch(TreeMounted("/", "source", tree, (), 1))
+    return session, InMemoryFilesystem(session, limits=Limits(max_file_size=None))
+
+
+@contextmanager
+def traced() -> Generator[None, None, None]:
+    gc.collect()
+    tracemalloc.start()
+    try:
+        yield
+    finally:
+        tracemalloc.stop()
+
+
+def allocated(work: Callable[[], object]) -> int:
+    """Give how many bytes a piece of work had allocated at the same time at most: a copy cannot hide."""
+    before = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    work()
+    return tracemalloc.get_traced_memory()[1] - before
+
+
+def calls(work: Callable[[], object]) -> int:
+    """Give how many functions a piece of work calls, in Python and in C."""
+    count = 0
+
+    def profile(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def appending(filesystem: InMemoryFilesystem, times: int) -> Callable[[], None]:
+    def work() -> None:
+        for _ in range(times):
+            filesystem.append("/log", KILOBYTE)
+
+    return work
+
+
+def test_five_thousand_appends_allocate_what_they_add() -> None:
+    _, filesystem = opened()
+    with traced():
+        steps = [allocated(appending(filesystem, 1)) for _ in range(5000)]
+    assert sum(steps) <= 4 * 5000 * len(KILOBYTE)
+    # No single append copies the file: what it has at once does not follow the file's size.
+    assert max(steps[:100]) < 50 * len(KILOBYTE)
+    assert sorted(steps)[-10] < 10 * len(KILOBYTE)
+
+
+def test_five_thousand_appends_call_as_many_functions_at_the_end_as_at_the_start() -> None:
+    _, filesystem = opened()
+    filesystem.append("/log", KILOBYTE)
+    first = calls(appending(filesystem, 500))
+    appending(filesystem, 4000)()
+    last = calls(appending(filesystem, 500))
+    assert last <= 1.05 * first
+
+
+def test_a_file_of_five_thousand_appends_is_read_with_one_copy() -> None:
+    _, filesystem = opened()
+    appending(filesystem, 5000)()
+    with traced():
+        size = 5000 * len(KILOBYTE)
+        assert allocated(lambda: filesystem.read_bytes("/log")) <= 2.5 * size
+        assert allocated(lambda: filesystem.read_bytes("/log", limit=10)) < size / 100
+
+
+@pytest.mark.parametrize("read_between", [False, True])
+def test_saving_an_appended_file_keeps_one_copy_of_it(read_between: bool, tmp_path: Path) -> None:
+    session, filesystem = opened(tree_of({"log": file(b"x" * 200_000, at=1)}))
+    for number in range(100):
+        appending(filesystem, 1)()
+        if read_between and not number % 50:
+            filesystem.read_bytes("/log")
+        session.snapshot()
+    size = filesystem.stat("/log").size_bytes
+    with traced():
+        before = tracemalloc.get_traced_memory()[0]
+        peak = allocated(lambda: session.save(tmp_path / "s.json"))
+        gc.collect()
+        kept = tracemalloc.get_traced_memory()[0] - before
+    assert kept <= 3 * size
+    # A hundred versions; the document is in memory a few times, as values, as text and with its head.
+    assert peak <= 20 * size
+
+
+def test_loading_an_appended_file_keeps_one_copy_of_it(tmp_path: Path) -> None:
+    session, filesystem = opened(tree_of({"log": file(b"x" * 200_000, at=1)}))
+    for _ in range(100):
+        appending(filesystem, 1)()
+        session.snapshot()
+    session.save(tmp_path / "s.json")
+    size = filesystem.stat("/log").size_bytes
+    with traced():
+        before = tracemalloc.get_traced_memory()[0]
+        back = Session.load(tmp_path / "s.json")
+        back.save(tmp_path / "s.json")
+        gc.collect()
+        kept = tracemalloc.get_traced_memory()[0] - before
+    assert kept <= 5 * size
+
+
+def test_saving_an_appended_file_costs_calls_in_proportion(tmp_path: Path) -> None:
+    session, filesystem = opened()
+    counted: list[int] = []
+    for times in (200, 200, 400):
+        for _ in range(times):
+            appending(filesystem, 1)()
+            session.snapshot()
+        counted.append(calls(lambda: session.save(tmp_path / "s.json")))
+    assert counted[2] - counted[1] <= 1.2 * 2 * (counted[1] - counted[0])
+
+
+@pytest.mark.parametrize("by", ["saving", "loading"])
+def test_a_snapshot_more_costs_what_differs_and_not_the_tree(by: str, tmp_path: Path) -> None:
+    directories = {
+        f"d{number}": tree_of({f"f{inner}": file(b"%d %d" % (number, inner), at=1) for inner in range(40)})
+        for number in range(50)
+    }
+    session, filesystem = opened(tree_of({**directories}))
+    path = tmp_path / "s.json"
+
+    def cost() -> int:
+        saving = calls(lambda: session.save(path))
+        return saving if by == "saving" else calls(lambda: Session.load(path))
+
+    counted = [cost()]
+    for start in (0, 50):
+        for number in range(start, start + 50):
+            filesystem.write(f"/d{number % 50}/f{number % 40}", "changed")
+            session.snapshot()
+        counted.append(cost())
+    first, second = counted[1] - counted[0], counted[2] - counted[1]
+    assert second <= 1.2 * first
+    # Fifty snapshots of two thousand files: far less than the files of even one of them each.
+    assert second < 50 * 2000
+
+
+def test_saving_leaves_no_memory_behind(tmp_path: Path) -> None:
+    tree = tree_of({f"f{number}": file(b"%d" % number, at=1) for number in range(2000)})
+    session, _ = opened(tree)
+    session.snapshot()
+    session.save(tmp_path / "s.json")
+    with traced():
+        before = tracemalloc.get_traced_memory()[0]
+        session.save(tmp_path / "s.json")
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] - before < 20_000
