@@ -12,7 +12,12 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 from uuid import UUID
 
+import orjson
+
 from weakfs.session.pools import Json
+
+# orjson turns nothing into text in silence.
+AS_IT_IS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS
 
 # What each is called in a message.
 ATOMS: dict[type, str] = {

@@ -12,10 +12,11 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import attrs
+import orjson
 from cattrs import Converter, transform_error
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
-from weakfs.session.atoms import ATOMS, UNTOLD, plain_atom, read_atom, simple_types
+from weakfs.session.atoms import AS_IT_IS, ATOMS, UNTOLD, plain_atom, read_atom, simple_types
 from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.pools import Blobs, Json, Pool, PoolWriter, blob_at
 from weakfs.session.registry import Registry
@@ -46,6 +47,8 @@ class Writing:
         converter.register_unstructure_hook(bytes, self._blob)
         converter.register_unstructure_hook_func(_is_frozen_set, self._set)
         converter.register_unstructure_hook_func(_is_odd_mapping, self._pairs)
+        converter.register_unstructure_hook_factory(_is_sequence, self._sequence)
+        converter.register_unstructure_hook_factory(_is_plain_mapping, self._mapping)
         converter.register_unstructure_hook_factory(_is_union, self._union)
         converter.register_unstructure_hook_func(_is_untold, self.any)
         converter.register_unstructure_hook_func(_is_table, table)
@@ -65,11 +68,10 @@ class Writing:
         """Give a value of a type as JSON; `SessionError` that names the place if it could not be read back."""
         try:
             row = self._converter.unstructure(value, unstructure_as=type_)
+            orjson.dumps(row, option=AS_IT_IS)
             found = difference(value, self._back.value(row, type_, where), where)
         except SessionFileError as error:
             raise SessionError(f"cannot save {error}") from None
-        except SessionError:
-            raise
         except NameError as error:
             raise SessionError(
                 f"cannot save {where}: the types of {type_.__name__}'s fields cannot be resolved ({error}); define "
@@ -110,7 +112,23 @@ class Writing:
         member = _optional(union)
         if member is None:
             return self.any
-        return lambda value: None if value is None else self._converter.unstructure(value, unstructure_as=member)
+        write = self._writer(member)
+        return lambda value: None if value is None else write(value)
+
+    def _writer(self, type_: Any) -> Callable[[Any], Json]:
+        return lambda value: self._converter.unstructure(value, unstructure_as=type_)
+
+    def _sequence(self, type_: Any) -> Callable[[Any], Json]:
+        members = get_args(type_)
+        if get_origin(type_) is tuple and members[-1] is not ...:
+            writers = [self._writer(member) for member in members]
+            return lambda values: [write(value) for write, value in zip(writers, values, strict=True)]
+        write = self._writer(members[0])
+        return lambda values: [write(value) for value in values]
+
+    def _mapping(self, type_: Any) -> Callable[[Any], Json]:
+        write = self._writer(get_args(type_)[1])
+        return lambda values: {plain_key(key): write(value) for key, value in values.items()}
 
     def _set(self, value: Any) -> Json:
         return sorted((self.any(item) for item in value), key=repr)
@@ -309,6 +327,14 @@ def _optional(union: Any) -> Any:
 
 def _is_frozen_set(type_: Any) -> bool:
     return (get_origin(type_) or type_) in (set, frozenset)
+
+
+def _is_sequence(type_: Any) -> bool:
+    return get_origin(type_) in (tuple, list) and bool(get_args(type_))
+
+
+def _is_plain_mapping(type_: Any) -> bool:
+    return get_origin(type_) is dict and get_args(type_)[0] is str
 
 
 def _is_odd_mapping(type_: Any) -> bool:

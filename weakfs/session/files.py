@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from attrs import frozen
 
+from weakfs.session.atoms import AS_IT_IS
 from weakfs.session.errors import SessionError, SessionFileError, UnsupportedVersion
 from weakfs.session.reading import Fields, LoadedDocument
 from weakfs.session.writing import Document
 
 if TYPE_CHECKING:
     from weakfs.session.session import Session
-
-# Nothing is turned into text in silence.
-AS_IT_IS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS
 
 FORMAT = "weakfs-session"
 VERSION = 1

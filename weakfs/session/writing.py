@@ -132,5 +132,6 @@ class Document:
             "state": self.table(entry.state),
         }
         if entry.externals:
-            row["externals"] = self._writing.any(entry.externals)
+            where = f"the snapshot {entry.snapshot_id!r}"
+            row["externals"] = self._writing.value(entry.externals, tuple, where)
         return row
