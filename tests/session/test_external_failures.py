@@ -132,7 +132,7 @@ def test_a_repair_that_fails_says_so_and_can_be_taken_up_again() -> None:
         session.rollback("s")
 
     for _ in range(2):
-        with pytest.raises(RollbackIncomplete, match="two: .*no space left on two"):
+        with pytest.raises(RollbackIncomplete, match=r"two: .*no space left on two"):
             session.repair()
         with pytest.raises(RollbackIncomplete):
             session.dispatch(Added(1))

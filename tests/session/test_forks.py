@@ -85,13 +85,13 @@ def test_snapshots_of_a_fork_are_its_own_until_it_is_merged() -> None:
     fork = session.fork()
     fork.dispatch(Added(1))
     snapshot = fork.snapshot("inside")
-    assert session.snapshots == ()
+    assert [entry.snapshot_id for entry in session.snapshots] == []
 
     session.merge(fork)
     session.dispatch(Added(10))
     session.rollback("inside")
 
-    assert [kept.snapshot_id for kept in session.snapshots] == [snapshot.snapshot_id]
+    assert [entry.snapshot_id for entry in session.snapshots] == [snapshot.snapshot_id]
     assert total_of(session) == 1
 
 

@@ -143,9 +143,9 @@ def test_installing_again_without_a_merge_function_keeps_the_first_one() -> None
 def test_installing_under_another_tag_or_kind_is_refused() -> None:
     session = make_session()
 
-    with pytest.raises(ValueError, match="'log'.*it is installed as 'ledger/total' of kind 'state'"):
+    with pytest.raises(ValueError, match=r"'log'.*it is installed as 'ledger/total' of kind 'state'"):
         session.install(Total, kind="log")
-    with pytest.raises(ValueError, match="'other'.*it is installed as 'ledger/total'"):
+    with pytest.raises(ValueError, match=r"'other'.*it is installed as 'ledger/total'"):
         session.install(Total, tag="other")
 
 

@@ -95,7 +95,12 @@ def test_a_reducer_gets_the_latest_value_and_its_result_replaces_it() -> None:
 def test_a_reducer_gets_none_where_the_slice_has_no_value() -> None:
     session = make_session()
     got: list[object] = []
-    session.install(Priced).register(Added, lambda value, event: got.append(value) or Priced("new", event.by))
+
+    def first(value: Priced | None, event: Added) -> Priced:
+        got.append(value)
+        return Priced("new", event.by)
+
+    session.install(Priced).register(Added, first)
 
     session.dispatch(Added(2))
 

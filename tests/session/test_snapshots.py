@@ -185,7 +185,8 @@ def test_snapshots_are_listed_oldest_first() -> None:
 @pytest.mark.parametrize("by", ["snapshot", "id", "tag"])
 def test_a_dropped_snapshot_is_gone(by: str) -> None:
     session, snapshot = session_with_snapshot()
-    target = {"snapshot": snapshot, "id": snapshot.snapshot_id, "tag": "start"}[by]
+    targets: dict[str, str | SessionSnapshot] = {"snapshot": snapshot, "id": snapshot.snapshot_id, "tag": "start"}
+    target = targets[by]
 
     session.drop_snapshot(target)
 

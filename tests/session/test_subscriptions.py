@@ -309,7 +309,7 @@ def test_what_a_handler_dispatches_is_not_undone_by_a_transaction_that_happens_t
         assert session.at(session.seq)[Noted].all() == (Noted("inside"),)
         raise LookupError
 
-    kinds = [type(record.event) for record in session.records]
+    kinds: list[type] = [type(record.event) for record in session.records]
     assert kinds.index(Put) > kinds.index(RolledBack), "the answer was undone with a transaction that was not its own"
 
 

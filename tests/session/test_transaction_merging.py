@@ -18,7 +18,7 @@ from tests.session.ledger import (
     shelf_of,
     total_of,
 )
-from weakfs.session import Merged, MergeConflict, RolledBack, Session
+from weakfs.session import MergeConflict, Merged, RolledBack, Session
 
 
 def elsewhere(work: Callable[[], object]) -> None:
