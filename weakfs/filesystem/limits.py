@@ -8,13 +8,11 @@ from attrs import field, frozen
 
 from weakfs.filesystem.errors import fault
 from weakfs.reducers.leaf import size_of
-from weakfs.reducers.tree import FileTree, walk
+from weakfs.reducers.tree import MAX_NODES, FileTree, walk
 
 MIB = 1 << 20
 
-# No filesystem holds more entries, whatever its limits: a directory that is copied into itself a few dozen times
-# shares everything and costs nothing, until somebody walks it.
-MAX_NODES = 1 << 30
+# So few more entries never go over what a tree can hold.
 FEW = 1000
 
 

@@ -87,19 +87,26 @@ def diff(before: FileTree, after: FileTree) -> TreeDiff:
     )
 
 
-def _whole_directories(
-    removed: dict[str, Node], added: dict[str, Node]
-) -> tuple[list[tuple[str, str]], set[str]]:
+def _whole_directories(removed: dict[str, Node], added: dict[str, Node]) -> tuple[list[tuple[str, str]], set[str]]:
     """Pair directories that are the same object on both sides, wherever below what came and went they are."""
-    if not any(type(node) is FileTree for node in added.values()):
-        return [], set()
+    topmost = {id(node): path for path, node in sorted(removed.items(), reverse=True) if type(node) is FileTree}
+    moved: list[tuple[str, str]] = []
+    left: list[tuple[str, Node]] = []
+    for path, node in sorted(added.items()):
+        source = topmost.pop(id(node), None) if type(node) is FileTree and node.node_count else None
+        if source is None:
+            left.append((path, node))
+        else:
+            moved.append((source, path))
+    taken = {source for source, _ in moved}
+    # A directory may also have moved to, or from, further down: both sides must have one left for that.
+    if not topmost or not any(type(node) is FileTree for _, node in left):
+        return moved, taken
     sources: dict[int, str] = {}
-    for path, node in _below(removed):
+    for path, node in _below({path: node for path, node in removed.items() if path not in taken}):
         if type(node) is FileTree and node.node_count:
             sources.setdefault(id(node), path)
-    moved: list[tuple[str, str]] = []
-    taken: set[str] = set()
-    stack = sorted(added.items(), reverse=True)
+    stack = left[::-1]
     while stack:
         path, node = stack.pop()
         if type(node) is not FileTree:

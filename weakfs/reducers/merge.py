@@ -84,10 +84,24 @@ class _Merge:
             self.edits.append((path, new, at))
         else:
             merged = _merge_leaves(old, mine, new)
-            if merged is None:
-                self.conflicts.update(_changed_paths(path, old, mine, new))
-            else:
+            if merged is not None:
                 self.edits.append((path, merged, at))
+            else:
+                self._replaced(path, old, mine, new, at)
+
+    def _replaced(self, path: Path, old: Node | None, mine: Node | None, new: Node | None, at: int) -> None:
+        """Merge where one side put something else, or nothing, in the place of a directory that the other kept.
+
+        What was only deleted inside goes along with it; anything else that changed there is a conflict.
+        """
+        changed = _changed_paths(path, old, mine, new)
+        if len(changed) == 1 and type(old) is FileTree:
+            if type(mine) is FileTree and type(new) is not FileTree and mine.mode == old.mode:
+                self.edits.append((path, new, at))
+                return
+            if type(new) is FileTree and type(mine) is not FileTree and new.mode == old.mode:
+                return
+        self.conflicts.update(changed)
 
 
 def _merge_leaves(old: Node | None, mine: Node | None, new: Node | None) -> Leaf | None:
@@ -137,7 +151,7 @@ def _changed_paths(path: Path, old: Node | None, mine: Node | None, new: Node | 
     for node in (mine, new):
         if type(node) is FileTree:
             if type(old) is FileTree:
-                paths += [shown + below for below, _, _ in differences(old, node)]
+                paths += [shown + below for below, _, after in differences(old, node) if after is not None]
             else:
                 paths += [below for below, _ in walk(node, shown)]
     return paths

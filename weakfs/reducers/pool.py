@@ -9,13 +9,10 @@ from weakfs.reducers import children as maps
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers import names
 from weakfs.reducers.leaf import FILE_MODE, Leaf
-from weakfs.reducers.tree import FileTree, Node, tree_of
+from weakfs.reducers.tree import MAX_NODES, FileTree, Node, tree_of
 from weakfs.session.errors import SessionFileError
 from weakfs.session.pools import Blobs, Json, blob_at
 from weakfs.session.rope import Rope
-
-# More entries than any real tree; a small file can name the same directory so often that it would seem larger.
-MAX_NODES = 1 << 30
 
 
 class TreeWriter:
@@ -57,6 +54,10 @@ class TreeWriter:
         return self._numbers[id(tree)]
 
     def _row(self, tree: FileTree, before: FileTree | None) -> Json:
+        if not _is_mode(tree.mode):
+            raise ValueError(f"a directory has the mode {tree.mode!r}; give permission bits from 0 to 0o7777")
+        if tree.node_count > MAX_NODES:
+            raise ValueError(f"a directory holds {tree.node_count} entries and {MAX_NODES} can be read back")
         row: dict[str, Json] = {"mode": tree.mode, "times": [tree.modified_at, tree.created_at]}
         known = self._numbers.get(id(before)) if before is not None else None
         old: dict[str, Node] = {}
@@ -93,8 +94,10 @@ class TreeWriter:
                 files.append(
                     [name, blob, modified_at] if created_at == modified_at else [name, blob, modified_at, created_at]
                 )
-            else:
+            elif _is_mode(mode):
                 files.append([name, blob, modified_at, created_at, mode])
+            else:
+                raise ValueError(f"the file {name!r:.60} has the mode {mode!r}; give permission bits from 0 to 0o7777")
         if files:
             row["files"] = files
         if links:
@@ -214,7 +217,12 @@ def _read_files(rows: list[Json], blobs: Sequence[bytes | Rope], where: str) -> 
                 name: (blobs[number], FILE_MODE, at, at, bytearray())
                 for name, number, at in zip(found, numbers, times, strict=True)
             }
-            if len(files) == len(found) and "\0" not in text and names.canonical(text) == text and files.keys().isdisjoint(("", ".", "..")):
+            if (
+                len(files) == len(found)
+                and "\0" not in text
+                and names.canonical(text) == text
+                and files.keys().isdisjoint(("", ".", ".."))
+            ):
                 return files
     slowly: dict[str, Node] = {}
     for entry in rows:

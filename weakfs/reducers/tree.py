@@ -18,6 +18,10 @@ from weakfs.session import tagged
 
 Segments = tuple[str, ...]
 
+# No tree has more entries: a directory that is copied into itself a few dozen times shares everything and costs
+# nothing, until somebody walks it.
+MAX_NODES = 1 << 30
+
 
 @final
 @tagged("fs/tree")

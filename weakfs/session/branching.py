@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from contextvars import Token
+from contextlib import contextmanager
 from typing import Self
 from weakref import ref
 
@@ -38,18 +37,22 @@ class Branching(History):
             line.cause = parent.cause if cause is None else checked_text("cause", cause)
             outer = innermost(self, ACTIVE.get())
             own = Transaction(self, line, parent.branch(), outer, current_owner(), begin_all(self._attached))
-        token = ACTIVE.set((*ACTIVE.get(), own))
+        ACTIVE.set((*ACTIVE.get(), own))
         try:
             try:
                 yield self
             finally:
                 own.open = False
-                _leave(token)
+                # Not by a token: generators may leave out of order, or in another context than they entered.
+                ACTIVE.set(tuple(other for other in ACTIVE.get() if other is not own))
             self._commit(own)
         except BaseException as error:
             self._abandon(own, error)
             raise
-        self._deliver()
+        try:
+            close_all(own.journals)
+        finally:
+            self._deliver()
 
     def _commit(self, own: Transaction) -> None:
         with self.lock:
@@ -62,7 +65,6 @@ class Branching(History):
             self._join(own, self._line_of(own))
             if own.outer is not None:
                 own.outer.merged += own.merged
-        close_all(own.journals)
 
     def _abandon(self, own: Transaction, error: BaseException) -> None:
         """Undo a transaction: the records that it made stay, followed by the rollback that undoes them."""
@@ -160,9 +162,3 @@ class Branching(History):
             self._post_since(line, before)
         self._deliver()
         return record
-
-
-def _leave(token: Token[tuple[Transaction, ...]]) -> None:
-    # A generator may be closed in another context than it was started in; there is nothing to reset then.
-    with suppress(ValueError):
-        ACTIVE.reset(token)

@@ -78,7 +78,9 @@ class Writing:
                 f"them at the level of a module"
             ) from None
         except Exception as error:
-            raise SessionError(f"cannot save {where}: {error or type(error).__name__}") from None
+            deep = isinstance(error, RecursionError) or "recursion" in str(error).lower()
+            told = "it is nested too deeply" if deep else str(error) or type(error).__name__
+            raise SessionError(f"cannot save {where}: {told}") from None
         if found is not None:
             raise SessionError(f"cannot save {found}; keep values of the types that the fields name")
         return row
@@ -205,6 +207,8 @@ class Reading:
         converter.register_structure_hook(bytes, lambda row, _: self._blob(row))
         converter.register_structure_hook_func(_is_frozen_set, self._set)
         converter.register_structure_hook_func(_is_odd_mapping, self._mapping)
+        converter.register_structure_hook_func(_is_untold_sequence, self._sequence)
+        converter.register_structure_hook_func(_is_untold_mapping, self._text_mapping)
         converter.register_structure_hook_func(_is_union, self._union)
         converter.register_structure_hook_func(_is_untold, self.any)
         converter.register_structure_hook_func(_is_checked, self._checked)
@@ -244,6 +248,20 @@ class Reading:
     def _set(self, row: Json, type_: Any) -> Any:
         made = get_origin(type_) or type_
         return made(self.any(item) for item in _list(row))
+
+    def _sequence(self, row: Json, type_: Any) -> Any:
+        # cattrs takes items whose type says nothing as they are; ours say themselves what they are.
+        members = get_args(type_)
+        if get_origin(type_) is tuple and members[-1] is not ...:
+            parts = zip(_list(row), members, strict=True)
+            return tuple(self._fast.structure(item, member) for item, member in parts)
+        items = (self._fast.structure(item, members[0]) for item in _list(row))
+        return tuple(items) if get_origin(type_) is tuple else list(items)
+
+    def _text_mapping(self, row: Json, type_: Any) -> Any:
+        if type(row) is not dict:
+            raise ValueError(f"an object is expected, not {brief(row)}")
+        return {key: self.any(item) for key, item in row.items()}
 
     def _mapping(self, row: Json, type_: Any) -> Any:
         return {self.any(key): self.any(item) for key, item in map(_list, _list(row))}
@@ -331,6 +349,14 @@ def _is_frozen_set(type_: Any) -> bool:
 
 def _is_sequence(type_: Any) -> bool:
     return get_origin(type_) in (tuple, list) and bool(get_args(type_))
+
+
+def _is_untold_sequence(type_: Any) -> bool:
+    return _is_sequence(type_) and any(_is_untold(member) for member in get_args(type_))
+
+
+def _is_untold_mapping(type_: Any) -> bool:
+    return _is_plain_mapping(type_) and _is_untold(get_args(type_)[1])
 
 
 def _is_plain_mapping(type_: Any) -> bool:

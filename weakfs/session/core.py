@@ -110,17 +110,9 @@ class SessionCore:
             before = self._rules.by_type.get(type_)
             self._rules = self._rules.install(type_, tag=tag, kind=kind, initial=initial, merge=merge)
             spec = self._rules.by_type[type_]
-            if before is not None and spec.empty is not before.empty:
-                self._materialize(spec)
+            if before is not spec:
+                self._trunk.forget_marks()
             return Slice(self, spec)
-
-    def _materialize(self, spec: SliceSpec) -> None:
-        """Let a slice that holds nothing yet hold its initial value, for accessors that are about already."""
-        line = self._line()
-        if spec.kind == "log":
-            line.logs = line.logs if spec.tag in line.logs else line.logs.set(spec.tag, spec.empty)
-        else:
-            line.state = line.state if spec.tag in line.state else line.state.set(spec.tag, spec.empty)
 
     def __getitem__(self, type_: type[T]) -> Slice[T]:
         spec = self._rules.by_type.get(type_)
@@ -138,6 +130,7 @@ class SessionCore:
         """Let `event` change a slice; callers write `session[T].register(event, reducer)`."""
         with self.lock:
             self._rules = self._rules.with_reducer(spec, event, reducer)
+            self._trunk.forget_marks()
 
     @property
     def registry(self) -> Registry:
@@ -179,7 +172,8 @@ class SessionCore:
             shape = rules.registry.by_type[type(event)]
         if self._reducing:
             raise SessionError(
-                f"cannot dispatch {type(event).__name__} from inside a reducer: reducers are pure; dispatch it before or after"
+                f"cannot dispatch {type(event).__name__} from inside a reducer: reducers are pure; dispatch it before "
+                f"or after"
             )
         self._reducing = True
         try:
@@ -218,6 +212,10 @@ class SessionCore:
         else:
             event = SliceCleared(spec.tag)
         self.dispatch(event)
+
+    def spec_of(self, type_: type) -> SliceSpec:
+        """Give what is known of a slice type; `UnknownType` if it is not installed."""
+        return self._rules.spec_of(type_)
 
     def table(self, kind: Kind) -> Table:
         """Give the slices of one kind; callers write `session[T].all()`."""

@@ -101,12 +101,17 @@ def begin_all(attached: Sequence[External]) -> dict[str, Journal]:
 
 
 def close_all(journals: Mapping[str, Journal]) -> None:
-    """Close each journal. What they describe has happened: one that cannot be closed is logged, not raised."""
+    """Close each journal. What they describe has happened: an error in closing is logged, an interrupt comes last."""
+    interrupt: BaseException | None = None
     for name, journal in journals.items():
         try:
             journal.close()
         except Exception:
             logger.exception("the journal of %s could not be closed", name)
+        except BaseException as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
 
 
 def undo_all(journals: Mapping[str, Journal]) -> tuple[dict[str, Repair], dict[str, str], set[str]]:

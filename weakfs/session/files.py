@@ -9,6 +9,7 @@ import errno
 import fcntl
 import os
 import re
+import stat
 from contextlib import suppress
 from hashlib import sha256
 from os import PathLike
@@ -76,11 +77,21 @@ def write_atomically(path: str, data: bytes) -> None:
     # The name of a file may be as long as the filesystem allows; the temporary one is longer.
     short = name if len(os.fsencode(name)) < 200 else sha256(os.fsencode(name)).hexdigest()
     temporary = os.path.join(folder, f".{short}.tmp")
-    descriptor = _locked(temporary)
+    try:
+        descriptor = _locked(temporary)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            errno.ENOENT, f"cannot save: there is no folder {folder!r}; make it first", path
+        ) from None
+    except NotADirectoryError:
+        raise NotADirectoryError(errno.ENOTDIR, f"cannot save: {folder!r} is no folder; name another", path) from None
     try:
         os.ftruncate(descriptor, 0)
         with suppress(FileNotFoundError):
-            os.fchmod(descriptor, os.stat(path).st_mode & 0o777)
+            status = os.stat(path)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, "cannot save: this is not a regular file; name another", path)
+            os.fchmod(descriptor, status.st_mode & 0o777)
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
@@ -97,9 +108,13 @@ def write_atomically(path: str, data: bytes) -> None:
 def _locked(temporary: str) -> int:
     """Open and lock the temporary file; another writer may rename it away while we wait."""
     while True:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(temporary, flags, 0o666)
         try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(
+                    errno.EINVAL, "cannot save: the place of the temporary file is taken; remove it", temporary
+                )
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             if os.path.samestat(os.fstat(descriptor), os.stat(temporary, follow_symlinks=False)):
                 return descriptor

@@ -135,7 +135,8 @@ class History(SessionCore):
     def compact(self, *, keep: int) -> int:
         """Drop all records but the newest `keep`, with contents that nothing else refers to; give the number.
 
-        Snapshots that are kept stay usable, and a fork keeps what is not merged yet. Records that went can no longer be read or rolled back to.
+        Snapshots that are kept stay usable, and a fork keeps what is not merged yet.
+        Records that went can no longer be read or rolled back to.
         """
         if keep < 0:
             raise ValueError(f"cannot keep {keep} records; give a number from 0 on")

@@ -20,18 +20,21 @@ def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table
     merged = ours
     conflicts: list[str] = []
     for tag in sorted({*base, *theirs}):
-        spec = rules.specs[tag]
-        old, mine, other = base.get(tag, spec.empty), ours.get(tag, spec.empty), theirs.get(tag, spec.empty)
+        spec = rules.specs.get(tag)
+        empty = spec.empty if spec is not None else Log[Any]()
+        old, mine, other = base.get(tag, empty), ours.get(tag, empty), theirs.get(tag, empty)
         if other is old or other is mine:
             continue
         if mine is old:
             merged = merged.set(tag, other)
-        elif spec.merge is not None:
+        elif spec is not None and spec.merge is not None:
             try:
                 merged = merged.set(tag, _merged(spec.merge, old, mine, other))
             except Conflict as conflict:
                 conflicts.extend(conflict.names or (tag,))
-        elif tuple(mine) != tuple(other):
+        elif tuple(mine) == tuple(old):
+            merged = merged.set(tag, other)
+        elif tuple(other) not in (tuple(old), tuple(mine)):
             conflicts.append(tag)
     if conflicts:
         raise MergeConflict(tuple(conflicts))

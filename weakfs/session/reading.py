@@ -57,6 +57,8 @@ class LoadedDocument:
             for pool in rules.registry.pools
         }
         self._reading = Reading(rules.registry, blobs, pools)
+        for number, row in enumerate(fields.take("installed", list)):
+            self._installed(row, f"$.installed[{number}]")
         self._slices: list[tuple[str, str, Log[Any]]] = []
         for number, row in enumerate(fields.take("slices", list)):
             self._slices.append(self._slice(row, f"$.slices[{number}]"))
@@ -153,14 +155,29 @@ class LoadedDocument:
         except UnknownType as error:
             raise UnknownTag(str(error), where=where) from None
 
+    def _installed(self, row: Json, where: str) -> None:
+        fields = Fields(row, where)
+        tag, kind = fields.take("tag", str), fields.take("kind", str)
+        shape = self._install(tag, kind, where)
+        for item in fields.take("initial", list, default=[]):
+            value = self._reading.value(item, shape.cls, f"{where}.initial")
+            self.rules = self.rules.install(shape.cls, initial=value)
+        fields.done()
+
+    def _install(self, tag: str, kind: str, where: str) -> Shape:
+        shape = self._shape(tag, f"{where}.tag")
+        if kind not in ("state", "log"):
+            raise SessionFileError(f"'state' or 'log' is expected, not {kind!r:.60}", where=f"{where}.kind")
+        try:
+            self.rules = self.rules.install(shape.cls, tag=tag, kind="log" if kind == "log" else "state")
+        except (ValueError, TypeError, SessionError) as error:
+            raise SessionFileError(str(error), where=f"{where}.kind") from None
+        return shape
+
     def _slice(self, row: Json, where: str) -> tuple[str, str, Log[Any]]:
         fields = Fields(row, where)
         tag, kind = fields.take("tag", str), fields.take("kind", str)
-        shape = self._shape(tag, f"{where}.tag")
-        try:
-            self.rules = self.rules.install(shape.cls, tag=tag, kind=kind)
-        except (ValueError, TypeError, SessionError) as error:
-            raise SessionFileError(str(error), where=f"{where}.kind") from None
+        shape = self._install(tag, kind, where)
         items = [
             self._reading.value(item, shape.cls, f"{where}.items[{index}]")
             for index, item in enumerate(fields.take("items", list))

@@ -196,6 +196,7 @@ class SliceSource(Protocol):
     """What reading a slice needs of a session or a view."""
 
     def table(self, kind: Kind) -> Table: ...
+    def spec_of(self, type_: type) -> SliceSpec: ...
 
 
 class SliceHost(SliceSource, Protocol):
@@ -217,14 +218,19 @@ class SliceView(Generic[T]):
         self._known: tuple[object, Any] = (None, None)
 
     def _values(self) -> Log[Any]:
-        return self._source.table(self._spec.kind).get(self._spec.tag, self._spec.empty)
+        values = self._source.table(self._spec.kind).get(self._spec.tag)
+        # The slice may have been installed again, with an initial value, since this accessor was made.
+        return self._source.spec_of(self._spec.cls).empty if values is None else values
 
     def latest(self) -> T | None:
         """Give the newest value, or `None` where there is none."""
         table = self._source.table(self._spec.kind)
         known, value = self._known
         if known is not table:
-            value = table.get(self._spec.tag, self._spec.empty).last()
+            values = table.get(self._spec.tag)
+            if values is None:
+                return cast("T | None", self._values().last())
+            value = values.last()
             self._known = (table, value)
         return cast("T | None", value)
 

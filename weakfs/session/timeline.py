@@ -179,6 +179,11 @@ class Timeline:
             mark = next(later)
         return mark
 
+    def forget_marks(self) -> None:
+        """Let the past be read anew: other rules hold than when it was last read."""
+        if self.rows:
+            self.marks, self.marked = Log(), False
+
     def _mark_all(self, rules: Rules) -> None:
         """Read history once from its start and leave marks along the way."""
         marks: Log[Mark] = Log()

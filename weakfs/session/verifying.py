@@ -35,7 +35,9 @@ def difference(one: Any, other: Any, where: str) -> str | None:
         same = one == other and {*map(type, one)} == {*map(type, other)}
         return None if same else f"{where}: other items would come back"
     # What has parts that equality does not ask about, such as a queue's length, shows them.
-    return None if one == other and repr(one) == repr(other) else f"{where}: {one!r:.60} would come back as {other!r:.60}"
+    return (
+        None if one == other and repr(one) == repr(other) else f"{where}: {one!r:.60} would come back as {other!r:.60}"
+    )
 
 
 def _first(found: Any) -> str | None:

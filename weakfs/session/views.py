@@ -10,7 +10,7 @@ from attrs import frozen
 from weakfs.session.events import Record
 from weakfs.session.log import Log
 from weakfs.session.rules import Rules
-from weakfs.session.slices import Kind, SliceView
+from weakfs.session.slices import Kind, SliceSpec, SliceView
 from weakfs.session.table import Table
 from weakfs.session.timeline import Row, event_of
 
@@ -84,6 +84,10 @@ class SessionView:
     def query(self, type_: type[T]) -> SliceView[T]:
         """Give the accessor of one slice; the same as `view[type_]`."""
         return self[type_]
+
+    def spec_of(self, type_: type) -> SliceSpec:
+        """Give what is known of a slice type; `UnknownType` if it is not installed."""
+        return self._rules.spec_of(type_)
 
     def table(self, kind: Kind) -> Table:
         """Give the slices of one kind; callers write `view[T]`."""

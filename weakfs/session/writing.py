@@ -17,6 +17,7 @@ from weakfs.session.errors import SessionError
 from weakfs.session.log import Log
 from weakfs.session.pools import Json
 from weakfs.session.rules import Rules
+from weakfs.session.slices import SliceSpec
 from weakfs.session.table import Table
 from weakfs.session.timeline import Row, SnapshotEntry, Timeline, event_of, ordered_snapshots
 
@@ -68,6 +69,7 @@ class Document:
         state, logs = self.table(line.state), self.table(line.logs)
         sections = {pool.section: writer.rows for pool, writer in self._writing.pools.values()}
         return {
+            "installed": [self._installed(spec) for spec in sorted(self._rules.specs.values(), key=_by_tag)],
             "state": state,
             "logs": logs,
             "slices": self._slices,
@@ -94,6 +96,14 @@ class Document:
     def table(self, table: Table) -> Json:
         """Give the numbers of a table's slices, in order of tag."""
         return [self._slice(tag, table[tag]) for tag in sorted(table)]
+
+    def _installed(self, spec: SliceSpec) -> Json:
+        row: dict[str, Json] = {"tag": spec.tag, "kind": spec.kind}
+        # What the registry declares begins as that says.
+        if spec.cls not in {declaration.cls for declaration in self._rules.registry.slices}:
+            where = f"the initial value of {spec.tag!r}"
+            row["initial"] = [self._writing.value(value, spec.cls, where) for value in spec.empty]
+        return row
 
     def _read_table(self, numbers: Json) -> Table:
         """Give the table that numbers stand for: what was written is compared with it."""
@@ -135,3 +145,7 @@ class Document:
             where = f"the snapshot {entry.snapshot_id!r}"
             row["externals"] = self._writing.value(entry.externals, tuple, where)
         return row
+
+
+def _by_tag(spec: SliceSpec) -> str:
+    return spec.tag
