@@ -64,7 +64,9 @@ class SessionMachine(RuleBasedStateMachine):
         self.lines = [Line()]
         self.open: list[AbstractContextManager[Session]] = []
         self.merged: list[list[tuple[Line, Line | None]]] = []
+        # Each fork with the one that it was forked from, if that was not the session itself.
         self.forks: list[tuple[Session, Line]] = []
+        self.parents: dict[Session, tuple[Session, Line]] = {}
         self.notes = 0
 
     @property
@@ -181,6 +183,14 @@ class SessionMachine(RuleBasedStateMachine):
     def fork(self) -> None:
         self.forks.append((self.session.fork(), self.line.branch()))
 
+    @precondition(lambda self: 0 < len(self.forks) < 4)
+    @rule(data=st.data())
+    def fork_of_fork(self, data: st.DataObject) -> None:
+        parent = self.some_fork(data)
+        fork, line = parent[0].fork(), parent[1].branch()
+        self.parents[fork] = parent
+        self.forks.append((fork, line))
+
     @precondition(lambda self: self.forks)
     @rule(data=st.data(), kind=KINDS, key=KEYS, amount=AMOUNTS)
     def dispatch_in_fork(self, data: st.DataObject, kind: str, key: str, amount: int) -> None:
@@ -201,14 +211,15 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def merge(self, data: st.DataObject) -> None:
         fork, line = self.some_fork(data)
-        differing = differences(lambda: self.line.absorb(line))
+        into, own = self.parents.get(fork, (self.session, self.line))
+        differing = differences(lambda: own.absorb(line))
         if differing:
             with pytest.raises(MergeConflict) as caught:
-                self.session.merge(fork)
+                into.merge(fork)
             assert sorted(caught.value.conflicts) == differing
             return
-        self.session.merge(fork)
-        if self.merged:
+        into.merge(fork)
+        if self.merged and into is self.session:
             self.merged[-1].append((line, line.base))
         line.rebase()
 

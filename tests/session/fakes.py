@@ -60,6 +60,7 @@ class FakeExternal:
         self.files = dict(files or {})
         self.journals: list[FakeJournal] = []
         self.begun: list[FakeJournal] = []
+        self.taken: list[FakeSnapshot] = []
         self.calls: list[str] = []
         self._failures: dict[str, list[BaseException]] = {}
 
@@ -88,7 +89,9 @@ class FakeExternal:
     def snapshot(self, tag: str | None = None) -> FakeSnapshot:
         """Copy all files."""
         self.fail_if_told("snapshot")
-        return FakeSnapshot(self.filesystem_id, dict(self.files), tag)
+        snapshot = FakeSnapshot(self.filesystem_id, dict(self.files), tag)
+        self.taken.append(snapshot)
+        return snapshot
 
     def restore(self, snapshot: FakeSnapshot) -> None:
         """Put all files back, one by one: a failure leaves some of them changed."""

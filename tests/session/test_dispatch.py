@@ -242,3 +242,29 @@ def test_a_session_asks_for_its_id_once_when_none_is_given() -> None:
 
 def test_sessions_without_ids_get_different_ones() -> None:
     assert Session(registry=Registry.empty()).session_id != Session(registry=Registry.empty()).session_id
+
+
+@pytest.mark.parametrize(("cause", "error"), [(5, TypeError), (b"x", TypeError), ("\ud800", ValueError)])
+def test_a_cause_is_text_that_a_file_can_hold(cause: object, error: type[Exception]) -> None:
+    session = worked_session()
+    before = everything(session)
+
+    for step in (
+        lambda: session.dispatch(Added(1), cause=cause),  # type: ignore[arg-type]  # the point of this test
+        lambda: session.rollback("here", cause=cause),  # type: ignore[arg-type]
+        lambda: session.merge(session.fork(), cause=cause),  # type: ignore[arg-type]
+        lambda: session.transaction(cause=cause).__enter__(),  # type: ignore[arg-type]
+        lambda: session.snapshot(cause),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(error):
+            step()
+        assert everything(session) == before
+
+
+def test_a_clock_of_seconds_is_refused_with_a_remedy() -> None:
+    session = Session(registry=Registry.empty(), clock=lambda: 1.5)  # type: ignore[arg-type, return-value]
+
+    with pytest.raises(TypeError, match=r"integer nanoseconds, such as time\.time_ns"):
+        session.dispatch(Added(1))
+
+    assert len(session.records) == 0

@@ -6,7 +6,7 @@ import pytest
 
 from tests.session.fakes import FakeExternal
 from tests.session.ledger import Added, Noted, Total, make_session, notes_of, total_of
-from weakfs.session import RollbackIncomplete, Session
+from weakfs.session import RollbackIncomplete, RolledBack, Session
 
 
 def three_disks() -> tuple[Session, FakeExternal, FakeExternal, FakeExternal]:
@@ -290,3 +290,20 @@ def test_an_interrupted_undo_still_undoes_the_others_and_can_be_repaired() -> No
     assert (total_of(session), notes_of(session)) == (1, ["tried"])
     session.repair()
     assert [is_new(disk) for disk in (one, two, three)] == [True] * 3
+
+
+@pytest.mark.parametrize("why", ["cause", "reducer"])
+def test_a_rollback_that_cannot_be_recorded_leaves_the_filesystems_as_they_were(why: str) -> None:
+    def fail(note: Noted | None, event: RolledBack) -> Noted:
+        raise ArithmeticError
+
+    session, *disks = three_disks()
+    if why == "reducer":
+        session[Noted].register(RolledBack, fail)
+
+    with pytest.raises((TypeError, ArithmeticError)):
+        session.rollback("s", cause=5 if why == "cause" else None)  # type: ignore[arg-type]  # the point of this test
+
+    assert [is_new(disk) for disk in disks] == [True] * 3
+    assert total_of(session) == 1
+    assert len(session.records) == 1

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from threading import Thread
+
 import pytest
 
 from tests.session.fakes import FakeExternal
@@ -150,8 +154,6 @@ def test_an_interrupted_transaction_puts_back_what_is_outside(error: type[BaseEx
 
 
 def test_a_conflict_at_the_end_puts_back_what_is_outside() -> None:
-    from threading import Thread
-
     disk = FakeExternal("disk", {"/a": "1"})
     session = attached(disk)
 
@@ -248,3 +250,39 @@ def test_a_rollback_to_a_record_of_which_a_filesystem_has_no_snapshot_is_refused
 
     assert total_of(session) == 1
     assert len(session.records) == 1
+
+
+def test_a_rollback_inside_a_transaction_does_not_answer_for_other_records_of_that_number() -> None:
+    disk = FakeExternal("disk", {"/a": "1"})
+    session = attached(disk)
+    session.snapshot("s")
+    with session.transaction():
+        session.dispatch(Noted("inside"))
+        disk.write("/a", "inside")
+        session.rollback("s")
+        other = Thread(target=session.dispatch, args=(Noted("aside"),))
+        other.start()
+        other.join()
+    disk.write("/a", "later")
+
+    with pytest.raises(UnknownSnapshot, match="disk"):
+        session.rollback(1)
+
+    assert disk.files == {"/a": "later"}
+
+
+def test_what_was_kept_to_undo_a_rollback_goes_with_its_record() -> None:
+    disk = FakeExternal("disk", {"/a": "1"})
+    session = attached(disk)
+    session.snapshot("s")
+    kept = [weakref.ref(snapshot) for snapshot in disk.taken]
+    session.dispatch(Added(1))
+    session.rollback("s")
+    kept += [weakref.ref(snapshot) for snapshot in disk.taken[1:]]
+    disk.taken.clear()
+
+    session.drop_snapshot("s")
+    session.compact(keep=0)
+    gc.collect()
+
+    assert [snapshot() for snapshot in kept] == [None, None]

@@ -233,3 +233,16 @@ def test_a_closed_session_is_an_error_of_the_runtime_too() -> None:
 
     with pytest.raises(RuntimeError, match="it was closed"):
         session.dispatch(Added(1))
+
+
+def test_a_slice_that_is_a_log_in_the_fork_and_state_in_the_session_is_refused() -> None:
+    session = make_session()
+    fork = session.fork()
+    fork.install(Put, kind="log").append(Put("a", 1))
+    session.install(Put, kind="state")
+
+    with pytest.raises(ValueError, match="log") as caught:
+        session.merge(fork)
+
+    assert "ledger/put" in str(caught.value) or "Put" in str(caught.value)
+    assert len(session.records) == 0

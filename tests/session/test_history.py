@@ -212,3 +212,14 @@ def test_inside_a_transaction_its_own_records_have_a_past_too() -> None:
         assert total_of(session) == 11
 
     assert [moment(session.at(seq))[0] for seq in range(5)] == [0, 1, 11, 111, 11]
+
+
+def test_the_present_as_a_view_does_not_go_on_with_the_session() -> None:
+    session = make_session()
+    session.dispatch(Added(1))
+
+    view = session.view()
+    session.dispatch(Added(1))
+
+    assert moment(view) == (1, {}, ())
+    assert view.seq == 1

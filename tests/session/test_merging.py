@@ -8,6 +8,7 @@ from tests.session.ledger import (
     Added,
     Noted,
     Put,
+    Shelf,
     Taken,
     Total,
     make_session,
@@ -223,6 +224,54 @@ def test_clearing_a_slice_in_the_fork_is_taken_over() -> None:
     session, fork = forked(Added(5))
 
     fork[Total].clear()
+    session.merge(fork)
+
+    assert session[Total].all() == ()
+
+
+def test_older_values_of_a_slice_stay_when_the_latest_are_merged() -> None:
+    session = make_session()
+    session[Shelf].append(Shelf({"x": 1}))
+    fork = session.fork()
+    fork.dispatch(Put("theirs", 1))
+    session.dispatch(Put("ours", 1))
+
+    session.merge(fork)
+
+    assert session[Shelf].all() == (Shelf({}), Shelf({"x": 1, "ours": 1, "theirs": 1}))
+
+
+def test_older_values_that_differ_are_a_conflict() -> None:
+    session, fork = forked(Put("a", 1))
+    fork[Shelf].append(Shelf({"a": 2}))
+    session.dispatch(Put("b", 1))
+
+    with pytest.raises(MergeConflict) as caught:
+        session.merge(fork)
+
+    assert caught.value.conflicts == ("ledger/shelf",)
+
+
+def test_clearing_a_slice_against_a_change_of_it_is_a_conflict() -> None:
+    for clearing in (0, 1):
+        session, fork = forked(Put("a", 1))
+        sides = (session, fork)
+        sides[clearing][Shelf].clear()
+        sides[1 - clearing].dispatch(Put("b", 1))
+
+        with pytest.raises(MergeConflict) as caught:
+            session.merge(fork)
+
+        assert caught.value.conflicts == ("ledger/shelf",)
+
+
+def test_a_merge_function_that_gives_none_empties_the_slice() -> None:
+    session = make_session()
+    session.install(Total, merge=lambda base, ours, theirs: None)
+    fork = session.fork()
+    fork.dispatch(Added(1))
+    session.dispatch(Added(2))
+
     session.merge(fork)
 
     assert session[Total].all() == ()

@@ -266,3 +266,18 @@ def test_a_log_of_merges_replays_to_what_it_was() -> None:
     again.replay(session.records)
 
     assert session[Joins].latest() == again[Joins].latest() == Joins((fork.session_id,))
+
+
+def test_going_on_after_a_merge_that_was_replayed_in_part() -> None:
+    session = make_session()
+    fork = session.fork()
+    for number in range(3):
+        fork.dispatch(Put(str(number), number))
+    session.merge(fork)
+    again = make_session("again")
+    again.replay(session.records[:2])
+
+    again.dispatch(Added(5))
+    again.dispatch(Noted("n"))
+
+    assert [again.at(seq)[Total].latest() for seq in (2, 3, 4)] == [Total(0), Total(5), Total(5)]

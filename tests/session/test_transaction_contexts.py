@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -227,3 +229,37 @@ def test_a_transaction_opened_in_a_copied_context_is_nested() -> None:
         raise LookupError
 
     assert total_of(session) == 0
+
+
+def test_a_thread_that_work_is_sent_to_may_have_a_transaction_of_its_own() -> None:
+    session = make_session()
+
+    def fail_there() -> None:
+        with session.transaction(cause="there"):
+            session.dispatch(Put("there", 1))
+            raise KeyError
+
+    async def main() -> None:
+        with session.transaction(cause="here"):
+            session.dispatch(Added(1))
+            with pytest.raises(KeyError):
+                await asyncio.to_thread(fail_there)
+            session.dispatch(Added(1))
+
+    asyncio.run(main())
+
+    assert (total_of(session), shelf_of(session)) == (2, {})
+
+
+def test_a_context_copied_inside_does_not_hold_the_session_after_the_end() -> None:
+    session = make_session()
+    held = weakref.ref(session)
+    with session.transaction():
+        session.dispatch(Added(1))
+        context = contextvars.copy_context()
+
+    del session
+    gc.collect()
+
+    assert held() is None
+    assert len(context) >= 0
