@@ -81,16 +81,20 @@ def write_atomically(path: str, data: bytes) -> None:
         descriptor = _locked(temporary)
     except FileNotFoundError:
         raise FileNotFoundError(
-            errno.ENOENT, f"cannot save: there is no folder {folder!r}; make it first", path
+            errno.ENOENT, f"cannot save to {path!r}: there is no folder {folder!r}; make it first"
         ) from None
     except NotADirectoryError:
-        raise NotADirectoryError(errno.ENOTDIR, f"cannot save: {folder!r} is no folder; name another", path) from None
+        raise NotADirectoryError(
+            errno.ENOTDIR, f"cannot save to {path!r}: {folder!r} is no folder; name another"
+        ) from None
     try:
         os.ftruncate(descriptor, 0)
         with suppress(FileNotFoundError):
             status = os.stat(path)
+            if stat.S_ISDIR(status.st_mode):
+                raise IsADirectoryError(errno.EISDIR, f"cannot save to {path!r}: it is a folder; name a file in it")
             if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, "cannot save: this is not a regular file; name another", path)
+                raise OSError(errno.EINVAL, f"cannot save to {path!r}: it is not a regular file; name another")
             os.fchmod(descriptor, status.st_mode & 0o777)
         view = memoryview(data)
         while view:

@@ -44,7 +44,8 @@ def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table
 def _merged(merge: Merge | WholeMerge, base: Log[Any], ours: Log[Any], theirs: Log[Any]) -> Log[Any]:
     if isinstance(merge, WholeMerge):
         return merge.merge(base, ours, theirs)
-    return Log((merge(base.last(), ours.last(), theirs.last()),))
+    merged = merge(base.last(), ours.last(), theirs.last())
+    return Log() if merged is None else Log((merged,))
 
 
 def merge_snapshots(

@@ -120,6 +120,8 @@ class Document:
         skip = 0
         last = self._last_log.get(tag)
         if last is not None and len(last[1]) and values.extends(last[1]):
+            if len(last[1]) == len(values):
+                return last[0]
             row["after"], skip = last[0], len(last[1])
         number = len(self._slices)
         row["items"] = [
