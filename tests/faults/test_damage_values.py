@@ -1,0 +1,206 @@
+"""Documents with wrong values under a checksum that fits: refused with the place, or a session that works."""
+
+from __future__ import annotations
+
+import copy
+import random
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.faults.damage import (
+    ODD_VALUES,
+    Court,
+    Place,
+    at,
+    changed,
+    document_of,
+    mutated,
+    places,
+    sealed,
+    shown,
+    small_story,
+)
+from weakfs.session import SessionFileError, UnknownType, UnsupportedVersion
+
+RANDOM_MUTATIONS = 120
+
+
+@pytest.fixture(scope="module")
+def court(tmp_path_factory: pytest.TempPathFactory) -> Court:
+    return Court(tmp_path_factory.mktemp("damage"), small_story())
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return document_of(small_story(), tmp_path_factory.mktemp("document"))
+
+
+def test_a_sealed_document_is_the_file_that_was_saved(court: Court, document: dict[str, Any]) -> None:
+    assert sealed(document) == court.whole
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_changes_are_refused_or_give_a_session_that_works(
+    court: Court, document: dict[str, Any], seed: int
+) -> None:
+    chance = random.Random(seed)
+    for _ in range(RANDOM_MUTATIONS):
+        what, other = mutated(document, chance)
+        try:
+            court.judge(sealed(other))
+        except BaseException as error:
+            error.add_note(what)
+            raise
+    court.check_modules()
+
+
+def test_random_changes_without_a_new_checksum_are_refused_or_change_nothing(
+    court: Court, document: dict[str, Any]
+) -> None:
+    chance = random.Random("unsealed")
+    for _ in range(400):
+        what, other = mutated(document, chance)
+        assert court.judge(orjson.dumps(other)) in ("refused", "same"), what
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+def test_another_value_anywhere_is_refused_or_gives_a_session_that_works(
+    court: Court, document: dict[str, Any], turn: int
+) -> None:
+    for number, place in enumerate(places(document)):
+        value = ODD_VALUES[(number * 7 + turn * 19) % len(ODD_VALUES)]
+        try:
+            court.judge(sealed(changed(document, place, value)))
+        except BaseException as error:
+            error.add_note(f"{value!r} at {shown(place)}")
+            raise
+
+
+def test_anything_that_is_missing_is_refused_or_gives_a_session_that_works(
+    court: Court, document: dict[str, Any]
+) -> None:
+    for place in places(document):
+        other = copy.deepcopy(document)
+        del at(other, place[:-1])[place[-1]]
+        try:
+            court.judge(sealed(other))
+        except BaseException as error:
+            error.add_note(f"{shown(place)} deleted")
+            raise
+
+
+@pytest.mark.parametrize("section", ["state", "logs", "slices", "snapshots", "dropped", "records", "blobs"])
+@pytest.mark.parametrize("value", [None, {}, "x", 1.5, [[]], [None], -1], ids=repr)
+def test_a_section_that_is_no_section_is_named(
+    court: Court, document: dict[str, Any], section: str, value: object
+) -> None:
+    if section == "dropped" and value == -1:
+        with pytest.raises(SessionFileError):
+            court.load(sealed({**document, section: value}))
+        return
+    with pytest.raises(SessionFileError) as refusal:
+        court.load(sealed({**document, section: value}))
+    assert refusal.value.where.startswith(f"$.{section}")
+
+
+def find(document: dict[str, Any], wanted: str) -> Place:
+    """Give a place by what is there: `records/story/note` is the first record of that type."""
+    section, _, tag = wanted.partition("/")
+    for index, row in enumerate(document[section]):
+        # A content may be plain text; its letters are not what is looked for.
+        fields: dict[str, Any] = {} if isinstance(row, str) else row
+        if not tag or tag in fields or tag in (fields.get("type"), fields.get("tag")):
+            return (section, index)
+    raise LookupError(wanted)
+
+
+@pytest.mark.parametrize(
+    ("section", "inside", "value", "where"),
+    [
+        ("slices/story/note", ("items", 0, "text"), 5, ".items[0].text"),
+        ("slices/story/note", ("items", 0, "author", "name"), None, ".items[0].author.name"),
+        ("slices/story/note", ("items", 0, "labels", 0), 5, ".items[0].labels[0]"),
+        ("slices/story/note", ("kind",), "log", ".kind"),
+        ("slices/story/note", ("kind",), "other", ".kind"),
+        ("slices/story/note", ("tag",), "story/nothing", ".tag"),
+        ("slices/story/note", ("items",), {}, ".items"),
+        ("records/story/note", ("at",), "now", ".at"),
+        ("records/story/note", ("cause",), 5, ".cause"),
+        ("records/story/note", ("seq",), 1, ".seq"),
+        ("records/story/note", ("type",), "story/nothing", ".type"),
+        ("records/story/note", ("type",), ["story/note"], ".type"),
+        ("records/story/note", ("event",), [], ".event"),
+        ("records/story/note", ("event", "text"), 5, ".event.text"),
+        ("records/story/counted", ("event", "by"), "1", ".event.by"),
+        ("records/story/counted", ("event", "by"), True, ".event.by"),
+        ("records/fs/file_written", ("event", "path"), "a/b", ".event.path"),
+        ("records/fs/file_written", ("event", "path"), "/a/../b", ".event.path"),
+        ("records/fs/file_written", ("event", "path"), "/", ".event.path"),
+        ("records/fs/file_written", ("event", "content"), "text", ".event.content"),
+        ("records/fs/file_written", ("event", "content", "blob"), 10**6, ""),
+        ("records/fs/mode_changed", ("event", "mode"), -1, ".event.mode"),
+        ("records/fs/mode_changed", ("event", "mode"), 0o10000, ".event.mode"),
+        ("records/fs/link_made", ("event", "target"), "", ".event.target"),
+        ("records/fs/file_spliced", ("event", "pieces", 0), [1], ".event.pieces[0]"),
+        ("records/session/slice_seeded", ("event", "items", 0, "type"), "story/nothing", ".event.items[0]"),
+        ("records/session/rolled_back", ("event", "state", 0), 10**6, ""),
+        ("snapshots", ("seq",), 10**6, ".seq"),
+        ("snapshots", ("tag",), 5, ".tag"),
+        ("snapshots", ("state", 0), -1, ".state[0]"),
+        ("trees", ("mode",), 0o10000, ""),
+        ("trees", ("times",), [1], ""),
+        ("trees/files", ("files", 0, 0), "..", ""),
+        ("trees/files", ("files", 0, 1), -1, ""),
+        ("trees/directories", ("directories", 0, 1), 10**6, ""),
+        ("blobs/base64", ("base64",), "***", ".base64"),
+        ("blobs/parent", ("parent",), 10**6, ".parent"),
+        ("blobs/parent", ("tail",), 5, ".tail"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(
+    court: Court, document: dict[str, Any], section: str, inside: Place, value: object, where: str
+) -> None:
+    place = find(document, section)
+    with pytest.raises(SessionFileError) as refusal:
+        court.load(sealed(changed(document, (*place, *inside), value)))
+    assert str(refusal.value).startswith(shown(place) + where)
+
+
+@pytest.mark.parametrize("version", [0, 2, -1, 10**9, "1", 1.5, None, [1], {}, True])
+def test_another_version_is_refused_by_number(court: Court, document: dict[str, Any], version: object) -> None:
+    with pytest.raises(SessionFileError, match=r"^\$\.version: ") as refusal:
+        court.load(sealed({**document, "version": version}))
+    if type(version) is int:
+        assert isinstance(refusal.value, UnsupportedVersion)
+        assert str(version) in str(refusal.value)
+
+
+@pytest.mark.parametrize("tag", ["story/nothing", "os.system", "builtins.eval", "subprocess", "weakfs.cli", "", "\x00"])
+def test_an_unknown_tag_is_refused_and_says_how_to_register_it(
+    court: Court, document: dict[str, Any], tag: str
+) -> None:
+    place = find(document, "records/story/note")
+    with pytest.raises(UnknownType, match="with_types") as refusal:
+        court.load(sealed(changed(document, (*place, "type"), tag)))
+    assert isinstance(refusal.value, SessionFileError)
+    assert repr(tag) in str(refusal.value)
+    court.check_modules()
+
+
+def test_a_field_that_nobody_knows_is_refused(court: Court, document: dict[str, Any]) -> None:
+    for place in ((), ("base",), find(document, "records"), find(document, "snapshots"), find(document, "slices")):
+        other = copy.deepcopy(document)
+        at(other, place)["__class__"] = "x"
+        with pytest.raises(SessionFileError, match="__class__") as refusal:
+            court.load(sealed(other))
+        assert refusal.value.where == shown(place)
+
+
+def test_the_saved_file_names_no_module(tmp_path: Path) -> None:
+    small_story().save(tmp_path / "s.json")
+    data = (tmp_path / "s.json").read_bytes()
+    for name in (b"fixtures", b"attrs", b"weakfs.", b"__main__"):
+        assert name not in data
