@@ -1,0 +1,165 @@
+"""A host tree that changes while it is read: what was swapped is left out, and never followed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weakfs.backends import HostMount, InMemoryFilesystem
+from weakfs.filesystem import SymlinkPolicy
+
+Swap = Callable[[], object]
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Path:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("secret")
+    host = tmp_path / "host"
+    (host / "d").mkdir(parents=True)
+    (host / "d" / "secret").write_text("public")
+    (host / "f").write_text("file")
+    (host / "z").write_text("last")
+    return host
+
+
+@pytest.fixture
+def swapped(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Swap], None]:
+    """Let something happen just before a name is opened, once."""
+    actual = os.open
+
+    def arrange(name: str, swap: Swap) -> None:
+        pending = [swap]
+
+        def opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+            if path == name and pending:
+                pending.pop()()
+            return actual(path, flags, mode, dir_fd=dir_fd)
+
+        monkeypatch.setattr(os, "open", opened)
+
+    return arrange
+
+
+def mounted(host: Path, follow: SymlinkPolicy = "deny") -> InMemoryFilesystem:
+    return InMemoryFilesystem(mounts=[HostMount(str(host), follow_symlinks=follow)])
+
+
+def everything(fs: InMemoryFilesystem) -> str:
+    return "".join(fs.read(entry.path).content for entry in fs.walk() if entry.is_file)
+
+
+Arrange = Callable[[str, Swap], None]
+
+
+@pytest.mark.parametrize("follow", ["deny", "within_root_only"])
+def test_a_directory_swapped_for_a_link_is_not_followed(host: Path, swapped: Arrange, follow: SymlinkPolicy) -> None:
+    def swap() -> None:
+        (host / "d").rename(host / "moved")
+        (host / "d").symlink_to("../outside")
+
+    swapped("d", swap)
+    fs = mounted(host, follow)
+    assert "secret" not in everything(fs)
+    assert fs.read("/z").content == "last"
+    assert [path for path, _ in fs.mounts[0].skipped] == ["/d"]
+
+
+def test_a_file_swapped_for_a_link_is_not_followed(host: Path, swapped: Arrange) -> None:
+    def swap() -> None:
+        (host / "f").unlink()
+        (host / "f").symlink_to("../outside/secret")
+
+    swapped("f", swap)
+    fs = mounted(host)
+    assert "secret" not in everything(fs)
+    assert [path for path, _ in fs.mounts[0].skipped] == ["/f"]
+    assert fs.exists("/z")
+
+
+def test_a_file_swapped_for_a_fifo_is_not_waited_for(host: Path, swapped: Arrange) -> None:
+    def swap() -> None:
+        (host / "f").unlink()
+        os.mkfifo(host / "f")
+
+    swapped("f", swap)
+    assert mounted(host).mounts[0].skipped == (("/f", "is not a regular file any more"),)
+
+
+@pytest.mark.parametrize("name", ["f", "d"])
+def test_what_is_gone_when_it_is_opened_is_reported_and_the_rest_comes(host: Path, swapped: Arrange, name: str) -> None:
+    swapped(name, lambda: (host / name).rename(host.parent / "away"))
+    fs = mounted(host)
+    assert fs.mounts[0].skipped == ((f"/{name}", "No such file or directory"),)
+    assert fs.exists("/z")
+
+
+def test_a_directory_on_the_way_of_a_followed_link_swapped_for_a_link_is_not_followed(
+    host: Path, swapped: Arrange
+) -> None:
+    (host / "a_link").symlink_to("d/secret")
+
+    def swap() -> None:
+        (host / "d").rename(host / "moved")
+        (host / "d").symlink_to("../outside")
+
+    swapped("d", swap)
+    fs = mounted(host, "within_root_only")
+    assert "secret" not in everything(fs)
+    assert "/a_link" in [path for path, _ in fs.mounts[0].skipped]
+
+
+def test_a_directory_swapped_for_a_link_between_listing_and_looking_is_a_link(
+    host: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actual = os.scandir
+    pending = [True]
+
+    class Listing:
+        """A listing after which a directory is swapped."""
+
+        def __init__(self, descriptor: int) -> None:
+            with actual(descriptor) as found:
+                self.entries = list(found)
+            if pending and any(entry.name == "d" for entry in self.entries):
+                pending.pop()
+                (host / "d").rename(host.parent / "moved")
+                (host / "d").symlink_to("../outside")
+
+        def __enter__(self) -> list[os.DirEntry[str]]:
+            return self.entries
+
+        def __exit__(self, *error: object) -> None:
+            return None
+
+    monkeypatch.setattr(os, "scandir", Listing)
+    fs = mounted(host)
+    assert fs.readlink("/d") == "../outside"
+    assert "secret" not in everything(fs)
+
+
+def test_a_root_swapped_for_a_link_while_it_is_read_stays_the_directory_that_was_opened(
+    host: Path, swapped: Arrange
+) -> None:
+    def swap() -> None:
+        host.rename(host.parent / "moved")
+        host.symlink_to("outside")
+
+    swapped("d", swap)
+    fs = mounted(host)
+    assert fs.read("/d/secret").content == "public"
+    assert fs.mounts[0].skipped == ()
+
+
+def test_a_file_that_grows_while_it_is_read_keeps_to_the_bound(host: Path, swapped: Arrange) -> None:
+    def grow() -> None:
+        (host / "f").write_bytes(b"x" * 1000)
+
+    swapped("f", grow)
+    fs = InMemoryFilesystem(mounts=[HostMount(str(host), max_bytes=100)])
+    assert fs.statistics().total_size <= 100
+    assert [path for path, _ in fs.mounts[0].skipped] == ["/f"]
