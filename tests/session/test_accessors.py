@@ -166,6 +166,18 @@ def test_a_value_that_was_read_does_not_change_with_the_session() -> None:
     assert len(before) == 3
 
 
+@pytest.mark.parametrize("value", [5, None, Noted("n")])
+def test_a_value_of_another_type_is_refused_and_nothing_changes(value: object) -> None:
+    session = make_session()
+
+    for step in (session[Total].seed, session[Total].append):
+        with pytest.raises(TypeError, match="values of type Total"):
+            step(value)  # type: ignore[arg-type]  # the point of this test
+
+    assert session[Total].all() == (Total(0),)
+    assert len(session.records) == 0
+
+
 def test_what_a_predicate_raises_reaches_the_caller() -> None:
     def fail(note: Noted) -> bool:
         raise LookupError(note.text)

@@ -28,6 +28,7 @@ from weakfs.session import (
     RolledBack,
     Session,
     SessionClosed,
+    SessionError,
     UnknownType,
     reducer,
     replace_latest_by,
@@ -268,7 +269,7 @@ def test_a_log_of_merges_replays_to_what_it_was() -> None:
     assert session[Joins].latest() == again[Joins].latest() == Joins((fork.session_id,))
 
 
-def test_going_on_after_a_merge_that_was_replayed_in_part() -> None:
+def test_going_on_after_a_part_of_a_merge_is_refused_until_the_rest_was_replayed() -> None:
     session = make_session()
     fork = session.fork()
     for number in range(3):
@@ -277,7 +278,17 @@ def test_going_on_after_a_merge_that_was_replayed_in_part() -> None:
     again = make_session("again")
     again.replay(session.records[:2])
 
-    again.dispatch(Added(5))
-    again.dispatch(Noted("n"))
+    for step in (
+        lambda: again.dispatch(Added(5)),
+        lambda: again[Total].seed(Total(5)),
+        lambda: again.rollback(0),
+        lambda: again.merge(again.fork()),
+        lambda: again.compact(keep=0),
+    ):
+        with pytest.raises(SessionError, match="replay the 2 that follow first"):
+            step()
+    assert len(again.records) == 2
 
-    assert [again.at(seq)[Total].latest() for seq in (2, 3, 4)] == [Total(0), Total(5), Total(5)]
+    again.replay(session.records.since(2))
+    again.dispatch(Added(5))
+    assert (total_of(again), shelf_of(again)) == (5, {"0": 0, "1": 1, "2": 2})
