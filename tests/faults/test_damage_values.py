@@ -157,7 +157,7 @@ def find(document: dict[str, Any], wanted: str) -> Place:
         ("trees/directories", ("directories", 0, 1), 10**6, ""),
         ("blobs/base64", ("base64",), "***", ".base64"),
         ("blobs/parent", ("parent",), 10**6, ".parent"),
-        ("blobs/parent", ("tail",), 5, ".tail"),
+        ("blobs/parent", ("tail",), 5, ""),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(

@@ -1,0 +1,206 @@
+"""What loading takes, what it leaves to the caller, and what it says when a type is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+from fixtures.sessions import story
+from fixtures.sessions.kinds import Counted, Step, Total, registry
+from weakfs import InMemoryFilesystem
+from weakfs.backends import HostMount
+from weakfs.session import Record, Registry, Session, SessionError, SessionFileError, UnknownType, tagged
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    story.tell().save(tmp_path / "session.json")
+    return tmp_path / "session.json"
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.heard: list[Record] = []
+
+    def publish(self, record: Record) -> None:
+        self.heard.append(record)
+
+
+def test_loading_tells_nobody_of_old_records_and_everybody_of_new_ones(saved: Path) -> None:
+    bus = Listener()
+    session = Session.load(saved, registry=registry(), bus=bus)
+    story.prepare(session)
+    assert bus.heard == []
+    record = session.dispatch(Counted(1))
+    assert bus.heard == [record]
+
+
+def test_loading_reads_no_clock_and_takes_no_new_id(saved: Path) -> None:
+    def never() -> str:
+        raise AssertionError("an id was asked for")
+
+    clock = story.Clock(0)
+    session = Session.load(saved, registry=registry(), clock=clock, new_id=never)
+    assert clock.now == 0
+    assert session.session_id == "story"
+    assert session.dispatch(Step("later")).at == story.STEP
+
+
+def test_loading_runs_no_reducer(saved: Path) -> None:
+    ran: list[Counted] = []
+
+    def spy(value: Step | None, event: Counted) -> Step | None:
+        ran.append(event)
+        return value
+
+    known = registry()
+    session = Session.load(saved, registry=known)
+    session[Step].register(Counted, spy)
+    assert ran == []
+    session.dispatch(Counted(1))
+    assert len(ran) == 1
+
+
+def test_two_sessions_of_one_file_are_independent(saved: Path) -> None:
+    one, other = (Session.load(saved, registry=registry()) for _ in range(2))
+    InMemoryFilesystem(one).write("/only/in/one", "x")
+    assert not InMemoryFilesystem(other).exists("/only/in/one")
+    assert other.seq == one.seq - 1
+
+
+def test_a_path_may_be_text_or_a_path_and_go_through_a_link(saved: Path) -> None:
+    link = saved.parent / "link"
+    link.symlink_to(saved)
+    for path in (saved, str(saved), link):
+        assert Session.load(path, registry=registry()).session_id == "story"
+
+
+def test_a_registry_without_the_programs_types_is_told_which_one_is_missing(saved: Path) -> None:
+    with pytest.raises(UnknownType, match=r"^\$\.\w+.*'story/\w+'.*with_types") as refusal:
+        Session.load(saved)
+    assert isinstance(refusal.value, SessionFileError)
+
+
+@tagged("elsewhere/step")
+@frozen
+class Moved:
+    """The type of another program, or of this one after it was renamed."""
+
+    name: str
+    receipt: dict[str, object]
+    output: bytes
+
+
+def test_a_renamed_type_can_take_an_old_tag(tmp_path: Path) -> None:
+    session = Session(session_id="s", registry=registry())
+    session.install(Step, kind="log")
+    session[Step].append(Step("first", {"n": 1}, b"out"))
+    session.save(tmp_path / "s.json")
+    back = Session.load(tmp_path / "s.json", registry=Registry.standard().with_tags({"story/step": Moved}))
+    assert back[Moved].all() == (Moved("first", {"n": 1}, b"out"),)
+
+
+def test_a_slice_installed_under_a_tag_of_its_own_comes_back_under_it(tmp_path: Path) -> None:
+    session = Session(session_id="s")
+    session.install(Total, tag="mine", initial=Total(3))
+    session.dispatch(Counted(4))
+    session.save(tmp_path / "s.json")
+    known = Registry.standard().with_tags({"mine": Total, "story/counted": Counted})
+    back = Session.load(tmp_path / "s.json", registry=known)
+    back.install(Total, tag="mine", initial=Total(3))
+    assert back[Total].latest() == back.at(1)[Total].latest() == Total(7)
+    assert back.at(0)[Total].latest() == Total(3)
+
+
+@frozen
+class Version1:
+    name: str
+    count: int
+
+
+@frozen
+class Version2:
+    name: str
+    count: int
+    colour: str = "grey"
+    sizes: tuple[int, ...] = ()
+
+
+@frozen
+class Version3:
+    name: str
+
+
+def known_as(kind: type) -> Registry:
+    return Registry.standard().with_tags({"thing": kind})
+
+
+def test_a_type_that_gained_fields_with_defaults_still_loads(tmp_path: Path) -> None:
+    session = Session(session_id="s", registry=known_as(Version1))
+    session.install(Version1, tag="thing")
+    session[Version1].append(Version1("a", 1))
+    session.dispatch(Version1("b", 2))
+    session.save(tmp_path / "s.json")
+    back = Session.load(tmp_path / "s.json", registry=known_as(Version2))
+    assert back[Version2].all() == (Version2("a", 1),)
+    assert back.records[1].event == Version2("b", 2)
+
+
+def test_a_type_that_lost_a_field_says_so(tmp_path: Path) -> None:
+    session = Session(session_id="s", registry=known_as(Version1))
+    session.install(Version1, tag="thing")
+    session[Version1].append(Version1("a", 1))
+    session.save(tmp_path / "s.json")
+    with pytest.raises(SessionFileError, match="count"):
+        Session.load(tmp_path / "s.json", registry=known_as(Version3))
+
+
+def test_a_default_that_changed_does_not_change_old_files(tmp_path: Path) -> None:
+    @frozen
+    class Before:
+        colour: str = "grey"
+
+    @frozen
+    class After:
+        colour: str = "red"
+
+    session = Session(session_id="s", registry=known_as(Before))
+    session.install(Before, tag="thing")
+    session[Before].append(Before())
+    session.dispatch(Before())
+    session.save(tmp_path / "s.json")
+    back = Session.load(tmp_path / "s.json", registry=known_as(After))
+    assert back[After].all() == (After("grey"),)
+    assert back.records[1].event == After("grey")
+
+
+def test_opening_a_mount_on_a_loaded_session_mounts_nothing_again(tmp_path: Path) -> None:
+    (tmp_path / "host").mkdir()
+    (tmp_path / "host" / "a").write_text("first")
+    session = Session(session_id="s")
+    InMemoryFilesystem(session, mounts=[HostMount(str(tmp_path / "host"), "/m")])
+    session.save(tmp_path / "s.json")
+    (tmp_path / "host" / "a").write_text("second")
+    back = Session.load(tmp_path / "s.json")
+    filesystem = InMemoryFilesystem(back, mounts=[HostMount(str(tmp_path / "host"), "/m")])
+    assert filesystem.read("/m/a").content == "first"
+    assert len(back.records) == len(session.records)
+
+
+def test_a_local_class_says_that_it_cannot_be_resolved(tmp_path: Path) -> None:
+    @frozen
+    class Inner:
+        number: int
+
+    @frozen
+    class Local:
+        inner: Inner
+
+    session = Session(session_id="s")
+    session[Local].append(Local(Inner(1)))
+    with pytest.raises(SessionError, match=r"Inner|Local") as refusal:
+        session.save(tmp_path / "s.json")
+    assert "module" in str(refusal.value)
+    assert list(tmp_path.iterdir()) == []
