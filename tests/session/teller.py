@@ -13,6 +13,10 @@ from hypothesis import strategies as st
 from fixtures.sessions.kinds import Counted, Note, Person, Step, Total, registry
 from fixtures.sessions.story import Clock, opened, prepare
 from weakfs import InMemoryFilesystem
+from weakfs.filesystem import FilesystemSnapshot
+from weakfs.reducers.events import TreeMounted
+from weakfs.reducers.leaf import file, link
+from weakfs.reducers.tree import tree_of
 from weakfs.session import MergeConflict, Session, SessionError, UnknownSnapshot
 
 # The name of a method of `Teller`, and its arguments.
@@ -27,6 +31,7 @@ class Teller:
     reloads: bool
     clock: Clock = field(factory=Clock)
     session: Session = field(init=False)
+    kept: FilesystemSnapshot | None = None
 
     def __attrs_post_init__(self) -> None:
         self.session = opened(self.clock)
@@ -56,6 +61,21 @@ class Teller:
     def delete(self, path: str) -> None:
         """Delete whatever is at a path."""
         self.files.delete(path, recursive=True)
+
+    def mount(self, path: str, name: str, data: bytes) -> None:
+        """Put a tree of two directories, one and the same, at a path."""
+        inner = tree_of({name: file(data, at=1), "link": link(name, at=2)}, mode=0o711, modified_at=3)
+        tree = tree_of({"one": inner, "two": inner})
+        self.session.dispatch(TreeMounted(path, "outside", tree, ((name, "odd"),), self.clock()))
+
+    def keep(self) -> None:
+        """Keep the files."""
+        self.kept = self.files.snapshot("kept")
+
+    def restore(self) -> None:
+        """Put the files back that were kept."""
+        if self.kept is not None:
+            self.files.restore(self.kept, foreign=True)
 
     def count(self, by: int, cause: str) -> None:
         """Dispatch an event that changes two slices; refused where the total was cleared."""
@@ -154,6 +174,9 @@ CHANGES: st.SearchStrategy[Act] = st.one_of(
     act("file", st.just("chmod"), PATHS, st.integers(0, 0o7777)),
     act("append", PATHS, DATA),
     act("delete", PATHS),
+    act("mount", PATHS, NAMES, DATA),
+    act("keep"),
+    act("restore"),
     act("count", SMALL, TEXTS),
     act("note", TEXTS, DATA),
     act("total", SMALL),
@@ -161,7 +184,15 @@ CHANGES: st.SearchStrategy[Act] = st.one_of(
     act("person", TEXTS),
     act("clear", st.sampled_from([Total, Person, Step, Note])),
 )
-FEW = st.lists(CHANGES, max_size=4)
+WITHIN = st.one_of(
+    CHANGES,
+    CHANGES,
+    act("snapshot", TAGS | st.none()),
+    act("rollback", TAGS),
+    act("back", st.floats(0, 1)),
+)
+FEW = st.lists(WITHIN, max_size=4)
+INNER = st.lists(st.one_of(WITHIN, WITHIN, act("fail", FEW), act("hold", FEW), act("merge", FEW, FEW)), max_size=5)
 ACTS: st.SearchStrategy[Act] = st.one_of(
     CHANGES,
     CHANGES,
@@ -171,8 +202,8 @@ ACTS: st.SearchStrategy[Act] = st.one_of(
     act("rollback", TAGS),
     act("back", st.floats(0, 1)),
     act("reload"),
-    act("fail", FEW),
-    act("hold", FEW),
-    act("merge", FEW, FEW),
+    act("fail", INNER),
+    act("hold", INNER),
+    act("merge", INNER, INNER),
     act("compact", st.integers(0, 12)),
 )
