@@ -52,6 +52,21 @@ def test_times_of_files_links_and_directories_are_kept_to_the_nanosecond(tmp_pat
     assert {path: fs.stat(path).created_ns for path in times} == times
 
 
+@pytest.mark.parametrize("at", [2**63 + 5, 10**20, -(2**63) - 1])
+def test_a_time_of_a_far_century_does_not_keep_the_session_from_being_saved(at: int, tmp_path: Path) -> None:
+    (tmp_path / "host").mkdir()
+    (tmp_path / "host" / "f").write_text("x")
+    try:
+        os.utime(tmp_path / "host" / "f", ns=(at, at))
+    except OverflowError:
+        pytest.skip("this filesystem keeps no such time")
+    session = Session()
+    fs = InMemoryFilesystem(session, mounts=[HostMount(str(tmp_path / "host"))])
+    session.save(tmp_path / "session.json")
+    loaded = InMemoryFilesystem(Session.load(tmp_path / "session.json"))
+    assert loaded.stat("/f") == fs.stat("/f")
+
+
 def test_permission_bits_are_kept_special_ones_too(tmp_path: Path) -> None:
     flat: Plain = {"/": ("d", 0o711), "/d": ("d", 0o1777), "/a": f(mode=0o4755), "/b": f(mode=0o400), "/c": f(mode=0)}
     write_out(grow(flat), tmp_path)
