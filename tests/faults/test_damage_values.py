@@ -61,17 +61,18 @@ def test_random_changes_without_a_new_checksum_are_refused_or_change_nothing(
     court: Court, document: dict[str, Any]
 ) -> None:
     chance = random.Random("unsealed")
-    for _ in range(400):
+    for _ in range(250):
         what, other = mutated(document, chance)
         assert court.judge(orjson.dumps(other)) in ("refused", "same"), what
 
 
+# Two halves, for two processes.
 @pytest.mark.parametrize("turn", [0, 1])
 def test_another_value_anywhere_is_refused_or_gives_a_session_that_works(
     court: Court, document: dict[str, Any], turn: int
 ) -> None:
-    for number, place in enumerate(places(document)):
-        value = ODD_VALUES[(number * 7 + turn * 19) % len(ODD_VALUES)]
+    for number, place in list(enumerate(places(document)))[turn::2]:
+        value = ODD_VALUES[number * 7 % len(ODD_VALUES)]
         try:
             court.judge(sealed(changed(document, place, value)))
         except BaseException as error:
@@ -79,10 +80,11 @@ def test_another_value_anywhere_is_refused_or_gives_a_session_that_works(
             raise
 
 
+@pytest.mark.parametrize("turn", [0, 1])
 def test_anything_that_is_missing_is_refused_or_gives_a_session_that_works(
-    court: Court, document: dict[str, Any]
+    court: Court, document: dict[str, Any], turn: int
 ) -> None:
-    for place in places(document):
+    for place in list(places(document))[turn::2]:
         other = copy.deepcopy(document)
         del at(other, place[:-1])[place[-1]]
         try:
