@@ -252,7 +252,7 @@ def hole(name: str, size: int) -> bytes:
         "GNU.sparse.size": str(size),
         "GNU.sparse.map": f"{size},0",
     }
-    return member(name, **told)
+    return member(name, FILE, b"", "", **told)
 
 
 def test_a_sparse_file_is_imported_with_its_hole() -> None:

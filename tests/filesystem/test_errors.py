@@ -1,0 +1,135 @@
+"""Errors as programs see them: the class, the number, and a message without a prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from errno import (
+    EACCES,
+    EDQUOT,
+    EEXIST,
+    EFBIG,
+    EINVAL,
+    EISDIR,
+    ELOOP,
+    ENAMETOOLONG,
+    ENOENT,
+    ENOTDIR,
+    ENOTEMPTY,
+    EROFS,
+)
+
+import pytest
+
+from weakfs.backends import InMemoryFilesystem
+from weakfs.filesystem import Filesystem, Limits
+from weakfs.filesystem.errors import fault
+from weakfs.session import Session
+
+
+def workspace(**options: object) -> InMemoryFilesystem:
+    session = Session()
+    fs = InMemoryFilesystem(session)
+    fs.write("/f", "text")
+    fs.write("/d/g", "text")
+    fs.symlink("f", "/link")
+    fs.symlink("/d", "/to_d")
+    fs.symlink("loop", "/loop")
+    fs.symlink("../../out", "/out")
+    return InMemoryFilesystem(session, **options)  # type: ignore[arg-type]  # passed through
+
+
+TIGHT = Limits(max_file_size=20, max_path_depth=3, max_segment_length=5, max_total_size=30, max_node_count=8)
+
+Call = Callable[[Filesystem], object]
+
+REFUSED: dict[str, tuple[Call, type[OSError], int]] = {
+    "nothing there": (lambda fs: fs.read("/x"), FileNotFoundError, ENOENT),
+    "nothing there to list": (lambda fs: fs.list("/d/x"), FileNotFoundError, ENOENT),
+    "no parent": (lambda fs: fs.mkdir("/x/y", parents=False), FileNotFoundError, ENOENT),
+    "a file on the way": (lambda fs: fs.read("/f/x"), NotADirectoryError, ENOTDIR),
+    "a file on the way of a write": (lambda fs: fs.write("/f/x/y", ""), NotADirectoryError, ENOTDIR),
+    "a file is no directory": (lambda fs: fs.list("/f"), NotADirectoryError, ENOTDIR),
+    "a directory onto a file": (lambda fs: fs.move("/d", "/f"), NotADirectoryError, ENOTDIR),
+    "a directory is no file": (lambda fs: fs.splice("/d", []), IsADirectoryError, EISDIR),
+    "a directory in the place": (lambda fs: fs.copy("/f", "/d"), IsADirectoryError, EISDIR),
+    "something there": (lambda fs: fs.write("/f", "", mode="create"), FileExistsError, EEXIST),
+    "something there for a stream": (lambda fs: fs.open("/f", "x"), FileExistsError, EEXIST),
+    "a directory with entries": (lambda fs: fs.delete("/d"), OSError, ENOTEMPTY),
+    "the root": (lambda fs: fs.delete("/", recursive=True), PermissionError, EACCES),
+    "above the root": (lambda fs: fs.exists("/.."), PermissionError, EACCES),
+    "a link": (lambda fs: fs.read("/link"), PermissionError, EACCES),
+    "a link on the way": (lambda fs: fs.write("/to_d/new", ""), PermissionError, EACCES),
+    "no link": (lambda fs: fs.readlink("/f"), OSError, EINVAL),
+    "too large": (lambda fs: fs.append("/f", "x" * 17), OSError, EFBIG),
+    "too deep": (lambda fs: fs.mkdir("/1/2/3/4"), OSError, ENAMETOOLONG),
+    "too long": (lambda fs: fs.symlink("f", "/123456"), OSError, ENAMETOOLONG),
+    "too many bytes": (lambda fs: [fs.write(f"/{n}", "x" * 8) for n in "12345"], OSError, EDQUOT),
+    "too many entries": (lambda fs: fs.write("/h/i/j", ""), OSError, EDQUOT),
+}
+
+
+@pytest.mark.parametrize(("call", "kind", "number"), REFUSED.values(), ids=REFUSED)
+def test_an_error_has_its_class_number_and_a_message_alone(call: Call, kind: type[OSError], number: int) -> None:
+    fs = workspace(limits=TIGHT)
+    with pytest.raises(kind) as caught:
+        call(fs)
+    assert type(caught.value) is kind
+    assert caught.value.errno == number
+    message = str(caught.value)
+    assert message.startswith(("cannot ", "the path "))
+    assert ";" in message
+    assert caught.value.args == (message,)
+
+
+MUTATIONS: dict[str, Call] = {
+    "write": lambda fs: fs.write("/f", ""),
+    "write_bytes": lambda fs: fs.write_bytes("/new", b""),
+    "append": lambda fs: fs.append("/f", ""),
+    "write_lines": lambda fs: fs.write_lines("/f", []),
+    "splice": lambda fs: fs.splice("/f", []),
+    "mkdir": lambda fs: fs.mkdir("/new"),
+    "mkdir of what is there": lambda fs: fs.mkdir("/d"),
+    "delete": lambda fs: fs.delete("/f"),
+    "delete what is not there": lambda fs: fs.delete("/gone"),
+    "move": lambda fs: fs.move("/f", "/new"),
+    "move to itself": lambda fs: fs.move("/f", "/f"),
+    "copy": lambda fs: fs.copy("/f", "/new"),
+    "chmod": lambda fs: fs.chmod("/f", 0o600),
+    "symlink": lambda fs: fs.symlink("f", "/new"),
+    "open": lambda fs: fs.open("/f", "w"),
+    "restore": lambda fs: fs.restore(fs.snapshot()),
+    "import": lambda fs: fs.import_bytes(fs.export_bytes()),
+}
+
+
+@pytest.mark.parametrize("call", MUTATIONS.values(), ids=MUTATIONS)
+def test_read_only_refuses_every_mutation_even_one_that_would_change_nothing(call: Call) -> None:
+    fs = workspace(read_only=True)
+    before = fs.tree()
+    with pytest.raises(PermissionError, match="read-only; open one that is not to make changes") as caught:
+        call(fs)
+    assert caught.value.errno == EROFS
+    assert fs.tree() is before
+
+
+THROUGH_LINKS: list[tuple[Call, type[OSError], int]] = [
+    (lambda fs: fs.read("/loop"), OSError, ELOOP),
+    (lambda fs: fs.read("/out"), PermissionError, EACCES),
+    (lambda fs: fs.read("/link/x"), NotADirectoryError, ENOTDIR),
+    (lambda fs: fs.read("/to_d"), IsADirectoryError, EISDIR),
+    (lambda fs: fs.write("/to_d", ""), IsADirectoryError, EISDIR),
+    (lambda fs: fs.read("/to_d/gone"), FileNotFoundError, ENOENT),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "number"), THROUGH_LINKS)
+def test_errors_where_links_are_followed(call: Call, kind: type[OSError], number: int) -> None:
+    with pytest.raises(kind) as caught:
+        call(workspace(follow_symlinks="within_root_only"))
+    assert caught.value.errno == number
+
+
+def test_a_fault_is_an_error_with_a_number_whose_text_is_the_message() -> None:
+    error = fault(FileNotFoundError, ENOENT, "cannot read '/a': it is gone; look elsewhere")
+    assert (type(error), error.errno) == (FileNotFoundError, ENOENT)
+    assert str(error) == "cannot read '/a': it is gone; look elsewhere"
