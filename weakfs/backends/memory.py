@@ -12,7 +12,7 @@ from weakfs.reducers import FileTree, MountReport, TreeRestored, diff
 from weakfs.reducers import children as maps
 from weakfs.reducers.events import Event
 from weakfs.reducers.leaf import Leaf, content_of
-from weakfs.reducers.tree import Node, Segments, height
+from weakfs.reducers.tree import EMPTY_TREE, Node, Segments, height
 from weakfs.session import Session, SessionView
 from weakfs.snapshots.archive import pack, unpack
 
@@ -88,7 +88,7 @@ class InMemoryFilesystem(BaseFilesystem):
 
     def tree(self) -> FileTree:
         """Give all files as one immutable value. O(1)."""
-        return cast(FileTree, self._slice.latest())
+        return self._slice.latest() or EMPTY_TREE
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
         """Keep the files as they are now. O(1). The session's own snapshots keep all its slices."""
@@ -143,7 +143,7 @@ class InMemoryFilesystem(BaseFilesystem):
 
     def _find(self, segments: Segments) -> Node | None:
         # The same as `find(self.tree(), segments)`, written out: every call comes through here.
-        node: Node | None = self._slice.latest()
+        node: Node | None = self._slice.latest() or EMPTY_TREE
         for name in segments:
             if type(node) is not FileTree:
                 return None

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from weakfs.reducers.apply import REDUCERS
 from weakfs.reducers.events import TreeMounted
 from weakfs.reducers.merge import merge
@@ -9,7 +13,18 @@ from weakfs.reducers.mounts import MountReport, on_tree_mounted
 from weakfs.reducers.tree import EMPTY_TREE, FileTree
 from weakfs.session.slices import Declaration, WholeSlice, merge_appended
 
+
+def _reduced(reducer: Callable[[FileTree, Any], FileTree], tree: FileTree | None, event: Any) -> FileTree:
+    """Reduce from the empty tree where somebody cleared the slice."""
+    return reducer(EMPTY_TREE if tree is None else tree, event)
+
+
 SLICES = (
-    Declaration(FileTree, initial=EMPTY_TREE, merge=merge, reducers=REDUCERS),
+    Declaration(
+        FileTree,
+        initial=EMPTY_TREE,
+        merge=merge,
+        reducers={event: partial(_reduced, reducer) for event, reducer in REDUCERS.items()},
+    ),
     Declaration(MountReport, merge=merge_appended, reducers={TreeMounted: WholeSlice(on_tree_mounted)}),
 )

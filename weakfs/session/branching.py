@@ -29,7 +29,8 @@ class Branching(History):
         """Do everything inside or nothing: an exception rolls back what was done, here and in attached filesystems.
 
         Others neither see what is done inside before it ends nor are undone by it; if they changed the
-        same things meanwhile, the end raises `MergeConflict` and all of it is rolled back. May be nested.
+        same things meanwhile, the end raises `MergeConflict` and all of it is rolled back. May be nested. Tasks
+        and threads that are started inside are others: what `asyncio.gather` or `to_thread` runs does not join.
         """
         with self.lock:
             parent = self._writable()
@@ -49,10 +50,10 @@ class Branching(History):
         except BaseException as error:
             self._abandon(own, error)
             raise
-        try:
+        else:
             close_all(own.journals)
         finally:
-            self._deliver()
+            own.forget()
 
     def _commit(self, own: Transaction) -> None:
         with self.lock:
@@ -80,7 +81,6 @@ class Branching(History):
             # What an outer undo put back needs no repair any more.
             left = {name: step for name, step in self._repairs.items() if name not in undone}
             self._repairs = {**left, **repairs}
-        self._deliver()
         if repairs:
             raise RollbackIncomplete(states) from error
 
@@ -160,5 +160,4 @@ class Branching(History):
             fork._base = fork._trunk.branch()
             record = Records(self._rules, line.rows, line.dropped)[seq - line.dropped - 1]
             self._post_since(line, before)
-        self._deliver()
         return record

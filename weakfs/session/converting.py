@@ -17,12 +17,15 @@ from cattrs import Converter, transform_error
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
 from weakfs.session.atoms import AS_IT_IS, ATOMS, UNTOLD, plain_atom, read_atom, simple_types
-from weakfs.session.errors import SessionError, SessionFileError
-from weakfs.session.pools import Blobs, Json, Pool, PoolWriter, blob_at
+from weakfs.session.errors import MissingBlob, SessionError, SessionFileError
+from weakfs.session.pools import NO_CONTENT, Blobs, Json, Pool, PoolWriter
 from weakfs.session.registry import Registry
 from weakfs.session.rope import Rope
 from weakfs.session.table import Table
 from weakfs.session.verifying import difference
+
+# A value that says itself what it is nests no deeper than this: orjson writes 254 levels, and reads more.
+DEEPEST = 100
 
 # The values of each pool, by type.
 Pooled = Mapping[type, tuple[Pool, Sequence[Any]]]
@@ -85,8 +88,10 @@ class Writing:
             raise SessionError(f"cannot save {found}; keep values of the types that the fields name")
         return row
 
-    def any(self, value: object) -> Json:
+    def any(self, value: object, depth: int = 0) -> Json:
         """Give any value as JSON that tells what it is; `SessionError` if it is of no registered type."""
+        if depth > DEEPEST:
+            raise SessionError("it is nested too deeply")
         if type(value) in ATOMS:
             return plain_atom(value)
         if type(value) is bytes:
@@ -94,11 +99,11 @@ class Writing:
         if type(value) in self.pools:
             return self._pooled(value)
         if type(value) is tuple:
-            return {"tuple": [self.any(item) for item in value]}
+            return {"tuple": [self.any(item, depth + 1) for item in value]}
         if type(value) is list:
-            return [self.any(item) for item in value]
+            return [self.any(item, depth + 1) for item in value]
         if type(value) is dict and all(type(key) is str for key in value):
-            return {"map": {plain_key(key): self.any(item) for key, item in value.items()}}
+            return {"map": {plain_key(key): self.any(item, depth + 1) for key, item in value.items()}}
         shape = self.registry.by_type.get(type(value))
         if shape is None:
             name = type(value).__name__
@@ -177,22 +182,25 @@ class Reading:
         except SessionFileError:
             raise
         except Exception as error:
-            raise explained(error, where) from None
+            told = explained(error, where)
+            raise (MissingBlob(told.told, where=told.where) if NO_CONTENT in told.told else told) from None
         raise SessionFileError("this cannot be read", where=where)
 
-    def any(self, row: Json, type_: object = Any) -> Any:
+    def any(self, row: Json, type_: object = Any, depth: int = 0) -> Any:
         """Give a value that says itself what it is."""
+        if depth > DEEPEST:
+            raise ValueError("this is nested too deeply")
         if type(row) is list:
-            return [self.any(item) for item in row]
+            return [self.any(item, type_, depth + 1) for item in row]
         if type(row) is not dict:
             return read_atom(row)
         keys = row.keys()
         if keys == {"blob"}:
             return self._blob(row)
         if keys == {"tuple"} and type(row["tuple"]) is list:
-            return tuple(self.any(item) for item in row["tuple"])
+            return tuple(self.any(item, type_, depth + 1) for item in row["tuple"])
         if keys == {"map"} and type(row["map"]) is dict:
-            return {key: self.any(item) for key, item in row["map"].items()}
+            return {key: self.any(item, type_, depth + 1) for key, item in row["map"].items()}
         if keys == {"type", "value"}:
             return self._fast.structure(row["value"], self.registry.shape(read_atom(row["type"])).cls)
         for pool, values in self.pools.values():
@@ -232,7 +240,10 @@ class Reading:
     def _blob(self, row: Json) -> bytes:
         if type(row) is not dict or row.keys() != {"blob"}:
             raise ValueError(f"a content such as {{'blob': 0}} is expected, not {brief(row)}")
-        content = blob_at(self.blobs, row["blob"], "$.blobs")
+        number = row["blob"]
+        if type(number) is not int or not 0 <= number < len(self.blobs):
+            raise ValueError(f"{NO_CONTENT} {number!r:.60}; the file holds {len(self.blobs)}")
+        content = self.blobs[number]
         return content.join() if isinstance(content, Rope) else content
 
     def _union(self, row: Json, union: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from threading import RLock
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 from weakref import ref
@@ -14,6 +13,7 @@ from weakfs.session.delivery import Bus, Delivery, Handler
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.externals import External, Repair
+from weakfs.session.lock import SessionLock
 from weakfs.session.registry import Registry
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Kind, Merge, Reducer, Slice, SliceSpec, WholeMerge, WholeSlice
@@ -36,7 +36,6 @@ class SessionCore:
         "_closed",
         "_counter",
         "_delivery",
-        "_external_states",
         "_parent",
         "_reducing",
         "_repairs",
@@ -73,7 +72,7 @@ class SessionCore:
         # The session that this one was forked from, through any number of forks.
         self.origin_id = origin_id
         # Held by whoever reads, decides and dispatches as one step; may be entered again by its holder.
-        self.lock = RLock()
+        self.lock = SessionLock(delivery.pending)
         self._clock = clock
         self._rules = rules
         self._delivery = delivery
@@ -83,8 +82,6 @@ class SessionCore:
         self._counter = 0
         self._attached: tuple[External, ...] = ()
         self._repairs: dict[str, Repair] = {}
-        # Snapshots of attached filesystems from before a rollback, by the record that it followed.
-        self._external_states: dict[int, tuple[tuple[str, Any], ...]] = {}
         self._closed: str | None = None
         self._reducing = False
 
@@ -159,10 +156,7 @@ class SessionCore:
         the transaction's own is the default.
         """
         with self.lock:
-            record = self._apply(self._writable(), event, cause)
-        if self._delivery.wanted:
-            self._deliver()
-        return record
+            return self._apply(self._writable(), event, cause)
 
     def _apply(self, line: Timeline, event: Any, cause: str | None, *, mark: bool = False) -> Record:
         rules = self._rules
@@ -174,6 +168,11 @@ class SessionCore:
             raise SessionError(
                 f"cannot dispatch {type(event).__name__} from inside a reducer: reducers are pure; dispatch it before "
                 f"or after"
+            )
+        if line.seq < line.block_end:
+            raise SessionError(
+                f"cannot dispatch {type(event).__name__}: only a part of a merged fork's records was replayed; replay "
+                f"the {line.block_end - line.seq} that follow first"
             )
         self._reducing = True
         try:
@@ -188,11 +187,6 @@ class SessionCore:
             self._delivery.post((record,))
         return record
 
-    def _deliver(self) -> None:
-        # Inside a transaction a handler's own changes would join it, and be rolled back with it.
-        if innermost(self, ACTIVE.get()) is None:
-            self._delivery.deliver()
-
     def _adopt(self, line: Timeline, branch: Timeline) -> None:
         before = line.seq
         line.adopt(branch)
@@ -204,6 +198,10 @@ class SessionCore:
 
     def change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None:
         """Change a slice by hand; callers write `session[T].seed(value)` and the like."""
+        if change != "clear" and not isinstance(value, spec.cls):
+            raise TypeError(
+                f"cannot {change} {value!r:.60}: the slice holds values of type {spec.cls.__name__}; give one of these"
+            )
         event: object
         if change == "seed":
             event = SliceSeeded(spec.tag, (value,))

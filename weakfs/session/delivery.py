@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any, Protocol
 
 from weakfs.session.events import Record
+from weakfs.session.transaction import ACTIVE
 
 logger = logging.getLogger("weakfs.session")
 
@@ -53,6 +54,14 @@ class Delivery:
     def post(self, records: Iterable[Record]) -> None:
         """Put records in line; called under the session's lock, so that the line is in their order."""
         self._outbox.extend(records)
+
+    def pending(self) -> None:
+        """Tell what is in line, now that nobody here holds the session's lock.
+
+        Not from inside a transaction of any session: what a handler did would join it, and be rolled back with it.
+        """
+        if self._outbox and not any(transaction.open for transaction in ACTIVE.get()):
+            self.deliver()
 
     def deliver(self) -> None:
         """Tell what is in line, unless somebody is telling it already."""

@@ -52,6 +52,7 @@ class SessionFileError(SessionError, ValueError):
 
     def __init__(self, message: str, *, where: str = "$") -> None:
         self.where = where
+        self.told = message
         super().__init__(f"{where}: {message}")
 
 

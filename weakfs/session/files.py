@@ -71,30 +71,28 @@ def write_atomically(path: str, data: bytes) -> None:
     """Put `data` at `path`: a temporary file beside it, fsync, rename, fsync of the folder.
 
     Whatever happens, `path` holds what it held or all of `data`. Two writers take turns. The temporary file's
-    name is fixed, so that what a killed process leaves is taken over by the next.
+    name is fixed, so that what a killed process leaves is taken over by the next. Raises `OSError` that says of
+    which file and why.
     """
+    try:
+        _write(path, data)
+    except OSError as error:
+        raise _unsaved(path, error) from error
+
+
+def _write(path: str, data: bytes) -> None:
     folder, name = os.path.split(path)
     # The name of a file may be as long as the filesystem allows; the temporary one is longer.
     short = name if len(os.fsencode(name)) < 200 else sha256(os.fsencode(name)).hexdigest()
     temporary = os.path.join(folder, f".{short}.tmp")
-    try:
-        descriptor = _locked(temporary)
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            errno.ENOENT, f"cannot save to {path!r}: there is no folder {folder!r}; make it first"
-        ) from None
-    except NotADirectoryError:
-        raise NotADirectoryError(
-            errno.ENOTDIR, f"cannot save to {path!r}: {folder!r} is no folder; name another"
-        ) from None
+    descriptor = _locked(temporary)
     try:
         os.ftruncate(descriptor, 0)
         with suppress(FileNotFoundError):
             status = os.stat(path)
-            if stat.S_ISDIR(status.st_mode):
-                raise IsADirectoryError(errno.EISDIR, f"cannot save to {path!r}: it is a folder; name a file in it")
             if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, f"cannot save to {path!r}: it is not a regular file; name another")
+                kind = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
+                raise OSError(kind, "it is not a regular file")
             os.fchmod(descriptor, status.st_mode & 0o777)
         view = memoryview(data)
         while view:
@@ -107,6 +105,15 @@ def write_atomically(path: str, data: bytes) -> None:
     finally:
         os.close(descriptor)
     _sync_folder(folder)
+
+
+def _unsaved(path: str, error: OSError) -> OSError:
+    """Say of an error which file it concerns; `OSError` makes the right class of the errno."""
+    return OSError(
+        error.errno,
+        f"cannot save to {path!r}: {error.strerror}; what was saved before is as it was, remove the cause and save "
+        f"again",
+    )
 
 
 def _locked(temporary: str) -> int:

@@ -76,16 +76,18 @@ class History(SessionCore):
             else:
                 entry = self._entry(line, target)
                 state, seq, snapshot_id, externals = entry.state, entry.seq, entry.snapshot_id, entry.externals
-            if externals:
-                self._restore_externals(line.seq, dict(externals))
-            record = self._apply(line, RolledBack(seq, snapshot_id, state), cause, mark=True)
-        if self._delivery.wanted:
-            self._deliver()
+            before = self._restore_externals(line, dict(externals)) if externals else ()
+            try:
+                record = self._apply(line, RolledBack(seq, snapshot_id, state), cause, mark=True)
+            except BaseException:
+                if before:
+                    self._restore_externals(line, dict(before))
+                raise
         return record
 
     def _externals_at(self, line: Timeline, seq: int) -> tuple[tuple[str, Any], ...]:
         """Give the snapshots of attached filesystems that were taken after record `seq`."""
-        found = self._external_states.get(seq)
+        found = line.externals.get(seq)
         if found is None:
             found = next(
                 (entry.externals for entry in ordered_snapshots(line) if entry.seq == seq and entry.externals), None
@@ -97,7 +99,8 @@ class History(SessionCore):
             )
         return found
 
-    def _restore_externals(self, seq: int, wanted: dict[str, Any]) -> None:
+    def _restore_externals(self, line: Timeline, wanted: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+        """Restore attached filesystems, all or none, and give what takes them back to before."""
         missing = wanted.keys() - {external.filesystem_id for external in self._attached}
         if missing:
             raise SessionError(
@@ -110,7 +113,8 @@ class History(SessionCore):
             raise RollbackIncomplete(done.states) from done.failure
         if done.failure is not None:
             raise done.failure
-        self._external_states[seq] = done.before
+        line.externals = line.externals.set(line.seq, done.before)
+        return done.before
 
     def replay(self, records: Iterable[Record]) -> None:
         """Apply recorded events with their own times and causes: no handler runs, nothing outside changes.

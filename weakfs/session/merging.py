@@ -44,8 +44,11 @@ def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table
 def _merged(merge: Merge | WholeMerge, base: Log[Any], ours: Log[Any], theirs: Log[Any]) -> Log[Any]:
     if isinstance(merge, WholeMerge):
         return merge.merge(base, ours, theirs)
+    if not ours or not theirs or tuple(ours)[:-1] != tuple(theirs)[:-1]:
+        # A merge function answers for the latest values: not for a slice that one side emptied, nor for the others.
+        raise Conflict
     merged = merge(base.last(), ours.last(), theirs.last())
-    return Log() if merged is None else Log((merged,))
+    return ours.prefix(len(ours) - 1) if merged is None else ours.replace_last(merged)
 
 
 def merge_snapshots(

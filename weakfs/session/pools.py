@@ -12,6 +12,8 @@ from weakfs.session.rope import Rope
 
 Json = Any
 
+NO_CONTENT = "there is no content"
+
 # An appended content is written as its parent and the tail from this size on.
 MIN_PARENT = 64
 
@@ -119,7 +121,7 @@ def _read_row(row: Json, before: list[bytes | Rope]) -> bytes | Rope:
 def blob_at(blobs: Sequence[bytes | Rope], number: Json, where: str) -> bytes | Rope:
     """Give the content of a number; `MissingBlob` if there is none."""
     if type(number) is not int or not 0 <= number < len(blobs):
-        raise MissingBlob(f"there is no content {number!r}; the file holds {len(blobs)}", where=where)
+        raise MissingBlob(f"{NO_CONTENT} {number!r:.60}; the file holds {len(blobs)}", where=where)
     return blobs[number]
 
 

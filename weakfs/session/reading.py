@@ -62,7 +62,7 @@ class LoadedDocument:
         self._slices: list[tuple[str, str, Log[Any]]] = []
         for number, row in enumerate(fields.take("slices", list)):
             self._slices.append(self._slice(row, f"$.slices[{number}]"))
-        self._reading.table = lambda row: self._table(row, "state", "$")
+        self._reading.table = self._told_table
         self.line = self._line(fields)
 
     def _line(self, fields: Fields) -> Timeline:
@@ -189,6 +189,13 @@ class LoadedDocument:
         if not 0 <= after < len(self._slices) or self._slices[after][:2] != (tag, kind):
             raise SessionFileError(f"slice {after} is not an earlier one of {tag!r}", where=f"{where}.after")
         return tag, kind, self._slices[after][2].extend(items)
+
+    def _told_table(self, row: Json) -> Table:
+        """Read a table inside a record, where the place is put to an error later."""
+        try:
+            return self._table(row, "state", "")
+        except SessionFileError as error:
+            raise ValueError(f"{error.told} at {error.where}") from None
 
     def _table(self, row: Json, kind: str, where: str) -> Table:
         table: dict[str, Log[Any]] = {}

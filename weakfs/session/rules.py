@@ -134,6 +134,13 @@ class Rules:
         """Give rules that also know what `other` knows, as after merging a fork that installed more."""
         if other is self:
             return self
+        for tag, spec in other.specs.items():
+            mine = self.specs.get(tag)
+            if mine is not None and (mine.kind, mine.cls) != (spec.kind, spec.cls):
+                raise ValueError(
+                    f"cannot merge: the fork holds the slice {tag!r} as {spec.kind!r} of {spec.cls.__name__} and this "
+                    f"session as {mine.kind!r} of {mine.cls.__name__}; install it alike on both"
+                )
         events = [*self.steps, *(event for event in other.steps if event not in self.steps)]
         rules = evolve(self, registry=self.registry.with_tags({t: s.cls for t, s in other.registry.by_tag.items()}))
         return evolve(

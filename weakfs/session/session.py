@@ -84,5 +84,6 @@ class Session(Branching):
     def take_over(self, rules: Rules, line: Timeline, own: dict[str, Any]) -> None:
         """Become what a file held; for `weakfs.session.files`."""
         self.session_id, self.origin_id = own["session_id"], own["origin_id"]
-        self._counter = own["counter"]
+        # Never a number that a kept snapshot has.
+        self._counter = max(own["counter"], *(entry.number for entry in line.snapshots.values()), 0)
         self._rules, self._trunk = rules, line

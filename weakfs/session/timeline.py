@@ -15,7 +15,7 @@ from typing import Any
 from attrs import define, evolve, frozen
 from pyrsistent import PMap, pmap
 
-from weakfs.session.errors import UnknownSnapshot, UnknownType
+from weakfs.session.errors import SessionError, UnknownSnapshot, UnknownType
 from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.log import Log
 from weakfs.session.rules import Rules
@@ -126,6 +126,8 @@ class Timeline:
     marked: bool = True
     # Records up to this number are those of a merged fork: see `Merged`.
     block_end: int = 0
+    # Snapshots of attached filesystems from before a rollback, by the record that it followed.
+    externals: PMap[int, tuple[tuple[str, Any], ...]] = pmap()  # noqa: RUF009
     # Who is to blame for a record that names nobody: a transaction's cause.
     cause: str | None = None
 
@@ -142,13 +144,22 @@ class Timeline:
     def branch(self) -> Timeline:
         """Give a line that starts here. O(1)."""
         return Timeline(
-            self.state, self.logs, self.rows, self.base, self.marks, self.snapshots, self.marked, self.block_end
+            self.state,
+            self.logs,
+            self.rows,
+            self.base,
+            self.marks,
+            self.snapshots,
+            self.marked,
+            self.block_end,
+            self.externals,
         )
 
     def adopt(self, branch: Timeline) -> None:
         """Go on where `branch` stands, which must have started at this very point; snapshots stay."""
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
         self.marks, self.marked, self.block_end = branch.marks, branch.marked, branch.block_end
+        self.externals = branch.externals
 
     def add(self, row: Row, state: Table, logs: Table, *, mark: bool = False, block_end: int = 0) -> int:
         """Write one row down, with the tables that it led to, and give its number."""
@@ -200,6 +211,7 @@ class Timeline:
             self.marks = Log(mark for mark in self.marks if mark.seq > base.seq)
             self.rows = Log(self.rows.since(going))
             self.base = base
+            self.externals = pmap({seq: kept for seq, kept in self.externals.items() if seq >= base.seq})
         return going
 
 
@@ -212,9 +224,17 @@ def advance(rules: Rules, mark: Mark, rows: Iterable[Row]) -> Iterator[Mark]:
     """Apply `rows` one after another to the slices of `mark` and give the slices after each."""
     seq, state, logs, block_end = mark.seq, mark.state, mark.logs, mark.block_end
     for row in rows:
-        event = event_of(rules, row)
         seq += 1
-        state, logs = changed(rules, state, logs, event, logs_only=seq <= block_end)
+        try:
+            event = event_of(rules, row)
+            state, logs = changed(rules, state, logs, event, logs_only=seq <= block_end)
+        except SessionError:
+            raise
+        except Exception as error:
+            raise SessionError(
+                f"cannot read history: record {seq} ({row[2]}) cannot be applied: {error!r}; register the reducers "
+                f"that made it"
+            ) from error
         if seq > block_end and isinstance(event, Merged):
             block_end = seq + event.count
         yield Mark(seq, state, logs, block_end)

@@ -32,6 +32,12 @@ class Transaction:
     merged: list[tuple[Any, Timeline | None]] = field(factory=list)
     open: bool = True
 
+    def forget(self) -> None:
+        """Let go of the session: contexts that were copied inside may live much longer."""
+        self.session = self.outer = None
+        self.line, self.base = Timeline(), Timeline()
+        self.journals, self.merged = {}, []
+
 
 # Innermost last. A tuple, so that a copied context never sees what another pushes later.
 ACTIVE: ContextVar[tuple[Transaction, ...]] = ContextVar("weakfs_transactions", default=())

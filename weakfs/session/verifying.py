@@ -7,7 +7,9 @@ from typing import Any
 import attrs
 from pyrsistent import PMap
 
-Sequences = (tuple, list)
+from weakfs.session.log import Log
+
+Sequences = (tuple, list, Log)
 Sets = (set, frozenset)
 
 
