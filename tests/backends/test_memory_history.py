@@ -1,0 +1,152 @@
+"""What a long history of small changes costs in memory, and what the garbage collector sees of it."""
+
+from __future__ import annotations
+
+import gc
+from typing import ClassVar
+
+import pytest
+
+from weakfs.backends import InMemoryFilesystem
+from weakfs.reducers import FileTree, FileWritten
+from weakfs.reducers.tree import walk
+from weakfs.session import Session
+
+
+class Content(bytes):
+    """Bytes whose end is noted."""
+
+    gone: ClassVar[list[bytes]] = []
+
+    def __del__(self) -> None:
+        Content.gone.append(bytes(self))
+
+
+WRITES = 100_000
+FILES = 2_000
+
+
+def collect() -> int:
+    """Collect until nothing is left to do, and tell how many objects are tracked then.
+
+    A tuple of tuples is let off one level a pass.
+    """
+    for _ in range(3):
+        gc.collect()
+    return len(gc.get_objects())
+
+
+@pytest.fixture(scope="module")
+def busy() -> tuple[Session, InMemoryFilesystem, int]:
+    """Give a session of 100,000 small writes, and how many more objects the collector tracks for it."""
+    before = collect()
+    session = Session(session_id="s")
+    fs = InMemoryFilesystem(session)
+    for number in range(WRITES):
+        fs.write(f"/d{number % 20}/s{number % 50}/f{number % FILES}", f"content {number}\n")
+    return session, fs, collect() - before
+
+
+def test_records_are_tuples_that_the_collector_does_not_look_at(busy: tuple[Session, InMemoryFilesystem, int]) -> None:
+    session, _, _ = busy
+    rows = session.parts()[1].rows
+    assert len(rows) == WRITES
+    assert not any(gc.is_tracked(row) for row in rows)
+
+
+def test_files_are_tuples_that_the_collector_does_not_look_at(busy: tuple[Session, InMemoryFilesystem, int]) -> None:
+    _, fs, _ = busy
+    leaves = [node for _, node in walk(fs.tree()) if not isinstance(node, FileTree)]
+    assert len(leaves) == FILES
+    assert not any(gc.is_tracked(node) for node in leaves)
+
+
+def test_the_collector_tracks_little_for_a_hundred_thousand_writes(
+    busy: tuple[Session, InMemoryFilesystem, int],
+) -> None:
+    _, fs, tracked = busy
+    directories = fs.statistics().directory_count
+    # A mark every 512 records keeps the directories that differ from the one before.
+    assert tracked < (WRITES // 512) * (2 * directories + 40) + 5_000
+    assert tracked < WRITES / 2
+
+
+def test_history_can_be_read_anywhere_in_it(busy: tuple[Session, InMemoryFilesystem, int]) -> None:
+    session, _, _ = busy
+    for seq in (1, 511, 512, 513, 54_321, WRITES):
+        view = InMemoryFilesystem(session.at(seq))
+        number = seq - 1
+        path = f"/d{number % 20}/s{number % 50}/f{number % FILES}"
+        assert view.read(path).content == f"content {number}\n"
+        assert view.statistics().file_count == min(seq, FILES)
+
+
+def test_versions_that_nothing_refers_to_are_let_go() -> None:
+    session = Session()
+    fs = InMemoryFilesystem(session)
+    fs.write("/a/b", "first")
+    before = collect()
+    for number in range(400):
+        fs.write("/a/b", f"content {number}")
+    assert collect() - before < 40
+
+
+def test_a_dropped_snapshot_and_compacted_records_let_their_contents_go() -> None:
+    session = Session()
+    fs = InMemoryFilesystem(session)
+    fs.write("/large", "x")
+    session.snapshot("kept")
+    Content.gone.clear()
+    for number in range(50):
+        session.dispatch(FileWritten("/large", Content(b"%d" % number), 1))
+    snapshot = session.snapshot()
+    fs.delete("/large")
+    assert Content.gone == []
+    session.compact(keep=0)
+    assert sorted(Content.gone) == sorted(b"%d" % number for number in range(49))
+    session.drop_snapshot(snapshot)
+    assert fs.list() == ()  # an accessor keeps what it gave last
+    assert len(Content.gone) == 50
+    session.rollback("kept")
+    assert fs.read("/large").content == "x"
+
+
+def test_five_thousand_appends_hold_what_they_added() -> None:
+    session = Session()
+    fs = InMemoryFilesystem(session)
+    for number in range(5_000):
+        fs.append("/log", f"{number:06}\n")
+    assert fs.stat("/log").size_bytes == 35_000
+    assert fs.read("/log", offset=4_999).content == "004999\n"
+    assert InMemoryFilesystem(session.at(10)).stat("/log").size_bytes == 70
+
+
+def test_a_very_long_chain_of_appends_that_nobody_read_goes_away_quietly() -> None:
+    session = Session()
+    fs = InMemoryFilesystem(session)
+    for _ in range(50_000):
+        fs.append("/log", "x")
+    fs.delete("/log")
+    session.compact(keep=0)
+    gc.collect()
+    assert fs.list() == ()
+
+
+def test_a_session_and_its_files_are_let_go_without_the_collector() -> None:
+    session = Session()
+    fs = InMemoryFilesystem(session)
+    session.dispatch(FileWritten("/a", Content(b"x"), 1))
+    fork = session.fork()
+    fs.bind(fork).write("/b", "x")
+    session.merge(fork)
+    with session.transaction():
+        fs.write("/c", "x")
+    session.rollback(session.snapshot())
+    collect()
+    Content.gone.clear()
+    gc.disable()
+    try:
+        del session, fs, fork
+        assert Content.gone == [b"x"]
+    finally:
+        gc.enable()
