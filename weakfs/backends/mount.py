@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from errno import EEXIST
-from typing import cast
 
 from attrs import field, frozen
 
@@ -71,12 +70,15 @@ def mount(
         limits,
         wanted.follow_symlinks,
     )
-    held = cast(FileTree, session[FileTree].latest())
+    held = session[FileTree].latest() or EMPTY_TREE
+    limits.check_path(path, segments)
     with_parents = put(held, segments, EMPTY_TREE, 0) if segments else held
+    more = with_parents.node_count - held.node_count
+    limits.check_quota(path, size=0, more_size=0, nodes=held.node_count, more_nodes=more)
     found = scan(source, selection, prefix_depth=len(segments), held=with_parents, on_file=on_file)
     skipped = tuple((join(path, name[1:]), reason) for name, reason in found.skipped)
     with session.lock:
-        _check_place(cast(FileTree, session[FileTree].latest()), path, segments)
+        _check_place(session[FileTree].latest() or EMPTY_TREE, path, segments)
         session.dispatch(TreeMounted(path, name, found.tree, skipped, session.now()))
     return session[MountReport].all()[-1]
 

@@ -10,7 +10,7 @@ from attrs import define
 from weakfs.cli.output import Output
 from weakfs.cli.wording import counted, shown
 from weakfs.reducers import MountReport
-from weakfs.session.files import SaveReport
+from weakfs.session import SaveReport
 from weakfs.tools import ToolResult
 from weakfs.tools.transcripts import Skipped, TranscriptCall
 

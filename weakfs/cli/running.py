@@ -18,8 +18,7 @@ from weakfs.cli.output import Output, progress
 from weakfs.cli.reporting import Reporter, reporter
 from weakfs.filesystem import Limits
 from weakfs.reducers import MountReport, diff
-from weakfs.session import Session
-from weakfs.session.files import SaveReport
+from weakfs.session import SaveReport, Session
 from weakfs.tools import ToolResult, Toolset
 from weakfs.tools.transcripts import Transcript, TranscriptCall, read_transcript
 

@@ -40,7 +40,8 @@ def _as_text(path: object) -> str:
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str):
         raise TypeError(f"a path is text, not {type(path).__name__}: {path!r}")
-    return str(text)
+    # The characters themselves: a subclass may show itself as something else.
+    return str.__str__(text)
 
 
 @lru_cache(maxsize=16384)

@@ -12,6 +12,7 @@ from weakfs.session.errors import (
     SessionError,
     SessionFileError,
     UnknownSnapshot,
+    UnknownTag,
     UnknownType,
     UnsupportedVersion,
 )
@@ -38,7 +39,7 @@ from weakfs.session.slices import (
     replace_latest_by,
     upsert_by,
 )
-from weakfs.session.views import Records, SessionSnapshot, SessionView
+from weakfs.session.views import Records, SaveReport, SessionSnapshot, SessionView
 
 __all__ = [
     "Bus",
@@ -54,6 +55,7 @@ __all__ = [
     "Registry",
     "RollbackIncomplete",
     "RolledBack",
+    "SaveReport",
     "Session",
     "SessionClosed",
     "SessionError",
@@ -66,6 +68,7 @@ __all__ = [
     "SliceSeeded",
     "SliceView",
     "UnknownSnapshot",
+    "UnknownTag",
     "UnknownType",
     "UnsupportedVersion",
     "append_all",

@@ -169,11 +169,6 @@ class SessionCore:
                 f"cannot dispatch {type(event).__name__} from inside a reducer: reducers are pure; dispatch it before "
                 f"or after"
             )
-        if line.seq < line.block_end:
-            raise SessionError(
-                f"cannot dispatch {type(event).__name__}: only a part of a merged fork's records was replayed; replay "
-                f"the {line.block_end - line.seq} that follow first"
-            )
         self._reducing = True
         try:
             state, logs = changed(rules, line.state, line.logs, event)
@@ -250,7 +245,13 @@ class SessionCore:
     def _writable(self) -> Timeline:
         if self._closed is not None or self._repairs:
             self._refuse()
-        return self._line()
+        line = self._line()
+        if line.seq < line.block_end:
+            raise SessionError(
+                f"session {self.session_id!r} takes no changes: only a part of a merged fork's records was replayed; "
+                f"replay the {line.block_end - line.seq} that follow first"
+            )
+        return line
 
     def _refuse(self) -> None:
         if self._closed is not None:

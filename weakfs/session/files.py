@@ -16,11 +16,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from attrs import frozen
 
 from weakfs.session.atoms import AS_IT_IS
 from weakfs.session.errors import SessionError, SessionFileError, UnsupportedVersion
 from weakfs.session.reading import Fields, LoadedDocument
+from weakfs.session.views import SaveReport
 from weakfs.session.writing import Document
 
 if TYPE_CHECKING:
@@ -30,17 +30,6 @@ FORMAT = "weakfs-session"
 VERSION = 1
 
 _HEAD = re.compile(rb'\{"format":"weakfs-session","version":1,"sha256":"([0-9a-f]{64})",')
-
-
-@frozen
-class SaveReport:
-    """What was written: where, how many bytes, and how many of each thing."""
-
-    path: str
-    size_bytes: int
-    records: int
-    snapshots: int
-    blobs: int
 
 
 def save_session(session: Session, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:

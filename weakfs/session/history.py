@@ -122,7 +122,9 @@ class History(SessionCore):
         A new session that replays all records of another holds the same slices.
         """
         with self.lock:
-            target = self._writable()
+            if self._closed is not None or self._repairs:
+                self._refuse()
+            target = self._line()
             line = target.branch()
             for record in records:
                 event = record.event

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weakfs.session.branching import Branching
 from weakfs.session.delivery import Bus
@@ -13,9 +13,7 @@ from weakfs.session.externals import External, repair_all
 from weakfs.session.registry import Registry
 from weakfs.session.rules import Rules
 from weakfs.session.timeline import Timeline
-
-if TYPE_CHECKING:
-    from weakfs.session.files import SaveReport
+from weakfs.session.views import SaveReport
 
 
 class Session(Branching):
@@ -85,5 +83,7 @@ class Session(Branching):
         """Become what a file held; for `weakfs.session.files`."""
         self.session_id, self.origin_id = own["session_id"], own["origin_id"]
         # Never a number that a kept snapshot has.
-        self._counter = max(own["counter"], *(entry.number for entry in line.snapshots.values()), 0)
+        own_prefix = f"{self.session_id}/"
+        taken = [e.number for e in line.snapshots.values() if e.snapshot_id.startswith(own_prefix)]
+        self._counter = max([own["counter"], *taken])
         self._rules, self._trunk = rules, line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import Enum
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast, get_args
 
 from attrs import field, frozen
@@ -24,13 +23,6 @@ Merge = Callable[[Any, Any, Any], Any]
 SliceMerge = Callable[[Log[Any], Log[Any], Log[Any]], Log[Any]]
 # What the session runs: (values, event) -> values, the same object if nothing changes.
 Reaction = Callable[[Log[Any], Any], Log[Any]]
-
-
-class _Unset(Enum):
-    UNSET = "unset"
-
-
-UNSET = _Unset.UNSET
 
 
 class Conflict(Exception):

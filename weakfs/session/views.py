@@ -30,6 +30,17 @@ class SessionSnapshot:
     tag: str | None
 
 
+@frozen
+class SaveReport:
+    """What was written: where, how many bytes, and how many of each thing."""
+
+    path: str
+    size_bytes: int
+    records: int
+    snapshots: int
+    blobs: int
+
+
 class Records(Sequence[Record]):
     """The records of a session as it stood when this was asked for; built one by one as they are read."""
 

@@ -16,8 +16,11 @@ from weakfs.reducers.tree import FileTree, Node, tree_of, walk
 BILLION = 1_000_000_000
 BLOCK = tarfile.BLOCKSIZE
 
-# What `datetime` can show: the years 1 to 9999.
-FIRST_SECOND, LAST_SECOND = -62135596800, 253402300799
+# As much as files with holes may unpack to, together.
+MAX_HOLES = 64 << 20
+
+# What 64 bits of nanoseconds can hold: the years 1677 to 2262.
+FIRST_SECOND, LAST_SECOND = -9223372036, 9223372035
 EXACT_TIME = re.compile(r"(-?[0-9]{1,15})(?:\.([0-9]{1,9})[0-9]*)?")
 
 
@@ -82,6 +85,8 @@ class _Unpacking:
         self.files: dict[tuple[str, ...], Leaf] = {}
         self.directories: dict[tuple[str, ...], tuple[int, int]] = {(): (leaves.DIRECTORY_MODE, at)}
         self.size = 0
+        # What members with holes unpack to: nothing else is larger than the archive that holds it.
+        self.holes = 0
 
     def run(self, archive: tarfile.TarFile) -> FileTree:
         for member in archive:
@@ -95,6 +100,9 @@ class _Unpacking:
             else:
                 if path in self.directories:
                     raise _damaged(member, "is a file and a directory")
+                replaced = self.files.pop(path, None)
+                if replaced is not None:
+                    self.size -= leaves.size_of(replaced)
                 self.files[path] = self._leaf(archive, member)
             self._check_quota(_shown(path))
         if archive.fileobj is not None:
@@ -133,6 +141,10 @@ class _Unpacking:
             )
         self.limits.check_size(_shown(_member_path(member.name)), member.size)
         self.size += member.size
+        if member.issparse():
+            self.holes += member.size
+            if self.holes > MAX_HOLES:
+                raise _damaged(member, "unpacks to many times the size of the archive")
         self._check_quota(member.name)
         stream = archive.extractfile(member)
         content = stream.read() if stream is not None else b""

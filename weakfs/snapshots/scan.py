@@ -23,9 +23,14 @@ from weakfs.search import GlobPattern
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 READ_FOLLOWING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+# Names a thing without opening it: opening a device or a FIFO may do something.
+HANDLE = os.O_PATH | os.O_CLOEXEC
 
 # Each directory on the way down is held open, and costs some of the interpreter's stack.
 MAX_DEPTH = 200
+
+# Directories that link to one another can be read for ever; no tree that is meant has more entries.
+MAX_FOLLOWED = 1_000_000
 
 SPECIAL = {
     stat.S_IFIFO: "a FIFO",
@@ -122,8 +127,8 @@ class _Scanning:
         return tree_of(
             nodes,
             mode=stat.S_IMODE(status.st_mode),
-            modified_at=status.st_mtime_ns,
-            created_at=status.st_mtime_ns,
+            modified_at=_time(status),
+            created_at=_time(status),
         )
 
     def _entry(
@@ -162,25 +167,28 @@ class _Scanning:
     ) -> Node | None:
         if self.selection.follow_symlinks == "deny":
             target = names.from_bytes(os.fsencode(os.readlink(name, dir_fd=descriptor)))
-            return leaves.link(target, at=status.st_mtime_ns)
-        with self._followed(name, path, descriptor) as opened:
-            if opened is None:
+            return leaves.link(target, at=_time(status))
+        with self._followed(name, descriptor) as handle:
+            if handle is None:
                 return self._skip(path, "is a link that leads outside")
-            found = os.fstat(opened)
-            if stat.S_ISDIR(found.st_mode):
-                if (found.st_dev, found.st_ino) in above:
-                    return self._skip(path, "is a link to a directory that it lies in")
-                return self._wanted_tree(opened, path, above)
-            if not stat.S_ISREG(found.st_mode):
+            found = os.fstat(handle)
+            if not stat.S_ISDIR(found.st_mode) and not stat.S_ISREG(found.st_mode):
                 return self._skip(path, f"is a link to {SPECIAL.get(stat.S_IFMT(found.st_mode), 'no file')}")
-            return self._file(opened, path)
+            if stat.S_ISDIR(found.st_mode) and (found.st_dev, found.st_ino) in above:
+                return self._skip(path, "is a link to a directory that it lies in")
+            with _opened(f"/proc/self/fd/{handle}", READ_FOLLOWING, descriptor) as opened:
+                if stat.S_ISREG(found.st_mode):
+                    return self._file(opened, path)
+                if len(above) > MAX_DEPTH:
+                    return self._skip(path, f"lies more than {MAX_DEPTH} directories deep")
+                return self._wanted_tree(opened, path, above)
 
     @contextmanager
-    def _followed(self, name: str, path: str, descriptor: int) -> Iterator[int | None]:
-        """Open what a link points to: `None` if that lies outside and may not be followed."""
+    def _followed(self, name: str, descriptor: int) -> Iterator[int | None]:
+        """Give a handle on what a link points to, unopened: `None` if it lies outside and may not be followed."""
         if self.selection.follow_symlinks == "allow":
-            with _opened(name, READ_FOLLOWING, descriptor) as opened:
-                yield opened
+            with _opened(name, HANDLE, descriptor) as handle:
+                yield handle
             return
         root = os.path.realpath(f"/proc/self/fd/{self.root_descriptor}")
         real = os.path.realpath(f"/proc/self/fd/{descriptor}/{name}")
@@ -191,7 +199,7 @@ class _Scanning:
         current = os.dup(self.root_descriptor)
         try:
             for part in filter(None, real[len(root) :].split("/")):
-                below = os.open(part, READ, dir_fd=current)
+                below = os.open(part, HANDLE | os.O_NOFOLLOW, dir_fd=current)
                 os.close(current)
                 current = below
             yield current
@@ -211,7 +219,7 @@ class _Scanning:
         self.size += len(data)
         if self.on_file is not None:
             self.on_file(path, len(data))
-        return leaves.file(data, mode=stat.S_IMODE(status.st_mode), at=status.st_mtime_ns)
+        return leaves.file(data, mode=stat.S_IMODE(status.st_mode), at=_time(status))
 
     def _room(self) -> int | None:
         total = self.selection.limits.max_total_size
@@ -228,12 +236,20 @@ class _Scanning:
         except OSError as error:
             self._skip(path, str(error))
             return True
+        if self.selection.follow_symlinks != "deny" and self.nodes >= MAX_FOLLOWED:
+            self._skip(path, f"comes after {MAX_FOLLOWED} entries, as many as are read where links are followed")
+            return True
         self.nodes += 1
         return False
 
     def _skip(self, path: str, reason: str) -> Leaf | None:
         self.skipped.append((path, reason))
         return None
+
+
+def _time(status: os.stat_result) -> int:
+    """Give when a file was modified, as far as 64 bits of nanoseconds reach."""
+    return min(max(status.st_mtime_ns, -(1 << 63)), (1 << 63) - 1)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
-from itertools import count
 
 from attrs import define
 
@@ -67,9 +66,7 @@ class Toolset:
             if tool.name in self._tools:
                 raise ValueError(f"cannot have two tools named {tool.name!r}; give one of them another name")
             self._tools[tool.name] = tool
-        calls = install(session)
-        # `next` of a counter is one step for threads. A session that was loaded goes on counting.
-        self._numbers = count(len(calls.all()) + 1)
+        install(session)
 
     def __repr__(self) -> str:
         return f"<Toolset of {self.session!r}: {', '.join(self._tools)}>"
@@ -96,7 +93,7 @@ class Toolset:
         """
         started_at = self.session.now()
         name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
-        call_id = f"{self.session.session_id}/call{next(self._numbers)}" if call_id is None else one_line(call_id)
+        call_id = self.session.next_id("call") if call_id is None else one_line(call_id)
         extent = _Extent()
 
         def record(result: ToolResult[object]) -> None:
