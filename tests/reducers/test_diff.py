@@ -41,6 +41,8 @@ def check(before: FileTree, after: FileTree) -> TreeDiff:
         assert {key: value for key, value in gone.items() if key} == {key: value for key, value in come.items() if key}
         sources |= {source + key for key in gone}
         targets |= {target + key for key in come}
+    for places in ([source for source, _ in found.moved], [target for _, target in found.moved]):
+        assert not any(one.startswith(f"{other}/") for one in places for other in places), "a move inside a move"
     result = {path: entry for path, entry in old.items() if path not in removed and path not in sources}
     result |= {path: new[path] for path in added | targets | changed}
     assert result == new
@@ -114,6 +116,16 @@ def test_a_directory_that_moved_is_one_pair_wherever_it_came_from_and_went() -> 
     assert check(before, inner) == TreeDiff(moved=(("/d/e/f", "/keep2"),))
     without = remove(inner, ("d",), 1)
     assert check(before, without) == TreeDiff(removed=("/d", "/d/e", "/d/g"), moved=(("/d/e/f", "/keep2"),))
+
+
+def test_what_was_copied_out_of_a_directory_that_moved_is_new() -> None:
+    before = build(d__e__f__a="one", d__e__f__b="two", keep="k")
+    copied = reduce(before, EntryCopied("/d/e", "/copy", 1))
+    found = check(before, reduce(copied, EntryMoved("/d", "/x/y", 1)))
+    assert found == TreeDiff(
+        added=("/copy", "/copy/f", "/copy/f/a", "/copy/f/b", "/x"),
+        moved=(("/d", "/x/y"),),
+    )
 
 
 def test_a_file_that_moved_is_a_pair_and_of_several_the_one_of_the_same_name() -> None:
