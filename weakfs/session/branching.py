@@ -38,19 +38,22 @@ class Branching(History):
             line.cause = parent.cause if cause is None else checked_text("cause", cause)
             outer = innermost(self, ACTIVE.get())
             own = Transaction(self, line, parent.branch(), outer, current_owner(), begin_all(self._attached))
-        ACTIVE.set((*ACTIVE.get(), own))
+            ACTIVE.set((*ACTIVE.get(), own))
         try:
             try:
                 yield self
-            finally:
-                own.open = False
-                # Not by a token: generators may leave out of order, or in another context than they entered.
-                ACTIVE.set(tuple(other for other in ACTIVE.get() if other is not own))
-            self._commit(own)
-        except BaseException as error:
-            self._abandon(own, error)
-            raise
-        else:
+            except BaseException as error:
+                own.leave()
+                self._abandon(own, error)
+                raise
+            own.leave()
+            # Handlers are told when the lock is let go of: after the end, whatever that is.
+            with self.lock:
+                try:
+                    self._commit(own)
+                except BaseException as error:
+                    self._abandon(own, error)
+                    raise
             close_all(own.journals)
         finally:
             own.forget()

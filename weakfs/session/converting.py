@@ -13,7 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import attrs
 import orjson
-from cattrs import Converter, transform_error
+from cattrs import Converter, IterableValidationError, IterableValidationNote, transform_error
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
 from weakfs.session.atoms import AS_IT_IS, ATOMS, UNTOLD, plain_atom, read_atom, simple_types
@@ -162,7 +162,7 @@ class Reading:
         self.pools = pools
         # Set once the slices are read: gives the table that a list of slice numbers stands for.
         self.table: Callable[[Json], Table] = _no_table
-        self._fast = self._converter(detailed=False)
+        self._fast = self._active = self._converter(detailed=False)
         self._detailed: Converter | None = None
 
     def value(self, row: Json, type_: type, where: str) -> Any:
@@ -177,6 +177,7 @@ class Reading:
             pass
         if self._detailed is None:
             self._detailed = self._converter(detailed=True)
+        self._active = self._detailed
         try:
             self._detailed.structure(row, type_)
         except SessionFileError:
@@ -184,6 +185,8 @@ class Reading:
         except Exception as error:
             told = explained(error, where)
             raise (MissingBlob(told.told, where=told.where) if NO_CONTENT in told.told else told) from None
+        finally:
+            self._active = self._fast
         raise SessionFileError("this cannot be read", where=where)
 
     def any(self, row: Json, type_: object = Any, depth: int = 0) -> Any:
@@ -202,7 +205,7 @@ class Reading:
         if keys == {"map"} and type(row["map"]) is dict:
             return {key: self.any(item, type_, depth + 1) for key, item in row["map"].items()}
         if keys == {"type", "value"}:
-            return self._fast.structure(row["value"], self.registry.shape(read_atom(row["type"])).cls)
+            return self._active.structure(row["value"], self.registry.shape(read_atom(row["type"])).cls)
         for pool, values in self.pools.values():
             if keys == {pool.key}:
                 return _taken(values, row[pool.key], pool)
@@ -249,7 +252,7 @@ class Reading:
     def _union(self, row: Json, union: Any) -> Any:
         member = _optional(union)
         if member is not None:
-            return None if row is None else self._fast.structure(row, member)
+            return None if row is None else self._active.structure(row, member)
         value = self.any(row, union)
         members = [get_origin(member) or member for member in get_args(union)]
         if type(value) not in members:
@@ -265,9 +268,16 @@ class Reading:
         members = get_args(type_)
         if get_origin(type_) is tuple and members[-1] is not ...:
             parts = zip(_list(row), members, strict=True)
-            return tuple(self._fast.structure(item, member) for item, member in parts)
-        items = (self._fast.structure(item, members[0]) for item in _list(row))
-        return tuple(items) if get_origin(type_) is tuple else list(items)
+            return tuple(self._active.structure(item, member) for item, member in parts)
+        items: list[Any] = []
+        for index, item in enumerate(_list(row)):
+            try:
+                items.append(self._active.structure(item, members[0]))
+            except Exception as error:
+                note = IterableValidationNote(f"item {index}", index, members[0])
+                error.__notes__ = [*getattr(error, "__notes__", []), note]
+                raise IterableValidationError("items", [error], type_) from None
+        return tuple(items) if get_origin(type_) is tuple else items
 
     def _text_mapping(self, row: Json, type_: Any) -> Any:
         if type(row) is not dict:
@@ -278,7 +288,7 @@ class Reading:
         return {self.any(key): self.any(item) for key, item in map(_list, _list(row))}
 
     def _checked(self, row: Json, type_: Any) -> Any:
-        value = self._fast.structure(row, get_args(type_)[0])
+        value = self._active.structure(row, get_args(type_)[0])
         for rule in get_args(type_)[1:]:
             if callable(rule):
                 rule(value)

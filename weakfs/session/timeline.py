@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
 from pyrsistent import PMap, pmap
 
 from weakfs.session.errors import SessionError, UnknownSnapshot, UnknownType
@@ -117,10 +117,11 @@ class Timeline:
 
     state: Table = EMPTY_TABLE
     logs: Table = EMPTY_TABLE
-    rows: Log[Row] = Log()  # noqa: RUF009  # an immutable value
+    # Made anew each time: an empty log, too, is a list that the first to append takes.
+    rows: Log[Row] = field(factory=Log)
     # The state before the first row: what a compacted history begins with.
     base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)  # noqa: RUF009
-    marks: Log[Mark] = Log()  # noqa: RUF009
+    marks: Log[Mark] = field(factory=Log)
     snapshots: PMap[str, SnapshotEntry] = pmap()  # noqa: RUF009
     # Whether marks exist for every rollback, merge and stretch of rows; not so after loading a file.
     marked: bool = True
@@ -197,7 +198,7 @@ class Timeline:
 
     def _mark_all(self, rules: Rules) -> None:
         """Read history once from its start and leave marks along the way."""
-        marks: Log[Mark] = Log()
+        marks: Log[Mark] = field(factory=Log)
         for mark in advance(rules, self.base, self.rows):
             if not mark.seq % MARK_EVERY:
                 marks = marks.append(mark)

@@ -32,6 +32,14 @@ class Transaction:
     merged: list[tuple[Any, Timeline | None]] = field(factory=list)
     open: bool = True
 
+    def leave(self) -> None:
+        """End it for the code that runs now.
+
+        Not by a token: generators may leave out of order, or in another context than they entered.
+        """
+        self.open = False
+        ACTIVE.set(tuple(other for other in ACTIVE.get() if other is not self))
+
     def forget(self) -> None:
         """Let go of the session: contexts that were copied inside may live much longer."""
         self.session = self.outer = None

@@ -30,7 +30,7 @@ HANDLE = os.O_PATH | os.O_CLOEXEC
 MAX_DEPTH = 200
 
 # Directories that link to one another can be read for ever; no tree that is meant has more entries.
-MAX_FOLLOWED = 1_000_000
+MAX_FOLLOWED = 100_000
 
 SPECIAL = {
     stat.S_IFIFO: "a FIFO",
@@ -104,6 +104,9 @@ class _Scanning:
     size: int = 0
     # What counts against the quotas: these, and what the filesystem held before.
     nodes: int = 0
+    # How many links were followed to where we are, and how many entries were found in such places.
+    through_links: int = 0
+    followed: int = 0
 
     def directory(self, descriptor: int, path: str, above: tuple[tuple[int, int], ...]) -> FileTree:
         status = os.fstat(descriptor)
@@ -181,7 +184,11 @@ class _Scanning:
                     return self._file(opened, path)
                 if len(above) > MAX_DEPTH:
                     return self._skip(path, f"lies more than {MAX_DEPTH} directories deep")
-                return self._wanted_tree(opened, path, above)
+                self.through_links += 1
+                try:
+                    return self._wanted_tree(opened, path, above)
+                finally:
+                    self.through_links -= 1
 
     @contextmanager
     def _followed(self, name: str, descriptor: int) -> Iterator[int | None]:
@@ -236,9 +243,11 @@ class _Scanning:
         except OSError as error:
             self._skip(path, str(error))
             return True
-        if self.selection.follow_symlinks != "deny" and self.nodes >= MAX_FOLLOWED:
-            self._skip(path, f"comes after {MAX_FOLLOWED} entries, as many as are read where links are followed")
-            return True
+        if self.through_links:
+            self.followed += 1
+            if self.followed > MAX_FOLLOWED:
+                self._skip(path, f"comes after {MAX_FOLLOWED} entries, as many as are read through links")
+                return True
         self.nodes += 1
         return False
 
