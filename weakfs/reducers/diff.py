@@ -111,13 +111,18 @@ def _whole_directories(removed: dict[str, Node], added: dict[str, Node]) -> tupl
         path, node = stack.pop()
         if type(node) is not FileTree:
             continue
-        source = sources.pop(id(node), None)
-        if source is None or any(source.startswith(other + "/") for other in taken):
+        source = sources.get(id(node))
+        if source is None or _overlaps(source, taken):
             stack.extend((f"{path}/{name}", child) for name, child in reversed(entries(node)))
         else:
             moved.append((source, path))
             taken.add(source)
     return moved, taken
+
+
+def _overlaps(path: str, taken: set[str]) -> bool:
+    """Tell whether a path, or one above or below it, is spoken for."""
+    return any(path == other or path.startswith(other + "/") or other.startswith(path + "/") for other in taken)
 
 
 def _below(nodes: dict[str, Node]) -> Iterator[tuple[str, Node]]:

@@ -220,6 +220,7 @@ def _read_files(rows: list[Json], blobs: Sequence[bytes | Rope], where: str) -> 
             if (
                 len(files) == len(found)
                 and "\0" not in text
+                and "\\" not in text
                 and names.canonical(text) == text
                 and files.keys().isdisjoint(("", ".", ".."))
             ):
@@ -247,7 +248,7 @@ def _is_mode(mode: Json) -> bool:
 
 
 def _name(name: Json, taken: dict[str, Node]) -> str:
-    if type(name) is not str or name in ("", ".", "..") or "/" in name or "\0" in name:
+    if type(name) is not str or name in ("", ".", "..") or any(char in name for char in "/\\\0"):
         raise ValueError(f"{name!r:.60} is not a name")
     if names.canonical(name) != name:
         raise ValueError(f"{name!r:.60} is not the one form of that name")

@@ -9,7 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import Annotated
 
-CANONICAL = re.compile(r"/|(?:/(?!\.\.?(?:/|\Z))[^/\0\ud800-\udfff]+)+")
+from weakfs.reducers import names
+
+CANONICAL = re.compile(r"/|(?:/(?!\.\.?(?:/|\Z))[^/\\\0\ud800-\udfff]+)+")
 
 
 class CanonicalPath:
@@ -19,14 +21,19 @@ class CanonicalPath:
         self._below = below
 
     def __call__(self, path: str) -> None:
-        if not CANONICAL.fullmatch(path) or (self._below and path == "/"):
+        if not CANONICAL.fullmatch(path) or (self._below and path == "/") or names.canonical(path) != path:
             raise ValueError(f"{path!r:.60} is not a canonical path, such as '/src/a.py'")
 
     def check_all(self, paths: Sequence[str]) -> None:
         """Check many paths at once, by what none of them may hold."""
         joined = "\0" + "\0".join(paths) + "\0"
-        odd = any(part in joined for part in ("//", "/./", "/../", "/.\0", "/..\0", "/\0"))
-        if odd or joined.count("\0") != len(paths) + 1 or joined.count("\0/") != len(paths):
+        odd = any(part in joined for part in ("//", "/./", "/../", "/.\0", "/..\0", "/\0", "\\"))
+        if (
+            odd
+            or names.canonical(joined) != joined
+            or joined.count("\0") != len(paths) + 1
+            or joined.count("\0/") != len(paths)
+        ):
             for path in paths:
                 self(path)
 

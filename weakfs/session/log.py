@@ -44,7 +44,8 @@ class Log(Sequence[T], Generic[T]):
     def append(self, item: T) -> Log[T]:
         """Give this sequence with `item` behind it."""
         items, used = self._items, self._length - self._start
-        if len(items) == used:
+        # The list of an empty log is nobody's: many share it, and none of them is to hold another's items.
+        if used and len(items) == used:
             items.append(item)
             # Two threads may both have found the place free: the one that got it goes on, the other branches.
             if items[used] is item:

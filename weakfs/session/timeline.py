@@ -117,7 +117,6 @@ class Timeline:
 
     state: Table = EMPTY_TABLE
     logs: Table = EMPTY_TABLE
-    # Made anew each time: an empty log, too, is a list that the first to append takes.
     rows: Log[Row] = field(factory=Log)
     # The state before the first row: what a compacted history begins with.
     base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)  # noqa: RUF009
@@ -198,7 +197,7 @@ class Timeline:
 
     def _mark_all(self, rules: Rules) -> None:
         """Read history once from its start and leave marks along the way."""
-        marks: Log[Mark] = field(factory=Log)
+        marks: Log[Mark] = Log()
         for mark in advance(rules, self.base, self.rows):
             if not mark.seq % MARK_EVERY:
                 marks = marks.append(mark)
