@@ -12,7 +12,7 @@ import pytest
 from tests.faults.damage import Court, resealed, small_story
 from weakfs.session import Session
 
-MUTATIONS = 250
+MUTATIONS = 150
 
 Mutator = Callable[[bytearray, random.Random], None]
 

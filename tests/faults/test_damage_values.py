@@ -25,7 +25,7 @@ from tests.faults.damage import (
 )
 from weakfs.session import SessionFileError, UnknownType, UnsupportedVersion
 
-RANDOM_MUTATIONS = 120
+RANDOM_MUTATIONS = 80
 
 
 @pytest.fixture(scope="module")
