@@ -136,7 +136,8 @@ print("end")
 
 def test_the_first_session_of_a_process_is_let_go_like_any_other() -> None:
     done = subprocess.run([sys.executable, "-c", FIRST_SESSION], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n") == ["gone 0", "gone 1", "compacted", "gone 2", "end", ""]
+    told = done.stdout.split("\n")
+    assert (sorted(told[:2]), told[2:]) == (["gone 0", "gone 1"], ["compacted", "gone 2", "end", ""])
 
 
 def test_five_thousand_appends_hold_what_they_added() -> None:

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from weakfs.reducers import children as maps
 from weakfs.reducers.leaf import Leaf, blob_digest, is_link, same, size_of
-from weakfs.reducers.tree import FileTree, Node, entries, walk
+from weakfs.reducers.tree import FileTree, Node, walk
 
 
 @frozen
@@ -106,17 +106,15 @@ def _whole_directories(removed: dict[str, Node], added: dict[str, Node]) -> tupl
     for path, node in _below({path: node for path, node in removed.items() if path not in taken}):
         if type(node) is FileTree and node.node_count:
             sources.setdefault(id(node), path)
-    stack = left[::-1]
-    while stack:
-        path, node = stack.pop()
-        if type(node) is not FileTree:
-            continue
-        source = sources.get(id(node))
-        if source is None or _overlaps(source, taken):
-            stack.extend((f"{path}/{name}", child) for name, child in reversed(entries(node)))
-        else:
+    # The largest first: what lies in a directory that moved is told of with it.
+    found = [(path, node) for path, node in _below(dict(left)) if type(node) is FileTree and id(node) in sources]
+    used: set[str] = {new for _, new in moved}
+    for path, node in sorted(found, key=lambda entry: -entry[1].node_count):
+        source = sources[id(node)]
+        if not _overlaps(source, taken) and not _overlaps(path, used):
             moved.append((source, path))
             taken.add(source)
+            used.add(path)
     return moved, taken
 
 
