@@ -78,8 +78,8 @@ class Primitives(ABC):
 
     # Places
 
-    def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:
-        return paths.parse(path)
+    # A backend that also takes other forms of a path puts its own in this place.
+    _parse = staticmethod(paths.parse)
 
     def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
         """Find what a path names. A link on the way, or at the end if `follow`, is followed as allowed."""

@@ -66,7 +66,9 @@ class Reading(Primitives):
         final newline, `\\r` and a byte order mark are kept. Raises `ValueError` for bytes that do not decode.
         """
         canonical, leaf = self._file(path, "read")
-        text = decode(canonical, self._content(canonical, leaf), encoding)
+        content = leaf[CONTENT]
+        data = content if type(content) is bytes else self._content(canonical, leaf)
+        text = decode(canonical, data, encoding)
         total = text.count("\n") + (not text.endswith("\n") if text else 0)
         if limit is None:
             limit = self.limits.default_read_limit
@@ -79,13 +81,13 @@ class Reading(Primitives):
         if offset < 0:
             raise ValueError(f"cannot read {canonical!r} from line {offset}; give an offset from 0 on")
         wanted = max(total - offset, 0) if limit is None else limit
-        content = slice_lines(text, offset, wanted)
-        return ReadResult(content, canonical, total, offset, limit, offset + wanted < total)
+        return ReadResult(slice_lines(text, offset, wanted), canonical, total, offset, limit, offset + wanted < total)
 
     def read_bytes(self, path: PathArg, *, offset: int = 0, limit: int | None = None) -> ReadBytesResult:
         """Read bytes: `limit` of them (`None` or -1: all) from `offset` on."""
         canonical, leaf = self._file(path, "read")
-        data = self._content(canonical, leaf)
+        content = leaf[CONTENT]
+        data = content if type(content) is bytes else self._content(canonical, leaf)
         if limit is None and offset == 0:
             return ReadBytesResult(data, canonical, len(data), 0, None, False)
         if offset < 0 or (limit is not None and limit < -1):

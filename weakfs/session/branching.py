@@ -79,7 +79,7 @@ class Branching(History):
             own.line.snapshots = own.base.snapshots
             if own.line.seq > own.base.seq:
                 event = RolledBack(own.base.seq, None, own.base.state)
-                self._apply(own.line, event, None, mark=True)
+                self._apply(own.line, event, None)
                 self._join(own, self._line_of(own))
             # What an outer undo put back needs no repair any more.
             left = {name: step for name, step in self._repairs.items() if name not in undone}

@@ -158,7 +158,7 @@ class SessionCore:
         with self.lock:
             return self._apply(self._writable(), event, cause)
 
-    def _apply(self, line: Timeline, event: Any, cause: str | None, *, mark: bool = False) -> Record:
+    def _apply(self, line: Timeline, event: Any, cause: str | None) -> Record:
         rules = self._rules
         shape = rules.registry.by_type.get(type(event))
         if shape is None:
@@ -176,7 +176,7 @@ class SessionCore:
             self._reducing = False
         at = self.now()
         cause = line.cause if cause is None else checked_text("cause", cause)
-        seq = line.add((at, cause, shape.tag, shape.pack(event)), state, logs, mark=mark)
+        seq = line.add((at, cause, shape.tag, shape.pack(event)), state, logs)
         record = Record(seq, at, event, cause)
         if self._delivery.wanted and line is self._trunk:
             self._delivery.post((record,))

@@ -78,7 +78,7 @@ class History(SessionCore):
                 state, seq, snapshot_id, externals = entry.state, entry.seq, entry.snapshot_id, entry.externals
             before = self._restore_externals(line, dict(externals)) if externals else ()
             try:
-                record = self._apply(line, RolledBack(seq, snapshot_id, state), cause, mark=True)
+                record = self._apply(line, RolledBack(seq, snapshot_id, state), cause)
             except BaseException:
                 if before:
                     self._restore_externals(line, dict(before))

@@ -13,20 +13,20 @@ class SessionLock:
     whoever dispatches may hold the lock further out.
     """
 
-    __slots__ = ("_depth", "_lock", "_on_release")
+    __slots__ = ("_acquire", "_depth", "_on_release", "_release")
 
     def __init__(self, on_release: Callable[[], object] | None) -> None:
-        self._lock = RLock()
+        lock = RLock()
+        self._acquire, self._release = lock.acquire, lock.release
         self._depth = 0
         self._on_release = on_release
 
     def __enter__(self) -> None:
-        self._lock.acquire()
+        self._acquire()
         self._depth += 1
 
     def __exit__(self, *_: object) -> None:
-        self._depth -= 1
-        last = not self._depth
-        self._lock.release()
-        if last and self._on_release is not None:
+        self._depth = depth = self._depth - 1
+        self._release()
+        if not depth and self._on_release is not None:
             self._on_release()
