@@ -85,6 +85,7 @@ UNCHANGED: list[Event] = [
     ModeChanged("/d", 0o755, 99),
     ModeChanged("/", 0o755, 99),
     ModeChanged("/gone", 0o700, 99),
+    ModeChanged("/link", 0o600, 99),
     FileSpliced("/gone", ((0, 0, b"x"),), 99),
     FileSpliced("/d", ((0, 0, b"x"),), 99),
     FileSpliced("/link", ((0, 0, b"x"),), 99),
