@@ -89,6 +89,6 @@ class Streaming(Writing):
             data = io.BufferedReader(cast(io.RawIOBase, io.BytesIO(self.read_bytes(path).content)))
             return data if binary else io.TextIOWrapper(data, encoding=encoding, newline="\n")
         write_mode = _WRITE_MODES[mode[0]]
-        self._check_writable(path, write_mode)
+        self._writable_place(path, write_mode)
         raw = _Pending(lambda content: self.write_bytes(path, content, mode=write_mode))
         return raw if binary else cast(IO[str], _PendingText(raw, encoding))

@@ -22,7 +22,7 @@ from weakfs.reducers.events import (
     LinkMade,
     ModeChanged,
 )
-from weakfs.reducers.leaf import size_of
+from weakfs.reducers.leaf import Leaf, size_of
 from weakfs.reducers.tree import FileTree, Node, Segments
 
 WRITE_MODES = get_args(WriteMode)
@@ -72,21 +72,11 @@ class Writing(Reading):
     def _store(self, path: PathArg, data: bytes, mode: WriteMode, create_parents: bool) -> WriteResult:
         if mode not in WRITE_MODES:
             raise ValueError(f"cannot write {path!r} with mode {mode!r}; use 'overwrite', 'create' or 'append'")
-        self._refuse_if_read_only("write", path)
         with self._exclusive():
-            canonical, segments, node = self._locate(path)
-            if type(node) is FileTree:
-                raise fault(
-                    IsADirectoryError,
-                    EISDIR,
-                    f"cannot write {canonical!r}: it is a directory; name a file inside it",
-                )
-            if node is not None and mode == "create":
-                raise _exists(canonical, "create")
+            canonical, node, nodes = self._writable_place(path, mode, create_parents)
             old_size = 0 if node is None else size_of(node)
             new_size = len(data) + old_size if mode == "append" else len(data)
             self.limits.check_size(canonical, new_size)
-            nodes = self._check_new(canonical, segments, "write", create_parents) if node is None else 0
             self._check_quota(canonical, new_size - old_size, nodes)
             at = self._now()
             if mode == "append" and node is not None:
@@ -255,8 +245,13 @@ class Writing(Reading):
             self._check_quota(canonical, 0, nodes)
             self._commit(LinkMade(canonical, target, self._now()))
 
-    def _check_writable(self, path: PathArg, mode: WriteMode) -> None:
-        """Raise what writing a file would raise, as far as it does not depend on the content."""
+    def _writable_place(
+        self, path: PathArg, mode: WriteMode, create_parents: bool = True
+    ) -> tuple[str, Leaf | None, int]:
+        """Find where a file is to be written: its path, what is there, and how many entries it would add.
+
+        Raises what writing raises, as far as it does not depend on the content.
+        """
         self._refuse_if_read_only("write", path)
         canonical, segments, node = self._locate(path)
         if type(node) is FileTree:
@@ -265,10 +260,11 @@ class Writing(Reading):
                 EISDIR,
                 f"cannot write {canonical!r}: it is a directory; name a file inside it",
             )
-        if node is not None and mode == "create":
-            raise _exists(canonical, "create")
         if node is None:
-            self._check_new(canonical, segments, "write", True)
+            return canonical, None, self._check_new(canonical, segments, "write", create_parents)
+        if mode == "create":
+            raise _exists(canonical, "create")
+        return canonical, node, 0
 
     def _check_new(self, path: str, segments: Segments, verb: str, create_parents: bool) -> int:
         """Refuse a path where nothing can be made; give how many entries making it would add."""

@@ -2,7 +2,7 @@
 
 Going through 10,000 records one by one costs 5 to 8 µs each in checks; going through their fields one by one
 costs the checks once a field, at the speed of `map`. What does not fit, or is not as it should be, goes the
-careful way, which can say what is wrong (`weakfs.session.converting`).
+careful way, which can say what is wrong (`weakfs.session.decoding`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 from pyrsistent import pmap
 
 from weakfs.session.columns import Columns
-from weakfs.session.converting import Reading
+from weakfs.session.decoding import Reading
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
 from weakfs.session.log import Log
 from weakfs.session.pools import Json, read_blobs

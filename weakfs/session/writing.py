@@ -12,7 +12,7 @@ from typing import Any
 from pyrsistent import pmap
 
 from weakfs.session.columns import Columns
-from weakfs.session.converting import Writing
+from weakfs.session.encoding import Writing
 from weakfs.session.errors import SessionError
 from weakfs.session.log import Log
 from weakfs.session.pools import Json
