@@ -16,7 +16,7 @@ from tests.faults.crashing import AT_ONCE, in_a_child, told
 from tests.faults.syscalls import Call, System, raising
 from weakfs.session import Session
 
-ERRORS = [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS, errno.ENOLCK]
+ERRORS = [errno.ENOSPC, errno.EIO, errno.EINTR, errno.EDQUOT, errno.EROFS, errno.ENOLCK]
 
 
 def calls_of_a_save(path: Path) -> list[Call]:

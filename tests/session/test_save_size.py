@@ -181,6 +181,16 @@ def test_equal_contents_are_written_once(tmp_path: Path) -> None:
     assert size(equal, tmp_path) < FILES * 60
 
 
+def test_a_content_that_was_appended_to_is_stored_once_when_it_is_copied_by_hand(tmp_path: Path) -> None:
+    session = opened(tree_of({"log": file(b"a line of the log\n" * 5000, at=1)}))
+    filesystem = InMemoryFilesystem(session)
+    filesystem.append("/log", "another\n")
+    session.snapshot()
+    before = size(session, tmp_path)
+    filesystem.write("/copy", filesystem.read("/log").content)
+    assert size(session, tmp_path) - before < 1000
+
+
 def test_a_copied_directory_costs_one_row(tmp_path: Path) -> None:
     session = opened(nested(page))
     filesystem = InMemoryFilesystem(session)

@@ -13,8 +13,8 @@ from weakfs.session import SessionError
 
 def named(case: tuple[object, object]) -> str:
     hint, value = case
-    # Sets are shown in another order in each process.
-    shown = type(value).__name__ if "set({" in repr(value) else repr(value)
+    # Sets are shown in another order in each process, and some things by where they are in memory.
+    shown = type(value).__name__ if "set({" in repr(value) or " at 0x" in repr(value) else repr(value)
     return f"{getattr(hint, '__name__', hint)} {shown}".encode("ascii", "backslashreplace").decode()[:70]
 
 

@@ -14,15 +14,24 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict, Union
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, Optional, TypedDict, TypeVar, Union
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from attrs import frozen
+
+T = TypeVar("T")
 
 
 class Color(enum.Enum):
     RED = "red"
     BLUE = "blue"
+
+
+class Multi(enum.Enum):
+    PAIR = (1, 2)
+    WORD = "word"
+    DATA = b"data"
 
 
 class Size(enum.IntEnum):
@@ -51,6 +60,23 @@ class Point:
 @frozen
 class Space(Point):
     z: int = 0
+
+
+@frozen
+class Branch:
+    name: str
+    below: tuple[Branch, ...] = ()
+    above: Branch | None = None
+
+
+@frozen
+class Wrapper(Generic[T]):
+    held: T
+
+
+@frozen(eq=False)
+class Alone:
+    a: int
 
 
 @dataclass(frozen=True)
@@ -112,6 +138,17 @@ KEPT: list[tuple[object, object]] = [
     (dict[str, int], {"b": 1, "a": 2}),
     (dict[str, Point], {"a": Point(1, 2)}),
     (dict[str, tuple[bytes, ...]], {"a": (b"\xff",)}),
+    (dict[str, dict[str, Any]], {"a": {"b": (1,)}}),
+    (list[tuple[str, Any]], [("a", (1,))]),
+    (tuple[dict[str, Any], ...], ({"a": (1,)},)),
+    (Mapping[str, Any], {"a": (1,)}),
+    (Sequence[int], (1, 2)),
+    (Sequence[Any], ((1,),)),
+    (tuple[int | None, ...], (None, 1)),
+    (Branch, Branch("a", (Branch("b"), Branch("c", (Branch("d"),))), Branch("e"))),
+    (frozenset[bytes], frozenset({b"\xff", b"a", b"b"})),
+    (datetime | None, NEW_YEAR),
+    (dict[str, datetime], {"a": NEW_YEAR}),
     (Mapping[str, int], {"a": 1}),
     (frozenset[str], frozenset("abcdefgh")),
     (frozenset[int], frozenset({3, -1, 2})),
@@ -208,7 +245,6 @@ ODD: list[tuple[object, object]] = [
     (dict[Any, int], {1: 1, "1": 2}),
     (dict[str, str], {"\ud800": "a"}),
     (Mapping[str, int], OrderedDict(a=1)),
-    (Sequence[int], (1, 2)),
     (Sequence[int], [1, 2]),
     (Sequence[str], "ab"),
     (AbstractSet[str], frozenset("ab")),
@@ -231,7 +267,21 @@ ODD: list[tuple[object, object]] = [
     (date, date(2020, 1, 1)),
     (date, NEW_YEAR),
     (timedelta, timedelta(1, 2, 3)),
-    (datetime | None, NEW_YEAR),
+    (datetime, NEW_YEAR.replace(tzinfo=ZoneInfo("UTC"))),
+    (dict[int, datetime], {1: NEW_YEAR}),
+    (Multi, Multi.PAIR),
+    (Multi, Multi.WORD),
+    (Multi, Multi.DATA),
+    (tuple[Multi, ...], (Multi.PAIR,)),
+    (Multi | int, Multi.PAIR),
+    (frozenset[Color], frozenset({Color.RED})),
+    (frozenset[tuple[str, int]], frozenset({("a", 1)})),
+    (Wrapper[int], Wrapper(1)),
+    (Wrapper[Any], Wrapper((1,))),
+    (Wrapper, Wrapper((1,))),
+    (tuple[Pair, ...], (Pair(1, "a"),)),
+    (bytes, memoryview(b"a")),
+    (Sequence[Any], [(1,)]),
     (UUID, UUID(int=5)),
     (Path, Path("/a")),
     (PurePosixPath, PurePosixPath("/a")),
