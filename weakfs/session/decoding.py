@@ -142,7 +142,7 @@ class Reading:
                 note = IterableValidationNote(f"item {index}", index, members[0])
                 error.__notes__ = [*getattr(error, "__notes__", []), note]
                 raise IterableValidationError("items", [error], type_) from None
-        return tuple(items) if get_origin(type_) is tuple else items
+        return items if get_origin(type_) is list else tuple(items)
 
     def _text_mapping(self, row: Json, type_: Any) -> Any:
         if type(row) is not dict:

@@ -65,8 +65,9 @@ class Writing:
         """Give a value of a type as JSON; `SessionError` that names the place if it could not be read back."""
         try:
             row = self._converter.unstructure(value, unstructure_as=type_)
-            orjson.dumps(row, option=AS_IT_IS)
-            found = difference(value, self._back.value(row, type_, where), where)
+            # Through JSON itself, which knows fewer types than a row may hold.
+            text = orjson.dumps(row, option=AS_IT_IS)
+            found = difference(value, self._back.value(orjson.loads(text), type_, where), where)
         except SessionFileError as error:
             raise SessionError(f"cannot save {error}") from None
         except NameError as error:
@@ -132,7 +133,8 @@ class Writing:
         return lambda values: {plain_key(key): write(value) for key, value in values.items()}
 
     def _set(self, value: Any) -> Json:
-        return sorted((self.any(item) for item in value), key=repr)
+        # Sorted before they are written, so that contents get their numbers in one order.
+        return [self.any(item) for item in sorted(value, key=repr)]
 
     def _pairs(self, value: Any) -> Json:
         return [[self.any(key), self.any(item)] for key, item in value.items()]

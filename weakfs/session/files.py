@@ -67,6 +67,14 @@ def write_atomically(path: str, data: bytes) -> None:
         _write(path, data)
     except OSError as error:
         raise _unsaved(path, error) from error
+    try:
+        _sync_folder(os.path.dirname(path))
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"saved to {path!r}, but its folder could not be synced: {error.strerror}; after a power cut the old file may "
+            f"be there again, so save once more when the cause is removed",
+        ) from error
 
 
 def _write(path: str, data: bytes) -> None:
@@ -93,7 +101,6 @@ def _write(path: str, data: bytes) -> None:
         raise
     finally:
         os.close(descriptor)
-    _sync_folder(folder)
 
 
 def _unsaved(path: str, error: OSError) -> OSError:

@@ -49,7 +49,7 @@ def is_frozen_set(type_: Any) -> bool:
 
 
 def is_sequence(type_: Any) -> bool:
-    return get_origin(type_) in (tuple, list) and bool(get_args(type_))
+    return get_origin(type_) in (tuple, list, Sequence) and bool(get_args(type_))
 
 
 def is_untold_sequence(type_: Any) -> bool:

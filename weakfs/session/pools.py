@@ -32,6 +32,7 @@ class Blobs:
         self._by_identity: dict[int, int] = {}
         self._held: list[bytes | Rope] = []
         self._by_tail: dict[tuple[int, bytes], int] = {}
+        self._told_by_tail: dict[int, list[int]] = {}
         self._by_content: dict[bytes, int] = {}
 
     def number(self, content: bytes | Rope, parent: bytes | Rope | None = None) -> int:
@@ -46,9 +47,16 @@ class Blobs:
             if number is None:
                 number = self._add({"parent": after, "tail": _shown(tail)}, content)
                 self._by_tail[after, tail] = number
+                self._told_by_tail.setdefault(len(content), []).append(number)
         else:
             data = joined(content)
             number = self._by_content.get(data)
+            if number is None:
+                # Written piece by piece before: found by its length, and joined only then.
+                same = (
+                    known for known in self._told_by_tail.get(len(data), ()) if joined(self.contents[known]) == data
+                )
+                number = next(same, None)
             if number is None:
                 number = self._by_content[data] = self._add(_shown(data), content)
         if self.contents[number] is not content:
