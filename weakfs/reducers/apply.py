@@ -100,10 +100,10 @@ def on_mode_changed(tree: FileTree, event: e.ModeChanged) -> FileTree:
             return tree
         changed = with_mode(node, event.mode)
         return put(tree, segments, changed, event.at) if segments else changed
-    leaf = node
-    if leaf[leaves.MODE] == event.mode:
+    # A link has no permission bits of its own.
+    if leaves.is_link(node) or node[leaves.MODE] == event.mode:
         return tree
-    return put(tree, segments, leaves.with_mode(leaf, event.mode), event.at)
+    return put(tree, segments, leaves.with_mode(node, event.mode), event.at)
 
 
 def on_link_made(tree: FileTree, event: e.LinkMade) -> FileTree:

@@ -72,8 +72,8 @@ def write_atomically(path: str, data: bytes) -> None:
     except OSError as error:
         raise OSError(
             error.errno,
-            f"saved to {path!r}, but its folder could not be synced: {error.strerror}; after a power cut the old file may "
-            f"be there again, so save once more when the cause is removed",
+            f"saved to {path!r}, but its folder could not be synced: {error.strerror}; after a power cut the old "
+            f"file may be there again, so save once more when the cause is removed",
         ) from error
 
 
