@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from weakfs.session import *
     from weakfs.tools import *
 
+    __all__: list[str]
+
 __version__ = "0.1.0"
 
 # From the bottom up: whoever asks for a name of one needs those before it anyway.

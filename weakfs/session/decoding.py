@@ -139,7 +139,8 @@ class Reading:
             try:
                 items.append(self._active.structure(item, members[0]))
             except Exception as error:
-                note = IterableValidationNote(f"item {index}", index, members[0])
+                text = f"item {index}"
+                note = IterableValidationNote(text, index, members[0])  # pyright: ignore[reportCallIssue]
                 error.__notes__ = [*getattr(error, "__notes__", []), note]
                 raise IterableValidationError("items", [error], type_) from None
         return items if get_origin(type_) is list else tuple(items)

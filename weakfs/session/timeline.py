@@ -117,10 +117,10 @@ class Timeline:
 
     state: Table = EMPTY_TABLE
     logs: Table = EMPTY_TABLE
-    rows: Log[Row] = field(factory=Log)
+    rows: Log[Row] = field(factory=lambda: Log[Row]())
     # The state before the first row: what a compacted history begins with.
     base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)  # noqa: RUF009
-    marks: Log[Mark] = field(factory=Log)
+    marks: Log[Mark] = field(factory=lambda: Log[Mark]())
     snapshots: PMap[str, SnapshotEntry] = pmap()  # noqa: RUF009
     # Whether marks exist for every rollback, merge and stretch of rows; not so after loading a file.
     marked: bool = True
