@@ -139,10 +139,10 @@ class Reading:
             try:
                 items.append(self._active.structure(item, members[0]))
             except Exception as error:
-                text = f"item {index}"
-                note = IterableValidationNote(text, index, members[0])  # pyright: ignore[reportCallIssue]
+                note = IterableValidationNote(f"item {index}", index, members[0])
                 error.__notes__ = [*getattr(error, "__notes__", []), note]
-                raise IterableValidationError("items", [error], type_) from None
+                told = IterableValidationError("items", [error], type_)  # pyright: ignore[reportCallIssue]
+                raise told from None
         return items if get_origin(type_) is list else tuple(items)
 
     def _text_mapping(self, row: Json, type_: Any) -> Any:
