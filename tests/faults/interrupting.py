@@ -1,0 +1,49 @@
+"""Interrupts at every place where one can come.
+
+The interpreter looks for signals when it enters a function of Python and when it comes back from one of C.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextvars import copy_context
+from types import FrameType
+
+# More than any of these pieces of work has.
+MANY = 5000
+
+
+class Interrupted(BaseException):
+    """What a signal handler raises, as `KeyboardInterrupt` is."""
+
+
+def interrupted_at(place: int, work: Callable[[], object]) -> bool:
+    """Do a piece of work with an interrupt at one place; tell whether it has so many places."""
+    passed = 0
+    own = {__file__, work.__code__.co_filename}
+
+    def look(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal passed
+        if event in ("call", "c_return") and frame.f_code.co_filename not in own:
+            passed += 1
+            if passed == place:
+                sys.setprofile(None)
+                raise Interrupted
+
+    sys.setprofile(look)
+    try:
+        work()
+    except Interrupted:
+        pass
+    finally:
+        sys.setprofile(None)
+    return passed >= place
+
+
+def every_place(attempt: Callable[[int], bool]) -> None:
+    """Make an attempt with each place in turn, in a context of its own, until it says that there is none."""
+    for place in range(1, MANY):
+        if not copy_context().run(attempt, place):
+            return
+    raise AssertionError(f"there is no end of places: {MANY}")
