@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Generator
 from pathlib import Path
@@ -12,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from fixtures.sessions.portrait import portrait
-from tests.faults.crashing import AT_ONCE, in_a_child, told
+from tests.faults.crashing import AT_ONCE, told
 from tests.faults.syscalls import Call, System, raising
 from weakfs.session import Session
 
+TOP = Path(__file__).parents[2]
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EINTR, errno.EDQUOT, errno.EROFS, errno.ENOLCK]
 
 
@@ -175,24 +177,17 @@ def test_a_full_disk_keeps_the_old_file_and_gives_its_room_back(small_disk: Path
 def test_two_processes_that_save_at_once_take_turns(tmp_path: Path) -> None:
     path = tmp_path / "session.json"
     words = ["first", "second, with rather more to say"]
-    sessions = [told(text) for text in words]
     expected: set[bytes] = set()
-    for session in sessions:
-        session.save(path)
+    for text in words:
+        told(text).save(path)
         expected.add(path.read_bytes())
-
-    def saving() -> None:
-        other = os.fork()
-        with System(at_once=300).in_force():
-            for _ in range(25):
-                sessions[0 if other else 1].save(path)
-                assert path.read_bytes() in expected
-                Session.load(path)
-        if not other:
-            os._exit(0)
-        assert os.waitpid(other, 0)[1] == 0
-
-    assert in_a_child(saving) == 0
+    commands = [[sys.executable, "-m", "tests.faults.saving", str(path), text, "25"] for text in words]
+    environment = {**os.environ, "PYTHONPATH": str(TOP)}
+    running = [subprocess.Popen(one, cwd=TOP, env=environment, stdout=subprocess.PIPE, text=True) for one in commands]
+    while any(process.poll() is None for process in running):
+        assert path.read_bytes() in expected
+    assert [process.communicate(timeout=60)[0] for process in running] == ["", ""]
+    assert [process.returncode for process in running] == [0, 0]
     assert path.read_bytes() in expected
     assert names(tmp_path) == ["session.json"]
 
