@@ -196,14 +196,34 @@ def test_state_goes_back_and_log_stays_when_rolled_back() -> None:
     assert session[Noted].all() == (Noted("kept"),)
 
 
-def test_a_marked_reducer_on_a_slice_without_a_value_says_that_an_initial_one_is_needed() -> None:
+def test_a_marked_reducer_starts_from_a_value_of_all_defaults_where_there_is_none() -> None:
     session = bare_session()
     session.install(Total)
 
-    with pytest.raises(SessionError, match=r"holds no value yet.*initial=Total"):
+    session.dispatch(Added(3))
+
+    assert session[Total].all() == (Total(3),)
+
+
+def test_a_marked_reducer_that_has_no_value_to_start_from_says_that_an_initial_one_is_needed() -> None:
+    @frozen
+    class Named:
+        name: str
+
+        @reducer(on=Added)
+        def add(self, event: Added) -> Named:
+            return Named(self.name + "x" * event.by)
+
+    session = bare_session()
+    session.install(Named)
+
+    with pytest.raises(SessionError, match=r"holds no value yet.*initial=Named"):
         session.dispatch(Added(1))
 
     assert len(session.records) == 0
+    session[Named].seed(Named("a"))
+    session.dispatch(Added(1))
+    assert session[Named].latest() == Named("ax")
 
 
 def test_sessions_do_not_share_what_they_install() -> None:
