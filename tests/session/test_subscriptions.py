@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gc
 import logging
-import threading
 import weakref
 
 import pytest
 
 from tests.session.ledger import Added, Clock, Noted, Put, Total, install_ledger, make_session, total_of
-from weakfs.session import Merged, Record, Registry, RolledBack, Session
+from weakfs.session import Record, Registry, Session
 
 
 class Recorder:
@@ -223,43 +222,6 @@ def test_a_failing_bus_is_reported_and_harms_nobody(caplog: pytest.LogCaptureFix
     assert "nobody there" in caplog.text
 
 
-def test_records_of_a_transaction_are_told_when_it_ends() -> None:
-    session, told = make_session(), Recorder()
-    session.subscribe(object, told)
-
-    with session.transaction():
-        session.dispatch(Added(1))
-        with session.transaction():
-            session.dispatch(Added(2))
-        assert told.records == []
-
-    assert told.events == [Added(1), Added(2)]
-
-
-def test_records_of_a_failed_transaction_are_told_with_their_rollback() -> None:
-    session, told = make_session(), Recorder()
-    session.subscribe(object, told)
-
-    with pytest.raises(LookupError), session.transaction():
-        session.dispatch(Added(1))
-        raise LookupError
-
-    assert [type(event) for event in told.events] == [Added, RolledBack]
-
-
-def test_records_of_a_fork_are_told_when_it_is_merged() -> None:
-    session, told = make_session(), Recorder()
-    session.subscribe(object, told)
-    fork = session.fork()
-    fork.dispatch(Added(1))
-    assert told.records == []
-
-    session.merge(fork)
-
-    assert [type(event) for event in told.events] == [Merged, Added]
-    assert told.records == list(session.records)
-
-
 def test_a_fork_has_subscribers_of_its_own() -> None:
     session, told = make_session(), Recorder()
     fork = session.fork()
@@ -269,48 +231,6 @@ def test_a_fork_has_subscribers_of_its_own() -> None:
     fork.dispatch(Added(2))
 
     assert told.events == [Added(2)]
-
-
-def test_records_of_many_threads_are_told_once_each_and_in_order() -> None:
-    session, told = make_session(), Recorder()
-    session.subscribe(object, told)
-    barrier = threading.Barrier(4)
-
-    def work() -> None:
-        barrier.wait()
-        for _ in range(200):
-            session.dispatch(Added(1))
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert [record.seq for record in told.records] == list(range(1, 801))
-
-
-def test_what_a_handler_dispatches_is_not_undone_by_a_transaction_that_happens_to_deliver_it() -> None:
-    session = make_session()
-
-    def answer(record: Record) -> None:
-        if record.event == Added(1):
-            raise KeyboardInterrupt
-        session.dispatch(Noted("answer"))
-        session.dispatch(Put("answer", 1))
-
-    session.subscribe(Added, answer)
-    with pytest.raises(KeyboardInterrupt), session.transaction():
-        session.dispatch(Added(1))
-        session.dispatch(Added(2))
-
-    with pytest.raises(LookupError), session.transaction():
-        session.dispatch(Noted("inside"))
-        assert session.at(session.seq)[Noted].all() == (Noted("inside"),)
-        raise LookupError
-
-    kinds: list[type] = [type(record.event) for record in session.records]
-    assert kinds.index(Put) > kinds.index(RolledBack), "the answer was undone with a transaction that was not its own"
 
 
 def test_a_handler_that_is_unsubscribed_is_let_go() -> None:
