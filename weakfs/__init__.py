@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from weakfs.editing import *
     from weakfs.filesystem import *
     from weakfs.reducers import *
+    from weakfs.search import *
     from weakfs.session import *
+    from weakfs.testing import *
     from weakfs.tools import *
+    from weakfs.tools.handlers import *
 
     __all__: list[str]
 
@@ -28,7 +31,10 @@ _HOMES = (
     "weakfs.filesystem",
     "weakfs.backends",
     "weakfs.editing",
+    "weakfs.search",
     "weakfs.tools",
+    "weakfs.tools.handlers",
+    "weakfs.testing",
 )
 
 

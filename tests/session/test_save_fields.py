@@ -89,6 +89,9 @@ def test_a_derived_field_that_was_set_by_hand_is_refused_or_kept(by_event: bool,
 def assert_refused_or_kept(folder: Path, value: object, *, by_event: bool) -> None:
     try:
         back = round_trip(folder, value, by_event=by_event)
+    except TypeError:
+        assert by_event, "only an event is refused when it is dispatched"
+        return
     except SessionError as error:
         refusal = str(error)
     else:

@@ -101,6 +101,11 @@ class InMemoryFilesystem(BaseFilesystem):
 
         Raises `ValueError` for a snapshot of another filesystem, unless `foreign`.
         """
+        if not isinstance(snapshot, FilesystemSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"cannot restore {snapshot!r:.60}: it is no snapshot of a filesystem; give what snapshot() gave, or "
+                f"use session.rollback for a session's"
+            )
         if not dry_run:
             self._refuse_if_read_only("restore", snapshot.tag or snapshot.snapshot_id)
         if snapshot.tree is None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from errno import EEXIST
+from errno import EEXIST, ENOENT, ENOTDIR
+from typing import get_args
 
 from attrs import field, frozen
+from attrs.validators import in_
 
 from weakfs.filesystem import Limits, SymlinkPolicy, normalize
 from weakfs.filesystem.errors import fault
@@ -42,7 +44,7 @@ class HostMount:
     include: tuple[str, ...] = field(default=(), converter=_patterns)
     exclude: tuple[str, ...] = field(default=(), converter=_patterns)
     max_bytes: int | None = None
-    follow_symlinks: SymlinkPolicy = "deny"
+    follow_symlinks: SymlinkPolicy = field(default="deny", validator=in_(get_args(SymlinkPolicy)))
 
 
 Progress = Callable[[str, int], object]
@@ -53,14 +55,14 @@ def mount(
 ) -> MountReport | None:
     """Copy a host tree into a session's files as one event, and report what was left out and why.
 
-    `None` if the session holds the same mount already. Raises `FileNotFoundError` or `NotADirectoryError` if
-    there is no such host directory, `FileExistsError` if the mount path is taken by something else than an
-    empty directory, and `OSError` for what goes over the limits as a whole.
+    `None` if the session holds a mount at that path already, from wherever it came. Raises `FileNotFoundError` or
+    `NotADirectoryError` if there is no such host directory, `FileExistsError` if the mount path is taken by
+    something else than an empty directory, and `OSError` for what goes over the limits as a whole.
     """
     source = os.path.realpath(wanted.host_path)
     path = normalize(wanted.mount_path)
     name = "/".join(names.from_bytes(os.fsencode(part)) for part in source.split("/"))
-    if any(report.source == name and report.path == path for report in session[MountReport].all()):
+    if any(report.path == path for report in session[MountReport].all()):
         return None
     segments = segments_of(path)
     selection = Selection(
@@ -75,6 +77,18 @@ def mount(
     with_parents = put(held, segments, EMPTY_TREE, 0) if segments else held
     more = with_parents.node_count - held.node_count
     limits.check_quota(path, size=0, more_size=0, nodes=held.node_count, more_nodes=more)
+    if not os.path.exists(source):
+        raise fault(
+            FileNotFoundError,
+            ENOENT,
+            f"cannot mount {wanted.host_path!r}: there is no such directory; name a directory of the host",
+        )
+    if not os.path.isdir(source):
+        raise fault(
+            NotADirectoryError,
+            ENOTDIR,
+            f"cannot mount {wanted.host_path!r}: it is no directory; name a directory of the host",
+        )
     found = scan(source, selection, prefix_depth=len(segments), held=with_parents, on_file=on_file)
     skipped = tuple((join(path, name[1:]), reason) for name, reason in found.skipped)
     with session.lock:

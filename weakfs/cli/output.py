@@ -87,6 +87,10 @@ class Output:
         for line in capture.get().splitlines():
             self._write(line.rstrip() + "\n")
 
+    def fits(self, text: str) -> bool:
+        """Tell whether a line can be read in one piece: in a pipe always, on a terminal if it is as wide."""
+        return not self.is_terminal or len(text) <= self._console.width
+
     def below(self, indent: int, text: str, style: str) -> None:
         """Print a text in lines that begin `indent` columns from the left; in a pipe it is one."""
         width = max(self._console.width - indent, MIN_WIDTH) if self.is_terminal else PIPE_WIDTH

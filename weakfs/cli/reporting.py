@@ -78,17 +78,20 @@ class _Lines:
             # What could not be read of the arguments is known better here than to the tool, which got none.
             unread = call.problem if result.error_code == "invalid_arguments" else None
             self.below(f"{result.error_code}: {shown(unread) if unread else summary}")
-        elif target in summary:
-            self.out.line(head, (mark, style), tool, summary)
+            return
+        told = summary if target in summary else f"{target}: {summary}"
+        if self.out.fits(head + mark + tool + told):
+            self.out.line(head, (mark, style), f"{tool}{told}")
         else:
-            self.out.line(head, (mark, style), f"{tool}{target}: {summary}")
+            self.out.line(head, (mark, style), tool.rstrip())
+            self.below(told, style="")
 
     def broke(self, number: int, call: TranscriptCall, error: Exception) -> None:
         self.out.line(f"{number:>{self.width}}  ", ("broken", "bold red"), f"  {shown(call.tool)}  {target_of(call)}")
         self.below(f"a fault of the tool, rolled back: {type(error).__name__}: {shown(str(error))}")
 
-    def below(self, text: str) -> None:
-        self.out.below(self.width + len("  failed  "), text, "red")
+    def below(self, text: str, *, style: str = "red") -> None:
+        self.out.below(self.width + len("  failed  "), text, style)
 
     def saved(self, report: SaveReport) -> None:
         what = f"{counted(report.size_bytes, 'byte')}, {counted(report.records, 'record')}"

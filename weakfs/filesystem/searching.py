@@ -38,7 +38,7 @@ class Searching(Reading):
         """
         if sort not in ("mtime", "path"):
             raise ValueError(f"cannot sort by {sort!r}; use 'mtime' or 'path'")
-        if max_results < -1:
+        if type(max_results) is not int or max_results < -1:
             raise ValueError(f"cannot give {max_results} results; give a number from 0 on, or -1 for all")
         compiled = compile_glob(pattern, hidden=hidden)
         now = self._pinned()

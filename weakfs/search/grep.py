@@ -152,6 +152,8 @@ def compile_pattern(pattern: str, *, case_insensitive: bool = False) -> LinePatt
     groups, for a line break (no line has one), for a pattern whose program is too large, and for any other
     that RE2 refuses.
     """
+    if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a pattern is text, not {type(pattern).__name__}: {pattern!r:.60}")
     _check_text(pattern)
     reason = explain(pattern)
     if reason is not None:

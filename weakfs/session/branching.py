@@ -37,7 +37,8 @@ class Branching(History):
             line = parent.branch()
             line.cause = parent.cause if cause is None else checked_text("cause", cause)
             outer = innermost(self, ACTIVE.get())
-            own = Transaction(self, line, parent.branch(), outer, current_owner(), begin_all(self._attached))
+            journals = begin_all(self._attached)
+            own = Transaction(self, self._delivery, line, parent.branch(), outer, current_owner(), journals)
             ACTIVE.set((*ACTIVE.get(), own))
         try:
             try:

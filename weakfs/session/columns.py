@@ -47,6 +47,8 @@ class Columns:
         except NameError:
             return None
         columns: list[Column] = []
+        if not attrs.has(shape.cls):
+            return None
         for own in attrs.fields(shape.cls):
             column = _column(own, hints.get(own.name))
             if not own.init or column is None:

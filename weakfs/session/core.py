@@ -55,6 +55,10 @@ class SessionCore:
         new_id: Callable[[], str] | None = None,
         bus: Bus | None = None,
     ) -> None:
+        if registry is not None and not isinstance(registry, Registry):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"registry is {registry!r:.60}; give Registry.with_types(*your_types)")
+        if bus is not None and not callable(getattr(bus, "publish", None)):
+            raise TypeError(f"bus is {bus!r:.60}; give an object with a method publish(record)")
         rules = Rules.of(Registry.standard() if registry is None else registry)
         name = checked_text("session_id", session_id or (new_id or _random_id)()) or ""
         self._start(name, name, clock or time.time_ns, rules, Timeline(), Delivery(bus))
@@ -174,9 +178,11 @@ class SessionCore:
             state, logs = changed(rules, line.state, line.logs, event)
         finally:
             self._reducing = False
+        values = shape.pack(event)
+        shape.check(event, values)
         at = self.now()
         cause = line.cause if cause is None else checked_text("cause", cause)
-        seq = line.add((at, cause, shape.tag, shape.pack(event)), state, logs)
+        seq = line.add((at, cause, shape.tag, values), state, logs)
         record = Record(seq, at, event, cause)
         if self._delivery.wanted and line is self._trunk:
             self._delivery.post((record,))

@@ -58,9 +58,9 @@ class Delivery:
     def pending(self) -> None:
         """Tell what is in line, now that nobody here holds the session's lock.
 
-        Not from inside a transaction of any session: what a handler did would join it, and be rolled back with it.
+        Not from inside a transaction of the session: what a handler did would join it, and be rolled back with it.
         """
-        if self._outbox and not any(transaction.open for transaction in ACTIVE.get()):
+        if self._outbox and not any(own.open and own.delivery is self for own in ACTIVE.get()):
             self.deliver()
 
     def deliver(self) -> None:

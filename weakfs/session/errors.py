@@ -24,11 +24,11 @@ class UnknownSnapshot(SessionError, LookupError):
 class MergeConflict(SessionError):
     """Both sides changed the same thing differently; nothing was changed.
 
-    `conflicts` names every one: paths of a file tree, tags of other slices.
+    `conflicts`, also called `paths`, names every one: paths of a file tree, tags of other slices.
     """
 
     def __init__(self, conflicts: tuple[str, ...]) -> None:
-        self.conflicts = conflicts
+        self.conflicts = self.paths = conflicts
         shown = ", ".join(conflicts[:10]) + (f" and {len(conflicts) - 10} more" if len(conflicts) > 10 else "")
         super().__init__(
             f"cannot merge: both sides changed {shown}; nothing was changed. Make the change again on the newer state"

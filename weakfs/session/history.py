@@ -25,7 +25,7 @@ class History(SessionCore):
         """
         with self.lock:
             line = self._line()
-            if isinstance(target, int):
+            if type(target) is int:
                 mark = line.mark_at(self._rules, target)
                 return SessionView(self._rules, target, mark.state, mark.logs)
             entry = self._entry(line, target)
@@ -70,7 +70,7 @@ class History(SessionCore):
         """
         with self.lock:
             line = self._writable()
-            if isinstance(target, int):
+            if type(target) is int:
                 state, seq, snapshot_id = line.mark_at(self._rules, target).state, target, None
                 externals = self._externals_at(line, target) if self._attached else ()
             else:
@@ -155,7 +155,9 @@ class History(SessionCore):
                 keep = max(keep, line.seq - self._base.seq)
             return line.compact(self._rules, keep)
 
-    def _entry(self, line: Timeline, target: str | SessionSnapshot) -> SnapshotEntry:
+    def _entry(self, line: Timeline, target: int | str | SessionSnapshot) -> SnapshotEntry:
+        if not isinstance(target, str | SessionSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"{target!r:.60} names no moment; give a snapshot, its id, its tag or a record number")
         wanted = target if isinstance(target, str) else target.snapshot_id
         entry = line.snapshots.get(wanted)
         if entry is None and isinstance(target, str):

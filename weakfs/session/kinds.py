@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -76,7 +77,7 @@ def is_checked(type_: Any) -> bool:
 
 def is_plain_attrs(pools: Mapping[type, Any]) -> Callable[[Any], bool]:
     def is_plain(type_: Any) -> bool:
-        return isinstance(type_, type) and attrs.has(type_) and type_ not in pools
+        return isinstance(type_, type) and (attrs.has(type_) or is_dataclass(type_)) and type_ not in pools
 
     return is_plain
 

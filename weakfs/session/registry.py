@@ -6,7 +6,9 @@ file can make a program import or construct anything that its author did not lis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
 from importlib import import_module
 from operator import attrgetter
 from typing import Any, TypeVar, cast
@@ -17,6 +19,9 @@ from attrs import evolve, frozen
 from weakfs.session.errors import UnknownType
 
 C = TypeVar("C", bound=type)
+
+# Combinations of types that are remembered for one event type.
+MAX_FITTING = 256
 
 
 def tagged(tag: str) -> Callable[[C], C]:
@@ -34,6 +39,11 @@ def tag_of(cls: type) -> str:
     return cast(str, cls.__dict__.get("__tag__", cls.__name__))
 
 
+def fields_of(type_: type) -> Sequence[Any]:
+    """Give the fields of an attrs class or a dataclass."""
+    return attrs.fields(type_) if attrs.has(type_) else dataclass_fields(type_)
+
+
 def _no_fields(event: object) -> tuple[object, ...]:
     return ()
 
@@ -47,15 +57,35 @@ class Shape:
     names: tuple[str, ...]
     pack: Callable[[Any], tuple[Any, ...]]
     build: Callable[..., Any]
+    # Which combinations of types the fields may hold, as far as it is known; filled in as events come.
+    _fitting: set[tuple[type, ...]] = attrs.field(factory=set)
+    # The rules that fields name, by place: see weakfs.session.fitting.
+    _rules: list[tuple[int, Callable[[Any], object]]] = attrs.field(factory=list)
+
+    def check(self, event: object, values: tuple[Any, ...]) -> None:
+        """Refuse values that could not be read back from a file: `TypeError` or `ValueError` that names the field.
+
+        Looks at the types of the fields, not at what is inside a collection; saving looks there too.
+        """
+        kinds = tuple(map(type, values))
+        if kinds not in self._fitting:
+            from weakfs.session.fitting import check_kinds
+
+            self._rules[:] = check_kinds(event, self.build(*values), self.names, values)
+            if len(self._fitting) < MAX_FITTING:
+                self._fitting.add(kinds)
+        for place, rule in self._rules:
+            rule(values[place])
 
     @classmethod
     def of(cls, type_: type, tag: str) -> Shape:
-        """Read a class's fields; `TypeError` if it is not an attrs class."""
-        if not attrs.has(type_):
+        """Read a class's fields; `TypeError` if it is neither an attrs class nor a dataclass."""
+        if not isinstance(type_, type) or not (attrs.has(type_) or is_dataclass(type_)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
-                f"cannot register {type_.__name__}: it is not an attrs class; decorate it with @attrs.frozen"
+                f"cannot register {getattr(type_, '__name__', type_)}: it is neither an attrs class nor a dataclass; "
+                f"decorate it with @attrs.frozen"
             )
-        fields = [field for field in attrs.fields(type_) if field.init]
+        fields = [field for field in fields_of(type_) if field.init]
         names = tuple(field.name for field in fields)
         pack: Callable[[Any], tuple[Any, ...]]
         if not names:
@@ -66,7 +96,7 @@ class Shape:
         else:
             pack = attrgetter(*names)
         if any(field.kw_only for field in fields):
-            aliases = tuple(cast(str, field.alias) for field in fields)
+            aliases = tuple(cast(str, getattr(field, "alias", field.name)) for field in fields)
             build = lambda *values: type_(**dict(zip(aliases, values, strict=True)))  # noqa: E731
             return cls(type_, tag, names, pack, build)
         return cls(type_, tag, names, pack, type_)
@@ -76,22 +106,23 @@ class Shape:
 class Registry:
     """An immutable table of types by tag.
 
-    `Registry.standard()` holds weakfs's own types; `with_types` gives a registry that has yours as well.
+    `Registry()` holds weakfs's own types; `Registry.with_types(*T)`, on the class or on a registry, gives one that
+    has yours as well.
     """
 
-    by_tag: Mapping[str, Shape] = attrs.field(factory=dict)
-    by_type: Mapping[type, Shape] = attrs.field(factory=dict)
+    by_tag: Mapping[str, Shape] = attrs.field(factory=lambda: Registry.standard().by_tag)
+    by_type: Mapping[type, Shape] = attrs.field(factory=lambda: Registry.standard().by_type)
     # Slice types that every session with this registry has: see weakfs.session.slices.Declaration.
-    slices: tuple[Any, ...] = ()
+    slices: tuple[Any, ...] = attrs.field(factory=lambda: Registry.standard().slices)
     # Types whose values a file holds once and refers to: see weakfs.session.pools.
-    pools: tuple[Any, ...] = ()
+    pools: tuple[Any, ...] = attrs.field(factory=lambda: Registry.standard().pools)
 
     @classmethod
     def empty(cls) -> Registry:
         """Give a registry with the session's own events only."""
         from weakfs.session.events import EVENTS
 
-        return cls().with_types(*EVENTS)
+        return cls({}, {}, (), ()).with_types(*EVENTS)
 
     @classmethod
     def standard(cls) -> Registry:
@@ -101,12 +132,15 @@ class Registry:
         """
         return cast(Registry, import_module("weakfs.builtin").registry())
 
-    def with_types(self, *types: type) -> Registry:
+    def with_types(self: Registry | type, *types: type) -> Registry:
         """Give a registry that also knows `types`, each under its tag (see `tagged`), else its class name.
 
         Raises `ValueError` if a tag already stands for another class, `TypeError` for a class that is not
         an attrs class.
         """
+        if not isinstance(self, Registry):
+            # Asked of the class: what stands in the place of a registry is the first type.
+            return Registry().with_types(self, *types)
         return self.with_tags({tag_of(type_): type_ for type_ in _distinct(types)})
 
     def with_tags(self, types: Mapping[str, type]) -> Registry:
@@ -137,8 +171,8 @@ class Registry:
         shape = self.by_tag.get(tag)
         if shape is None:
             raise UnknownType(
-                f"no type is registered under the tag {tag!r}; pass "
-                f"registry=Registry.standard().with_types(YourType), where YourType has that tag or name"
+                f"no type is registered under the tag {tag!r}; pass registry=Registry.with_types(YourType), where "
+                f"YourType has that tag or name, or registry=Registry().with_tags({{{tag!r}: YourType}})"
             )
         return shape
 

@@ -143,14 +143,17 @@ def marked_reducers(type_: type) -> list[tuple[type, Reducer]]:
 
 
 def _on_value(type_: type, method: Reducer) -> Reducer:
-    """Give a method as a reducer, which needs a value to be called on."""
+    """Give a method as a reducer; where the slice holds no value it is called on one with all defaults."""
 
     def reduce(value: Any, event: Any) -> Any:
         if value is None:
-            raise SessionError(
-                f"cannot reduce {type(event).__name__}: the slice {type_.__name__} holds no value yet; install it with "
-                f"initial={type_.__name__}(...), or seed it"
-            )
+            try:
+                value = type_()
+            except TypeError as error:
+                raise SessionError(
+                    f"cannot reduce {type(event).__name__}: the slice {type_.__name__} holds no value yet, and one "
+                    f"cannot be made without arguments; install it with initial={type_.__name__}(...), or seed it"
+                ) from error
         return method(value, event)
 
     return reduce

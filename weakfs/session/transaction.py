@@ -22,6 +22,8 @@ class Transaction:
     """One open transaction: the branch that it works on and the point where that left its line."""
 
     session: Any
+    # The subscribers of that session, who are told nothing while this is open.
+    delivery: object
     line: Timeline
     base: Timeline
     # The transaction that this one is nested in.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from typing import Any
 
 import attrs
 from pyrsistent import PMap
 
 from weakfs.session.log import Log
+from weakfs.session.registry import fields_of
 
 Sequences = (tuple, list, Log)
 Sets = (set, frozenset)
@@ -28,8 +30,8 @@ def difference(one: Any, other: Any, where: str) -> str | None:
         if list(one) != list(other) and (not isinstance(one, PMap) or set(one) != set(other)):
             return f"{where}: other keys would come back"
         return _first(difference(one[key], other[key], f"{where}.{key}") for key in one)
-    if attrs.has(type(one)):
-        names = [field.name for field in attrs.fields(type(one))]
+    if attrs.has(type(one)) or is_dataclass(one):
+        names = [field.name for field in fields_of(type(one))]
         return _first(difference(getattr(one, name), getattr(other, name), f"{where}.{name}") for name in names)
     if isinstance(one, float):
         return None if repr(one) == repr(other) else f"{where}: {one!r} would come back as {other!r}"

@@ -54,7 +54,14 @@ class Selection:
         """Tell whether a file or link is wanted."""
         if any(pattern.matches_path(path) for pattern in self.exclude):
             return False
-        return not self.include or any(pattern.matches_path(path) for pattern in self.include)
+        if not self.include:
+            return True
+        # A directory that was asked for comes with all that is in it.
+        above = [path[:end] for end, char in enumerate(path) if char == "/" and end]
+        return any(
+            pattern.matches_path(path) or any(pattern.matches_path(p) or pattern.matches_path(p, True) for p in above)
+            for pattern in self.include
+        )
 
     def wants_directory(self, path: str) -> bool:
         """Tell whether a directory is to be looked into."""

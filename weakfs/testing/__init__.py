@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING
 
 from .context import make_stub_context
@@ -24,7 +25,8 @@ def __getattr__(name: str) -> object:
     import pytest
 
     # pytest rewrites test modules only: without this a failing case would say `AssertionError` and no more.
-    pytest.register_assert_rewrite(_CONFORMANCE)
+    if _CONFORMANCE not in sys.modules:
+        pytest.register_assert_rewrite(_CONFORMANCE)
     return getattr(importlib.import_module(_CONFORMANCE), name)
 
 

@@ -6,6 +6,7 @@ from weakfs.tools import handlers as h
 from weakfs.tools.tool import Tool
 
 _FILE = {"file_path": "path"}
+_TRANSFER = {"src": "source", "dst": "destination"}
 
 DEFAULT_TOOLS: tuple[Tool, ...] = (
     Tool(
@@ -76,6 +77,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         "Give a file or directory another path; a file that is there is replaced.",
         h.TransferParams,
         h.mv_handler,
+        aliases=_TRANSFER,
         receipt=h.TransferReceipt,
     ),
     Tool(
@@ -83,6 +85,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         "Copy a file, or a directory with all that is in it; a file that is there is replaced.",
         h.TransferParams,
         h.cp_handler,
+        aliases=_TRANSFER,
         receipt=h.TransferReceipt,
     ),
     Tool(

@@ -91,6 +91,9 @@ class Toolset:
         reading of the session's clock in nanoseconds. Only what is no failure of the call but a fault of a
         program is raised, after it was rolled back and recorded.
         """
+        for what, text in (("call_id", call_id), ("caller", caller)):
+            if text is not None and not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"{what} is {text!r}; give text, or leave it out")
         started_at = self.session.now()
         name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
         call_id = self.session.next_id("call") if call_id is None else one_line(call_id)
