@@ -82,6 +82,8 @@ def appending(filesystem: InMemoryFilesystem, times: int) -> Callable[[], None]:
 
 def test_five_thousand_appends_allocate_what_they_add() -> None:
     _, filesystem = opened()
+    # What is made once, such as what is known of an event type, is not what appending costs.
+    filesystem.append("/log", KILOBYTE)
     with traced():
         steps = [allocated(appending(filesystem, 1)) for _ in range(5000)]
     assert sum(steps) <= 4 * 5000 * len(KILOBYTE)
