@@ -182,6 +182,14 @@ def test_what_was_not_asked_for_is_neither_read_nor_counted_nor_reported(tmp_pat
     assert skipped(fs) == []
 
 
+def test_a_directory_that_turns_out_to_hold_nothing_wanted_takes_no_room(tmp_path: Path) -> None:
+    lay(tmp_path, {"/a": D, "/a/b": D, "/a/b/c.txt": f(), "/d": D, "/d/e.py": f(), "/g.txt": f()})
+    wanted = HostMount(str(tmp_path), include="*.py")
+    fs = InMemoryFilesystem(mounts=[wanted], limits=Limits(max_node_count=2))
+    assert paths(fs) == ["/d", "/d/e.py"]
+    assert skipped(fs) == []
+
+
 def test_a_malformed_pattern_is_refused_before_anything_is_mounted(tmp_path: Path) -> None:
     session = Session()
     with pytest.raises(ValueError, match=r"\["):

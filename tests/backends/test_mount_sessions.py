@@ -136,6 +136,15 @@ def test_a_mount_path_that_is_taken_is_refused_and_nothing_changes(host: Path, t
     assert fs.mounts == ()
 
 
+def test_another_host_tree_at_the_path_of_a_mount_is_refused(host: Path) -> None:
+    session = Session()
+    opened(session, host, "/m")
+    other = host.parent / "other"
+    other.mkdir()
+    with pytest.raises(FileExistsError):
+        opened(session, other, "/m")
+
+
 def test_the_root_is_taken_once_there_is_a_file(host: Path) -> None:
     session = Session()
     InMemoryFilesystem(session).write("/a", "mine")

@@ -129,6 +129,17 @@ def test_errors_where_links_are_followed(call: Call, kind: type[OSError], number
     assert caught.value.errno == number
 
 
+def test_a_path_may_lead_through_forty_links() -> None:
+    fs = InMemoryFilesystem(follow_symlinks="within_root_only")
+    fs.write("/0", "reached")
+    for number in range(1, 42):
+        fs.symlink(str(number - 1), f"/{number}")
+    assert fs.read("/40").content == "reached"
+    with pytest.raises(OSError, match="more than 40 symbolic links") as caught:
+        fs.read("/41")
+    assert caught.value.errno == ELOOP
+
+
 def test_a_fault_is_an_error_with_a_number_whose_text_is_the_message() -> None:
     error = fault(FileNotFoundError, ENOENT, "cannot read '/a': it is gone; look elsewhere")
     assert (type(error), error.errno) == (FileNotFoundError, ENOENT)

@@ -251,7 +251,7 @@ def pieces(content: st.SearchStrategy[bytes]) -> st.SearchStrategy[tuple[tuple[i
         return (at[0], at[1], one), (at[2], at[3], other)
 
     in_order = st.lists(st.integers(0, 6), min_size=4, max_size=4).map(sorted)
-    odd = st.sampled_from(((), ((-1, 0, b"x"),), ((2, 1, b"x"),), ((0, 99, b""),)))
+    odd = st.sampled_from(((), ((-1, 0, b"x"),), ((2, 1, b"x"),), ((0, 99, b""),), ((0, 1, b"x"), (0, 0, b""))))
     return st.one_of(st.builds(ordered, in_order, content, content), odd)
 
 
