@@ -56,15 +56,20 @@ class Columns:
             columns.append(column)
         return cls(tuple(columns)) if columns else None
 
-    def write(self, values: tuple[Any, ...], blobs: Blobs) -> dict[str, Json]:
-        """Give one event's fields as JSON, without those that are as they are when left out."""
-        row: dict[str, Json] = {}
-        for column, value in zip(self.columns, values, strict=True):
-            # Only nothing is left out: a default that a later program changes must not change old records.
-            if value is None and column.default is None:
-                continue
-            row[column.name] = {"blob": blobs.number(value)} if column.is_blob and value is not None else value
-        return row
+    def write(self, rows: Sequence[tuple[Any, ...]], blobs: Blobs) -> list[dict[str, Json]]:
+        """Give the fields of many events as JSON, without those that are nothing and are nothing when left out."""
+        columns: list[Sequence[Json]] = []
+        for column, values in zip(self.columns, zip(*rows, strict=True), strict=True):
+            columns.append([{"blob": number} for number in blobs.number_all(values)] if column.is_blob else values)
+        names = [column.name for column in self.columns]
+        written = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+        # Only nothing is left out: a default that a later program changes must not change old records.
+        for column in self.columns:
+            if column.default is None:
+                for row in written:
+                    if row[column.name] is None:
+                        del row[column.name]
+        return written
 
     def fit(self, rows: Sequence[tuple[Any, ...]]) -> bool:
         """Tell whether the values of many events are what their fields name and what JSON has a form for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, get_args, get_origin
 
 from cattrs import Converter, IterableValidationError, IterableValidationNote, transform_error
@@ -27,12 +28,26 @@ class Reading:
         self.pools = pools
         # Set once the slices are read: gives the table that a list of slice numbers stands for.
         self.table: Callable[[Json], Table] = _no_table
-        self._fast = self._active = self._converter(detailed=False)
-        self._detailed: Converter | None = None
+        self._looks_for_place = False
+
+    # Made when they are needed: a session of plain records and files needs neither, and they cost milliseconds.
+    @cached_property
+    def _fast(self) -> Converter:
+        return self._converter(detailed=False)
+
+    @cached_property
+    def _detailed(self) -> Converter:
+        return self._converter(detailed=True)
+
+    @property
+    def _active(self) -> Converter:
+        return self._detailed if self._looks_for_place else self._fast
 
     def value(self, row: Json, type_: type, where: str) -> Any:
         """Give the value of a known type; `SessionFileError` that names the field that is wrong."""
         try:
+            if type_ in self.pools:
+                return _from_pool(*self.pools[type_])(row, type_)
             return self._fast.structure(row, type_)
         except SessionFileError:
             raise
@@ -40,9 +55,7 @@ class Reading:
             raise SessionFileError("this is nested too deeply", where=where) from None
         except Exception:
             pass
-        if self._detailed is None:
-            self._detailed = self._converter(detailed=True)
-        self._active = self._detailed
+        self._looks_for_place = True
         try:
             self._detailed.structure(row, type_)
         except SessionFileError:
@@ -51,7 +64,7 @@ class Reading:
             told = explained(error, where)
             raise (MissingBlob(told.told, where=told.where) if NO_CONTENT in told.told else told) from None
         finally:
-            self._active = self._fast
+            self._looks_for_place = False
         raise SessionFileError("this cannot be read", where=where)
 
     def any(self, row: Json, type_: object = Any, depth: int = 0) -> Any:

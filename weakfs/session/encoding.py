@@ -7,6 +7,7 @@ does not say what a value is, the value says it: `{"type": tag, "value": ...}`, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, get_args, get_origin
 
 import attrs
@@ -38,7 +39,12 @@ class Writing:
         self.pools: dict[type, tuple[Pool, PoolWriter]] = {
             pool.cls: (pool, pool.writer(self.blobs)) for pool in registry.pools
         }
-        self._converter = converter = Converter()
+        self._table, self._read_table = table, read_table
+
+    # Made when they are needed: a session of plain records and files needs neither, and they cost milliseconds.
+    @cached_property
+    def _converter(self) -> Converter:
+        converter = Converter()
         for type_ in ATOMS:
             converter.register_unstructure_hook(type_, plain_atom)
         converter.register_unstructure_hook(bytes, self._blob)
@@ -48,7 +54,7 @@ class Writing:
         converter.register_unstructure_hook_factory(kinds.is_plain_mapping, self._mapping)
         converter.register_unstructure_hook_factory(kinds.is_union, self._union)
         converter.register_unstructure_hook_func(kinds.is_untold, self.any)
-        converter.register_unstructure_hook_func(kinds.is_table, table)
+        converter.register_unstructure_hook_func(kinds.is_table, self._table)
         for type_, (to_text, _) in simple_types().items():
             converter.register_unstructure_hook(type_, to_text)
         for type_ in self.pools:
@@ -57,13 +63,20 @@ class Writing:
             kinds.is_plain_attrs(self.pools),
             lambda type_: make_dict_unstructure_fn(type_, converter, _cattrs_use_alias=False),
         )
+        return converter
+
+    @cached_property
+    def _back(self) -> Reading:
         values = {type_: (pool, writer.values) for type_, (pool, writer) in self.pools.items()}
-        self._back = Reading(registry, self.blobs.contents, values)
-        self._back.table = read_table
+        back = Reading(self.registry, self.blobs.contents, values)
+        back.table = self._read_table
+        return back
 
     def value(self, value: object, type_: type, where: str) -> Json:
         """Give a value of a type as JSON; `SessionError` that names the place if it could not be read back."""
         try:
+            if type_ in self.pools and type(value) is type_:
+                return self._pooled(value)
             row = self._converter.unstructure(value, unstructure_as=type_)
             # Through JSON itself, which knows fewer types than a row may hold.
             text = orjson.dumps(row, option=AS_IT_IS)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import gc
 import os
 import re
 import stat
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -37,7 +39,8 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
     with session.lock:
         rules, line, own = session.parts()
         line = line.branch()
-    document = {**own, **Document(rules).of(line)}
+    with _collector_at_rest():
+        document = {**own, **Document(rules).of(line)}
     try:
         body = orjson.dumps(document, option=AS_IT_IS)
     except TypeError as error:
@@ -154,6 +157,23 @@ def load_session(session: Session, path: str | PathLike[str]) -> None:
     """Fill a new session from a file; see `Session.load`."""
     with open(path, "rb") as stream:
         data = stream.read()
+    with _collector_at_rest():
+        _take_over(session, data)
+
+
+@contextmanager
+def _collector_at_rest() -> Generator[None]:
+    """Hold the garbage collector off while a document is made or read: all of it is in use, and much to look at."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _take_over(session: Session, data: bytes) -> None:
     document = _parsed(data)
     fields = Fields(document, "$")
     fields.take("format", str)

@@ -7,6 +7,7 @@ from the one before. The same state gives the same bytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from pyrsistent import pmap
@@ -48,22 +49,23 @@ class Document:
                 "block_end": mark.block_end,
             }
         records: list[Json] = []
-        plain = self._plain_columns(line.rows)
+        plain = self._plain_events(line.rows)
         position = 0
         for seq, row in enumerate(line.rows, line.dropped + 1):
             while position < len(waiting) and waiting[position].seq < seq:
                 shown[waiting[position].snapshot_id] = self._snapshot(waiting[position])
                 position += 1
-            record: dict[str, Json] = {"seq": seq, "at": row[0], "type": row[2]}
-            if row[1] is not None:
-                record["cause"] = row[1]
-            columns = plain.get(row[2])
-            if columns is not None:
-                record["event"] = columns.write(row[3], self._writing.blobs)
+            at, cause, tag, _ = row
+            events = plain.get(tag)
+            if events is not None:
+                event = next(events)
             else:
-                event = event_of(self._rules, row)
-                record["event"] = self._writing.value(event, type(event), f"$.records[{len(records)}].event")
-            records.append(record)
+                built = event_of(self._rules, row)
+                event = self._writing.value(built, type(built), f"$.records[{len(records)}].event")
+            if cause is None:
+                records.append({"seq": seq, "at": at, "type": tag, "event": event})
+            else:
+                records.append({"seq": seq, "at": at, "type": tag, "cause": cause, "event": event})
         for entry in waiting[position:]:
             shown[entry.snapshot_id] = self._snapshot(entry)
         state, logs = self.table(line.state), self.table(line.logs)
@@ -81,16 +83,16 @@ class Document:
             "blobs": self._writing.blobs.rows,
         }
 
-    def _plain_columns(self, rows: Log[Row]) -> dict[str, Columns]:
-        """Find the event types whose records are all plain, to be written a field at a time."""
+    def _plain_events(self, rows: Log[Row]) -> dict[str, Iterator[Json]]:
+        """Write the events of the types whose records are all plain, a field at a time: by tag, in their order."""
         values: dict[str, list[tuple[Any, ...]]] = {}
         for row in rows:
             values.setdefault(row[2], []).append(row[3])
-        plain: dict[str, Columns] = {}
+        plain: dict[str, Iterator[Json]] = {}
         for tag, own in values.items():
             columns = Columns.of(self._rules.registry.shape(tag))
             if columns is not None and columns.fit(own):
-                plain[tag] = columns
+                plain[tag] = iter(columns.write(own, self._writing.blobs))
         return plain
 
     def table(self, table: Table) -> Json:
