@@ -136,13 +136,20 @@ def test_a_mount_path_that_is_taken_is_refused_and_nothing_changes(host: Path, t
     assert fs.mounts == ()
 
 
-def test_another_host_tree_at_the_path_of_a_mount_is_refused(host: Path) -> None:
+def test_a_session_that_is_resumed_where_the_host_tree_lies_elsewhere_repeats_no_mount(host: Path) -> None:
     session = Session()
-    opened(session, host, "/m")
+    opened(session, host, "/m").write("/m/d/a.txt", "changed")
+    elsewhere = host.rename(host.parent / "elsewhere")
+    fs = opened(session, elsewhere, "/m")
+    assert fs.read("/m/d/a.txt").content == "changed"
+    assert session.seq == 2
+
+
+def test_two_host_trees_at_one_path_are_refused(host: Path) -> None:
     other = host.parent / "other"
     other.mkdir()
-    with pytest.raises(FileExistsError):
-        opened(session, other, "/m")
+    with pytest.raises((FileExistsError, ValueError)):
+        InMemoryFilesystem(mounts=[HostMount(str(host), "/m"), HostMount(str(other), "/m/.")])
 
 
 def test_the_root_is_taken_once_there_is_a_file(host: Path) -> None:
