@@ -71,6 +71,11 @@ class Columns:
                         del row[column.name]
         return written
 
+    def largest(self, rows: Sequence[tuple[Any, ...]]) -> int:
+        """Give the size of the largest content among many events; 0 if they hold none."""
+        places = [place for place, column in enumerate(self.columns) if column.is_blob]
+        return max((len(row[place]) for row in rows for place in places), default=0)
+
     def fit(self, rows: Sequence[tuple[Any, ...]]) -> bool:
         """Tell whether the values of many events are what their fields name and what JSON has a form for."""
         try:

@@ -22,6 +22,9 @@ from weakfs.session.slices import SliceSpec
 from weakfs.session.table import Table
 from weakfs.session.timeline import Row, SnapshotEntry, Timeline, event_of, ordered_snapshots
 
+# Contents up to this size are written at once; that a few of them could be told as tails does not matter.
+SMALL = 4096
+
 
 class Document:
     """Collects the tables of one file."""
@@ -91,9 +94,18 @@ class Document:
         plain: dict[str, Iterator[Json]] = {}
         for tag, own in values.items():
             columns = Columns.of(self._rules.registry.shape(tag))
-            if columns is not None and columns.fit(own):
+            if columns is None or not columns.fit(own):
+                continue
+            if columns.largest(own) <= SMALL:
                 plain[tag] = iter(columns.write(own, self._writing.blobs))
+            else:
+                plain[tag] = self._one_by_one(columns, own)
         return plain
+
+    def _one_by_one(self, columns: Columns, rows: list[tuple[Any, ...]]) -> Iterator[Json]:
+        """Write large contents when their turn comes: until then one may be known as a parent and a tail."""
+        for row in rows:
+            yield columns.write((row,), self._writing.blobs)[0]
 
     def table(self, table: Table) -> Json:
         """Give the numbers of a table's slices, in order of tag."""
