@@ -38,9 +38,7 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="Measure weakfs beside its peers."
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure weakfs beside its peers.")
     parser.add_argument("--rows", nargs="+", choices=list(GROUPS), default=list(GROUPS), help="only these")
     parser.add_argument("--peers", nargs="*", default=None, help="only beside these peers; none: ours alone")
     parser.add_argument("--quick", action="store_true", help="fewer repeats, at most 10,000 files")

@@ -57,9 +57,7 @@ def flat(results: Results, row: str, what: str, sizes: tuple[int, int] | None = 
     """Compare ours at the largest size with ours at the smallest."""
     measured = [cell.size for cell in results.where(row) if cell.subject == OURS]
     least, largest = sizes or (min(measured, default=0), max(measured, default=0))
-    goal = (
-        f"at {files_text(largest)} at most {factor_text(FLAT)} of {files_text(least)}" if largest else "flat"
-    )
+    goal = f"at {files_text(largest)} at most {factor_text(FLAT)} of {files_text(least)}" if largest else "flat"
     small, large = results.value(row, least, OURS), results.value(row, largest, OURS)
     if small is None or large is None or least == largest:
         return Verdict(what, goal, "", None)
@@ -91,6 +89,4 @@ def beside(results: Results, row: str, what: str, others: list[str] | None, limi
         return Verdict(what, goal, "", None)
     worst = max(fastest.values(), key=lambda cell: cell.ratio or 0)
     at = f" at {files_text(worst.size)}" if worst.size else ""
-    return Verdict(
-        what, goal, f"{factor_text(worst.ratio or 0)} {worst.subject}{at}", (worst.ratio or 0) <= limit
-    )
+    return Verdict(what, goal, f"{factor_text(worst.ratio or 0)} {worst.subject}{at}", (worst.ratio or 0) <= limit)

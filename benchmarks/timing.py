@@ -30,9 +30,7 @@ class Timing:
         return cls(min(samples), statistics.median(samples))
 
 
-def side_by_side(
-    subjects: Sequence[Subject], operation: str, calls: Calls, *, repeats: int = 9
-) -> list[Timing]:
+def side_by_side(subjects: Sequence[Subject], operation: str, calls: Calls, *, repeats: int = 9) -> list[Timing]:
     """Time batches of the same calls on each in turn, so that what slows the machine slows both."""
     sizes = [batch_size(subject, operation, calls) for subject in subjects]
     samples: list[list[float]] = [[] for _ in subjects]

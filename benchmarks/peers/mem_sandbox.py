@@ -43,9 +43,7 @@ class MemSandbox(AsyncSubject):
             "stat": lambda path: self.fs.stat(self.path(path)),
             "list": lambda path: self.fs.list(self.path(path)),
             "delete": lambda path: self.fs.remove(RemovePathRequest(self.path(path), recursive=True)),
-            "move": lambda source, target: self.fs.move(
-                MovePathRequest(self.path(source), self.path(target))
-            ),
+            "move": lambda source, target: self.fs.move(MovePathRequest(self.path(source), self.path(target))),
             "grep": self.grep,
             "snapshot": self.fs.export,
             "restore": self.fs.restore,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from random import Random
 from typing import Any
 from unittest import mock
@@ -10,13 +11,16 @@ from unittest import mock
 import pytest
 
 from tests.models.events import random_events
+from tests.models.steps import steps_of
 from tests.models.trees import PLAIN_NAMES, Plain, flatten, grow, random_tree
 from weakfs.reducers import FileTree, TreeDiff, leaf, reduce
 from weakfs.reducers import children as maps
 from weakfs.reducers import diff as diff_trees
 from weakfs.reducers.diff import differences, equal
 from weakfs.reducers.events import EntryCopied, EntryMoved, FileWritten
-from weakfs.reducers.tree import EMPTY_TREE, put, remove, tree_of
+from weakfs.reducers.tree import EMPTY_TREE, Node, put, remove, tree_of
+
+diff_module = import_module("weakfs.reducers.diff")
 
 
 def below(flat: Plain, top: str) -> dict[str, object]:
@@ -191,6 +195,19 @@ def test_a_diff_costs_what_differs() -> None:
         found = diff_trees(before, after)
     assert found == TreeDiff(changed=("/d7/f9",), moved=(("/d8", "/moved"),))
     assert calls < 30
+
+
+def test_a_thousand_directories_that_moved_one_by_one_cost_a_thousand_times_one() -> None:
+    def steps(count: int) -> int:
+        moved: dict[str, Node] = {f"d{n}": tree_of({"f": leaf.file(b"%d" % n, at=0)}) for n in range(count)}
+        before, after = (
+            tree_of({"from": tree_of(moved)}),
+            tree_of({"to": tree_of({**moved, "x": leaf.file(b"", at=0)})}),
+        )
+        assert len(diff_trees(before, after).moved) == count
+        return steps_of(lambda: diff_trees(before, after), diff_module)
+
+    assert steps(1000) < 6 * steps(250)
 
 
 def test_contents_are_hashed_for_a_move_only_where_sizes_are_equal_on_both_sides() -> None:

@@ -92,15 +92,13 @@ CLASSES = ["[ab]", "[!a]", "[^b.]", "[]a]", "[[]", "[!]]", "[.]", "[a-b]", "[-a]
 PIECES = st.sampled_from([*TEXTS, *STARS, *CLASSES])
 BRACES = st.recursive(
     PIECES,
-    lambda inner: st.lists(
-        st.lists(inner | st.just(""), max_size=3).map("".join), min_size=1, max_size=3
-    ).map(lambda parts: "{" + ",".join(parts) + "}"),
+    lambda inner: st.lists(st.lists(inner | st.just(""), max_size=3).map("".join), min_size=1, max_size=3).map(
+        lambda parts: "{" + ",".join(parts) + "}"
+    ),
     max_leaves=5,
 )
 PATTERNS = (
-    st.lists(PIECES | BRACES, min_size=1, max_size=6)
-    .map("".join)
-    .filter(lambda pattern: is_simple(expand(pattern)))
+    st.lists(PIECES | BRACES, min_size=1, max_size=6).map("".join).filter(lambda pattern: is_simple(expand(pattern)))
 )
 
 
@@ -115,18 +113,14 @@ PATTERNS = (
 @example("[.]a", "/.a", False, False)
 @example("{a/b,[a]/ab}", "/a/b", False, False)
 @example("{[a]/ab,a/b}", "/a/ab", False, False)
-def test_the_automaton_agrees_with_the_reference(
-    pattern: str, path: str, is_directory: bool, hidden: bool
-) -> None:
+def test_the_automaton_agrees_with_the_reference(pattern: str, path: str, is_directory: bool, hidden: bool) -> None:
     answer = compile_glob(pattern, hidden=hidden).matches_path(path, is_directory)
 
     assert answer == reference(pattern, path, is_directory, hidden)
 
 
 @given(PATTERNS, PATHS, st.booleans())
-def test_a_state_that_names_its_entries_matches_and_enters_nothing_else(
-    pattern: str, path: str, hidden: bool
-) -> None:
+def test_a_state_that_names_its_entries_matches_and_enters_nothing_else(pattern: str, path: str, hidden: bool) -> None:
     state = compile_glob(pattern, hidden=hidden).start()
     *folders, last = path.strip("/").split("/")
 

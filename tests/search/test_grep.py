@@ -31,22 +31,16 @@ def test_offsets_count_characters() -> None:
     [(b"", []), (b"\n", [1]), (b"a", [1]), (b"a\n", [1]), (b"a\n\n", [1, 2]), (b"\n\na", [1, 2, 3])],
 )
 @pytest.mark.parametrize("pattern", ["", "x*", "^", "$", "\\z", "()", "(?:)|q"])
-def test_a_pattern_that_matches_nothing_at_all_finds_every_line(
-    pattern: str, data: bytes, lines: list[int]
-) -> None:
+def test_a_pattern_that_matches_nothing_at_all_finds_every_line(pattern: str, data: bytes, lines: list[int]) -> None:
     assert numbers(pattern, data) == lines
 
 
-@pytest.mark.parametrize(
-    "pattern", ["(?s)a.b", "a\\sb", "a[^x]b", "a\\Wb", "(?s)a.*b", "a[\\n ]b", "a[^\\n]?b"]
-)
+@pytest.mark.parametrize("pattern", ["(?s)a.b", "a\\sb", "a[^x]b", "a\\Wb", "(?s)a.*b", "a[\\n ]b", "a[^\\n]?b"])
 def test_nothing_matches_across_lines(pattern: str) -> None:
     assert search(pattern, b"a\nb\n") == []
 
 
-@pytest.mark.parametrize(
-    "pattern", ["^b$", "\\Ab\\z", "(?-m)^b$", "(?m)^b$", "(?-m:\\A)b(?-m:$)", "(^|x)b($|x)"]
-)
+@pytest.mark.parametrize("pattern", ["^b$", "\\Ab\\z", "(?-m)^b$", "(?m)^b$", "(?-m:\\A)b(?-m:$)", "(^|x)b($|x)"])
 def test_anchors_are_the_edges_of_a_line_whatever_the_flags(pattern: str) -> None:
     assert numbers(pattern, b"ab\nb\nbc\nb") == [2, 4]
 
@@ -86,9 +80,7 @@ def test_a_place_that_is_no_word_boundary_lies_between_characters() -> None:
     assert search("\\B", "aéé".encode()) == [Hit(1, "aéé", 2, 2)]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text"), [("straße", "STRAßE"), ("é", "É"), ("k", "\u212a"), ("\u03c3", "\u03c2")]
-)
+@pytest.mark.parametrize(("pattern", "text"), [("straße", "STRAßE"), ("é", "É"), ("k", "\u212a"), ("\u03c3", "\u03c2")])
 def test_ignoring_case_knows_unicode(pattern: str, text: str) -> None:
     assert search(pattern, text.encode()) == []
     assert search(pattern, text.encode(), case_insensitive=True) == [Hit(1, text, 0, len(text))]
@@ -192,9 +184,7 @@ def test_a_pattern_that_cannot_be_searched_for_is_refused_with_the_remedy(patter
         compile_pattern(pattern)
 
 
-@pytest.mark.parametrize(
-    "pattern", ["[(?=]", "\\(?=", "\\\\1", "a{,3}", "{", "a{b}", "]", "\\Q(?=\\1\\E", "[a++]"]
-)
+@pytest.mark.parametrize("pattern", ["[(?=]", "\\(?=", "\\\\1", "a{,3}", "{", "a{b}", "]", "\\Q(?=\\1\\E", "[a++]"])
 def test_what_only_looks_unsupported_is_taken(pattern: str) -> None:
     compile_pattern(pattern)
 
