@@ -18,7 +18,7 @@ from tests.session.ledger import (
     shelf_of,
     total_of,
 )
-from weakfs.session import Merged, Session, SessionView
+from weakfs.session import Merged, Session, SessionView, append_all
 
 Moment = tuple[int, dict[str, int], tuple[str, ...]]
 
@@ -223,3 +223,36 @@ def test_the_present_as_a_view_does_not_go_on_with_the_session() -> None:
 
     assert moment(view) == (1, {}, ())
     assert view.seq == 1
+
+
+@pytest.mark.parametrize("before", [3, 600])
+def test_a_reducer_that_is_registered_later_does_not_change_the_past(before: int) -> None:
+    session = make_session()
+    for number in range(before):
+        session.dispatch(Put("a", number))
+    session.at(1)
+
+    session[Total].register(Put, lambda total, event: Total(total.value + 1))
+    session.dispatch(Put("a", 1))
+    session.dispatch(Put("a", 2))
+
+    assert [session.at(seq)[Total].latest() for seq in (0, 1, before, before + 1, before + 2)] == [
+        Total(0),
+        Total(0),
+        Total(0),
+        Total(1),
+        Total(2),
+    ]
+    session.rollback(before - 1)
+    assert total_of(session) == 0
+
+
+def test_a_log_slice_that_is_installed_later_is_empty_in_the_past() -> None:
+    session = make_session()
+    session.dispatch(Put("a", 1))
+    session.dispatch(Put("a", 2))
+
+    session.install(Put, kind="log").register(Put, append_all)
+    session.dispatch(Put("a", 3))
+
+    assert [session.at(seq)[Put].all() for seq in range(4)] == [(), (), (), (Put("a", 3),)]
