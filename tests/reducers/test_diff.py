@@ -210,6 +210,16 @@ def test_a_thousand_directories_that_moved_one_by_one_cost_a_thousand_times_one(
     assert steps(1000) < 6 * steps(250)
 
 
+def test_a_thousand_equal_files_that_moved_cost_a_thousand_times_one() -> None:
+    def steps(count: int) -> int:
+        before = tree_of({"from": tree_of({f"a{n}": leaf.file(b"same", at=0) for n in range(count)})})
+        after = tree_of({"to": tree_of({f"b{n}": leaf.file(b"same", at=0) for n in range(count)})})
+        assert len(diff_trees(before, after).moved) == count
+        return steps_of(lambda: diff_trees(before, after), diff_module)
+
+    assert steps(1000) < 6 * steps(250)
+
+
 def test_contents_are_hashed_for_a_move_only_where_sizes_are_equal_on_both_sides() -> None:
     before = build(old="of one size", keep="k")
     with mock.patch.object(leaf, "sha256", side_effect=AssertionError("a content was hashed")):
