@@ -1,0 +1,115 @@
+"""What callers hand in is taken as it is at that moment, and looked at before anything is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from weakfs.backends import InMemoryFilesystem
+from weakfs.session import Session
+
+
+@pytest.fixture
+def session() -> Session:
+    return Session()
+
+
+@pytest.fixture
+def fs(session: Session) -> InMemoryFilesystem:
+    made = InMemoryFilesystem(session)
+    made.write("/f", "0123456789")
+    return made
+
+
+def put_whole(fs: InMemoryFilesystem, data: Any) -> None:
+    fs.write_bytes("/f", data)
+
+
+def put_at_the_end(fs: InMemoryFilesystem, data: Any) -> None:
+    fs.write_bytes("/f", data, mode="append")
+
+
+def put_inside(fs: InMemoryFilesystem, data: Any) -> None:
+    fs.splice("/f", [(2, 4, data)])
+
+
+@pytest.mark.parametrize("put", [put_whole, put_at_the_end, put_inside])
+@pytest.mark.parametrize("view", [bytearray, lambda data: memoryview(data)], ids=["bytearray", "memoryview"])
+def test_bytes_that_can_change_are_copied(
+    session: Session, fs: InMemoryFilesystem, put: Callable[..., None], view: Callable[[bytearray], Any], tmp_path: Any
+) -> None:
+    buffer = bytearray(b"given")
+    data = buffer if view is bytearray else view(buffer)
+    put(fs, data)
+    wanted = fs.read_bytes("/f").content
+    seq = session.seq
+    buffer[:] = b"other"
+    fs.write("/g", "later")
+    assert fs.read_bytes("/f").content == wanted
+    assert InMemoryFilesystem(session.at(seq)).read_bytes("/f").content == wanted
+    again = Session()
+    again.replay(session.records)
+    assert InMemoryFilesystem(again).read_bytes("/f").content == wanted
+    session.save(tmp_path / "session.json")
+    loaded = Session.load(tmp_path / "session.json")
+    assert InMemoryFilesystem(loaded.at(seq)).read_bytes("/f").content == wanted
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [[(0, 0, "text")], [(0, 1, None)], [(0.0, 1, b"")], [("0", "1", b"")], [(0, 1)], [(0, 1, b"", 2)], [5], 5, None],
+    ids=repr,
+)
+def test_pieces_that_are_none_are_refused_and_nothing_changes(
+    session: Session, fs: InMemoryFilesystem, pieces: Any
+) -> None:
+    before = fs.tree()
+    with pytest.raises((TypeError, ValueError), match="cannot edit '/f'"):
+        fs.splice("/f", pieces)
+    assert fs.tree() is before
+    assert session.seq == 1
+
+
+def test_pieces_and_lines_may_come_from_a_generator(fs: InMemoryFilesystem) -> None:
+    fs.splice("/f", ((at, at + 1, b"x") for at in range(0, 10, 2)))
+    assert fs.read("/f").content == "x1x3x5x7x9"
+    fs.write_lines("/g", (str(number) for number in range(3)))
+    assert fs.read_lines("/g") == ("0\n", "1\n", "2")
+
+
+def test_what_a_generator_does_to_the_files_is_done_before_anything_is_decided(fs: InMemoryFilesystem) -> None:
+    def pieces() -> Iterator[tuple[int, int, bytes]]:
+        fs.delete("/f")
+        yield 0, 1, b"x"
+
+    with pytest.raises(FileNotFoundError):
+        fs.splice("/f", pieces())
+    assert not fs.exists("/f")
+
+
+@pytest.mark.parametrize("content", [b"bytes", None, 5, ["a"]])
+def test_text_is_text_and_bytes_are_bytes(fs: InMemoryFilesystem, content: Any) -> None:
+    with pytest.raises(TypeError, match="use write_bytes"):
+        fs.write("/f", content)
+    if content != b"bytes":
+        with pytest.raises(TypeError, match="use write"):
+            fs.write_bytes("/f", content)
+    assert fs.read("/f").content == "0123456789"
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfffb"])
+def test_text_without_a_form_in_utf8_is_refused_with_the_place(fs: InMemoryFilesystem, text: str) -> None:
+    with pytest.raises(ValueError, match="lone surrogate at"):
+        fs.write("/f", text)
+    with pytest.raises(ValueError, match="surrogate"):
+        fs.symlink(text, "/l")
+    assert not fs.exists("/l")
+
+
+@pytest.mark.parametrize("mode", [0o644 + 0.0, "644", True, None, -1, 0o10000])
+def test_permission_bits_are_a_whole_number_in_range(fs: InMemoryFilesystem, mode: Any) -> None:
+    with pytest.raises(ValueError, match="give permission bits from 0 to 0o7777"):
+        fs.chmod("/f", mode)
+    assert fs.stat("/f").mode == 0o644
