@@ -8,7 +8,6 @@ from typing import Self
 from weakref import ref
 
 from weakfs.session.core import checked_text
-from weakfs.session.delivery import Delivery
 from weakfs.session.errors import RollbackIncomplete, SessionError
 from weakfs.session.events import Record, RolledBack
 from weakfs.session.externals import begin_all, close_all, undo_all
@@ -38,7 +37,7 @@ class Branching(History):
             line.cause = parent.cause if cause is None else checked_text("cause", cause)
             outer = innermost(self, ACTIVE.get())
             journals = begin_all(self._attached)
-            own = Transaction(self, self._delivery, line, parent.branch(), outer, current_owner(), journals)
+            own = Transaction(self, self._delivery, line, parent.point(), outer, current_owner(), journals)
             ACTIVE.set((*ACTIVE.get(), own))
         try:
             try:
@@ -125,8 +124,8 @@ class Branching(History):
             line = self._line()
             fork = type(self).__new__(type(self))
             name = self._next_id(name or "f")
-            fork._start(name, self.origin_id, self._clock, self._rules, line.branch(), Delivery(None))
-            fork._base = line.branch()
+            fork._start(name, self.origin_id, self._clock, self._rules, line.branch(), None)
+            fork._base = line.point()
             fork._parent = ref(self)
             return fork
 
@@ -145,7 +144,10 @@ class Branching(History):
                 raise ValueError(
                     f"cannot merge {fork.session_id!r} into {self.session_id!r}: it was not forked from it; {remedy}"
                 )
-            self._rules = self._rules.joined(fork._rules)
+            known = self._rules
+            self._rules = known.joined(fork._rules)
+            if self._rules is not known:
+                self._rules_changed(known)
             before = line.seq
             seq = absorb(
                 self._rules,
@@ -161,7 +163,7 @@ class Branching(History):
             own = innermost(self, ACTIVE.get())
             if own is not None:
                 own.merged.append((fork, fork._base))
-            fork._base = fork._trunk.branch()
+            fork._base = fork._trunk.point()
             record = Records(self._rules, line.rows, line.dropped)[seq - line.dropped - 1]
             self._post_since(line, before)
         return record

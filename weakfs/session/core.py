@@ -18,7 +18,7 @@ from weakfs.session.registry import Registry
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Kind, Merge, Reducer, Slice, SliceSpec, WholeMerge, WholeSlice
 from weakfs.session.table import Table
-from weakfs.session.timeline import Timeline, changed
+from weakfs.session.timeline import Point, Timeline, changed
 from weakfs.session.transaction import ACTIVE, innermost
 from weakfs.session.views import Records
 
@@ -70,18 +70,19 @@ class SessionCore:
         clock: Callable[[], int],
         rules: Rules,
         trunk: Timeline,
-        delivery: Delivery,
+        delivery: Delivery | None,
     ) -> None:
         self.session_id = session_id
         # The session that this one was forked from, through any number of forks.
         self.origin_id = origin_id
         # Held by whoever reads, decides and dispatches as one step; may be entered again by its holder.
-        self.lock = SessionLock(delivery.pending)
+        self.lock = SessionLock(None if delivery is None else delivery.pending)
         self._clock = clock
         self._rules = rules
+        # None for a fork until somebody subscribes: most forks are made, merged and forgotten.
         self._delivery = delivery
         self._trunk = trunk
-        self._base: Timeline | None = None
+        self._base: Point | None = None
         self._parent: ref[Any] | None = None
         self._counter = 0
         self._attached: tuple[External, ...] = ()
@@ -108,12 +109,18 @@ class SessionCore:
         another tag or kind then is a `ValueError`.
         """
         with self.lock:
-            before = self._rules.by_type.get(type_)
-            self._rules = self._rules.install(type_, tag=tag, kind=kind, initial=initial, merge=merge)
+            before = self._rules
+            self._rules = before.install(type_, tag=tag, kind=kind, initial=initial, merge=merge)
+            if self._rules is not before:
+                self._rules_changed(before)
             spec = self._rules.by_type[type_]
-            if before is not spec:
-                self._trunk.forget_marks()
             return Slice(self, spec)
+
+    def _rules_changed(self, before: Rules) -> None:
+        line = self._line()
+        line.rules_change(before)
+        if line is not self._trunk:
+            self._trunk.rules_change(before)
 
     def __getitem__(self, type_: type[T]) -> Slice[T]:
         spec = self._rules.by_type.get(type_)
@@ -130,8 +137,9 @@ class SessionCore:
     def add_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> None:
         """Let `event` change a slice; callers write `session[T].register(event, reducer)`."""
         with self.lock:
-            self._rules = self._rules.with_reducer(spec, event, reducer)
-            self._trunk.forget_marks()
+            before = self._rules
+            self._rules = before.with_reducer(spec, event, reducer)
+            self._rules_changed(before)
 
     @property
     def registry(self) -> Registry:
@@ -151,7 +159,11 @@ class SessionCore:
         `object` stands for every type. Inside a transaction records are told when it ends. An error in a
         handler is logged and changes nothing else.
         """
-        return self._delivery.subscribe(event, handler)
+        with self.lock:
+            if self._delivery is None:
+                self._delivery = Delivery(None)
+                self.lock.on_release = self._delivery.pending
+            return self._delivery.subscribe(event, handler)
 
     def dispatch(self, event: object, *, cause: str | None = None) -> Record:
         """Apply one event: run every reducer of its type, then assign what they gave, and write it down.
@@ -184,7 +196,7 @@ class SessionCore:
         cause = line.cause if cause is None else checked_text("cause", cause)
         seq = line.add((at, cause, shape.tag, values), state, logs)
         record = Record(seq, at, event, cause)
-        if self._delivery.wanted and line is self._trunk:
+        if self._delivery is not None and self._delivery.wanted and line is self._trunk:
             self._delivery.post((record,))
         return record
 
@@ -194,7 +206,7 @@ class SessionCore:
         self._post_since(line, before)
 
     def _post_since(self, line: Timeline, seq: int) -> None:
-        if self._delivery.wanted and line is self._trunk:
+        if self._delivery is not None and self._delivery.wanted and line is self._trunk:
             self._delivery.post(Records(self._rules, line.rows, line.dropped).since(seq))
 
     def change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None:

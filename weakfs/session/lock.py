@@ -13,13 +13,13 @@ class SessionLock:
     whoever dispatches may hold the lock further out.
     """
 
-    __slots__ = ("_acquire", "_depth", "_on_release", "_release")
+    __slots__ = ("_acquire", "_depth", "_release", "on_release")
 
     def __init__(self, on_release: Callable[[], object] | None) -> None:
         lock = RLock()
         self._acquire, self._release = lock.acquire, lock.release
         self._depth = 0
-        self._on_release = on_release
+        self.on_release = on_release
 
     def __enter__(self) -> None:
         self._acquire()
@@ -28,5 +28,5 @@ class SessionLock:
     def __exit__(self, *_: object) -> None:
         self._depth = depth = self._depth - 1
         self._release()
-        if not depth and self._on_release is not None:
-            self._on_release()
+        if not depth and self.on_release is not None:
+            self.on_release()

@@ -12,7 +12,7 @@ from weakfs.session.registry import tag_of
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Conflict, Merge, WholeMerge
 from weakfs.session.table import Table
-from weakfs.session.timeline import Mark, SnapshotEntry, Timeline, changed, event_of, ordered_snapshots
+from weakfs.session.timeline import Mark, Point, SnapshotEntry, Timeline, changed, event_of, ordered_snapshots
 
 
 def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table:
@@ -52,7 +52,7 @@ def _merged(merge: Merge | WholeMerge, base: Log[Any], ours: Log[Any], theirs: L
 
 
 def merge_snapshots(
-    base: Timeline, line: Timeline, branch: Timeline, *, shift: int, number: Callable[[SnapshotEntry], int]
+    base: Point, line: Timeline, branch: Timeline, *, shift: int, number: Callable[[SnapshotEntry], int]
 ) -> None:
     """Put the snapshots that a branch took into a line, as of the record numbers that they have there."""
     for entry in ordered_snapshots(branch):
@@ -60,7 +60,7 @@ def merge_snapshots(
             line.snapshots = line.snapshots.set(entry.snapshot_id, entry.moved(shift, number(entry)))
 
 
-def drop_snapshots(base: Timeline, line: Timeline, branch: Timeline) -> None:
+def drop_snapshots(base: Point, line: Timeline, branch: Timeline) -> None:
     """Drop from a line the snapshots that a branch dropped."""
     for snapshot_id in base.snapshots:
         if snapshot_id not in branch.snapshots:
@@ -68,7 +68,7 @@ def drop_snapshots(base: Timeline, line: Timeline, branch: Timeline) -> None:
 
 
 def absorb(
-    rules: Rules, line: Timeline, base: Timeline, branch: Timeline, *, fork: str, at: int, cause: str | None
+    rules: Rules, line: Timeline, base: Point, branch: Timeline, *, fork: str, at: int, cause: str | None
 ) -> int:
     """Merge `branch`, which left `line` when it stood at `base`, and give the number of the `Merged` record.
 

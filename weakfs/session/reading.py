@@ -93,6 +93,7 @@ class LoadedDocument:
             base=before,
             snapshots=pmap(snapshots),
             marked=not rows,
+            loaded=True,
         )
 
     def _rows(self, records: list[Json], dropped: int) -> list[Row]:

@@ -112,6 +112,16 @@ OWN_EVENTS = {
 
 
 @define(eq=False)
+class Point:
+    """Where a branch left its line: what merging it compares with."""
+
+    state: Table
+    rows: Log[Row]
+    seq: int
+    snapshots: PMap[str, SnapshotEntry]
+
+
+@define(eq=False)
 class Timeline:
     """State, records, marks and snapshots of one line of history."""
 
@@ -128,6 +138,9 @@ class Timeline:
     block_end: int = 0
     # Snapshots of attached filesystems from before a rollback, by the record that it followed.
     externals: PMap[int, tuple[tuple[str, Any], ...]] = pmap()  # noqa: RUF009
+    # Whether the rows came from a file, and under which rules others were lived: up to a record, the older rules.
+    loaded: bool = False
+    eras: tuple[tuple[int, Rules], ...] = ()
     # Who is to blame for a record that names nobody: a transaction's cause.
     cause: str | None = None
 
@@ -141,6 +154,10 @@ class Timeline:
         """The number of the newest record, 0 before the first."""
         return self.dropped + len(self.rows)
 
+    def point(self) -> Point:
+        """Give where this line stands now. O(1)."""
+        return Point(self.state, self.rows, self.seq, self.snapshots)
+
     def branch(self) -> Timeline:
         """Give a line that starts here. O(1)."""
         return Timeline(
@@ -153,13 +170,15 @@ class Timeline:
             self.marked,
             self.block_end,
             self.externals,
+            self.loaded,
+            self.eras,
         )
 
     def adopt(self, branch: Timeline) -> None:
         """Go on where `branch` stands, which must have started at this very point; snapshots stay."""
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
         self.marks, self.marked, self.block_end = branch.marks, branch.marked, branch.block_end
-        self.externals = branch.externals
+        self.externals, self.eras = branch.externals, branch.eras
 
     def add(self, row: Row, state: Table, logs: Table, *, mark: bool = False, block_end: int = 0) -> int:
         """Write one row down, with the tables that it led to, and give its number."""
@@ -185,15 +204,24 @@ class Timeline:
             self._mark_all(rules)
         index = bisect_right(self.marks, seq, key=lambda mark: mark.seq)
         mark = self.marks[index - 1] if index else self.base
+        rules = next((old for last, old in self.eras if seq <= last), rules)
         later = advance(rules, mark, self.rows.since(mark.seq - self.dropped))
         while mark.seq < seq:
             mark = next(later)
         return mark
 
-    def forget_marks(self) -> None:
-        """Let the past be read anew: other rules hold than when it was last read."""
-        if self.rows:
+    def rules_change(self, old: Rules) -> None:
+        """Let other rules hold from now on: what was lived under the old ones is read with them.
+
+        What a file told is read with the rules that there are: they are what a program installs after loading.
+        """
+        if not self.rows:
+            return
+        if self.loaded:
             self.marks, self.marked = Log(), False
+        elif not self.eras or self.eras[-1][0] < self.seq:
+            self.eras = (*self.eras, (self.seq, old))
+            self.marks = self.marks.append(Mark(self.seq, self.state, self.logs, self.block_end))
 
     def _mark_all(self, rules: Rules) -> None:
         """Read history once from its start and leave marks along the way."""

@@ -14,7 +14,7 @@ from typing import Any
 from attrs import define, field
 
 from weakfs.session.externals import Journal
-from weakfs.session.timeline import Timeline
+from weakfs.session.timeline import Point, Timeline
 
 
 @define(eq=False)
@@ -25,13 +25,13 @@ class Transaction:
     # The subscribers of that session, who are told nothing while this is open.
     delivery: object
     line: Timeline
-    base: Timeline
+    base: Point
     # The transaction that this one is nested in.
     outer: Transaction | None
     owner: tuple[int, object]
     journals: dict[str, Journal]
     # Forks that were merged inside, with where each stood before: abandoned work may be merged again.
-    merged: list[tuple[Any, Timeline | None]] = field(factory=list)
+    merged: list[tuple[Any, Point | None]] = field(factory=list)
     open: bool = True
 
     def leave(self) -> None:
@@ -45,7 +45,8 @@ class Transaction:
     def forget(self) -> None:
         """Let go of the session: contexts that were copied inside may live much longer."""
         self.session = self.outer = None
-        self.line, self.base = Timeline(), Timeline()
+        self.line = Timeline()
+        self.base = self.line.point()
         self.journals, self.merged = {}, []
 
 
