@@ -136,13 +136,17 @@ def test_a_mount_path_that_is_taken_is_refused_and_nothing_changes(host: Path, t
     assert fs.mounts == ()
 
 
-def test_a_session_that_is_resumed_where_the_host_tree_lies_elsewhere_repeats_no_mount(host: Path) -> None:
+def test_a_session_that_is_resumed_where_the_host_tree_lies_elsewhere_repeats_no_mount(
+    host: Path, tmp_path: Path
+) -> None:
     session = Session()
     opened(session, host, "/m").write("/m/d/a.txt", "changed")
+    session.save(tmp_path / "session.json")
     elsewhere = host.rename(host.parent / "elsewhere")
-    fs = opened(session, elsewhere, "/m")
-    assert fs.read("/m/d/a.txt").content == "changed"
-    assert session.seq == 2
+    loaded = Session.load(tmp_path / "session.json")
+    for resumed in (loaded, loaded.fork()):
+        assert opened(resumed, elsewhere, "/m").read("/m/d/a.txt").content == "changed"
+        assert resumed.seq == 2
 
 
 def test_two_host_trees_at_one_path_are_refused(host: Path) -> None:
