@@ -91,6 +91,18 @@ def test_names_that_are_not_text_are_reached_by_their_escaped_form(tmp_path: Pat
         assert names.to_bytes(entry.name) == fs.read_bytes(entry.path).content
 
 
+def test_the_longest_names_of_a_host_are_reached_whatever_their_bytes(tmp_path: Path) -> None:
+    for raw in (b"\xff" * 255, b"\\" * 255, "\u00e9".encode() * 127, b"n" * 255):
+        with open(os.fsencode(tmp_path) + b"/" + raw, "wb") as stream:
+            stream.write(raw)
+    fs = mounted(tmp_path)
+    assert fs.mounts[0].skipped == ()
+    assert len(fs.list()) == 4
+    again = InMemoryFilesystem()
+    again.import_bytes(fs.export_bytes())
+    assert again.tree().fingerprint == fs.tree().fingerprint
+
+
 def test_a_link_is_copied_as_a_link_wherever_it_points(tmp_path: Path) -> None:
     targets = {"a": "b", "dangling": "gone/x", "out": "../../etc/passwd", "absolute": "/etc/passwd", "loop": "loop"}
     for name, target in targets.items():

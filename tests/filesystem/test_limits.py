@@ -10,6 +10,7 @@ from attrs import asdict, fields
 from attrs.exceptions import FrozenInstanceError
 
 from weakfs.filesystem import Limits
+from weakfs.reducers import names
 
 MIB = 1 << 20
 
@@ -75,6 +76,14 @@ def test_a_name_may_have_as_many_bytes_as_the_limit(name: str) -> None:
             limits.check_path(f"/d/{longer}", ("d", longer))
         assert caught.value.errno == ENAMETOOLONG
     Limits(max_segment_length=None).check_path(f"/{name * 999}", (name * 999,))
+
+
+@pytest.mark.parametrize("raw", [b"\xff" * 255, b"\\" * 255, b"caf\xe9" * 63])
+def test_the_length_of_a_name_is_that_of_its_bytes_on_a_host(raw: bytes) -> None:
+    name = names.from_bytes(raw)
+    Limits().check_path(f"/{name}", (name,))
+    with pytest.raises(OSError, match="are allowed"):
+        Limits().check_path(f"/{name}1234", (f"{name}1234",))
 
 
 def test_a_path_may_be_as_deep_as_the_limit() -> None:
