@@ -85,7 +85,8 @@ CONTENTS: tuple[bytes, ...] = (
     b"x" * 70_000,
 )
 
-FILE_MODES = (0o644, 0o644, 0o755, 0o600, 0o400, 0o777, 0o100, 0o4755, 0)
+# Files that their owner may read, so that tests need not be root.
+FILE_MODES = (0o644, 0o644, 0o755, 0o600, 0o400, 0o777, 0o500, 0o4755, 0o444)
 DIRECTORY_MODES = (0o755, 0o755, 0o700, 0o1777, 0o2750)
 
 

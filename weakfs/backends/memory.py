@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar, cast
 
-from weakfs.backends.mount import HostMount, mount
+from weakfs.backends.mount import HostMount, check_places, mount
 from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
 from weakfs.reducers import FileTree, MountReport, TreeRestored, diff
 from weakfs.reducers import children as maps
@@ -46,6 +46,7 @@ class InMemoryFilesystem(BaseFilesystem):
         self._read_only = read_only or isinstance(session, SessionView)
         self._slice = session[FileTree]
         if isinstance(session, Session):
+            check_places(mounts)
             for wanted in mounts:
                 mount(session, wanted, limits)
 
@@ -124,6 +125,7 @@ class InMemoryFilesystem(BaseFilesystem):
             found = diff(self.tree(), snapshot.tree)
             if not dry_run:
                 self._commit(TreeRestored(snapshot.tree, snapshot.snapshot_id, self._now()))
+        self._told()
         written = {*found.added, *found.changed, *(new for _, new in found.moved)}
         removed = {*found.removed, *(old for old, _ in found.moved)}
         return RestoreReport(snapshot.snapshot_id, tuple(sorted(written)), tuple(sorted(removed)), dry_run)
@@ -175,6 +177,10 @@ class InMemoryFilesystem(BaseFilesystem):
 
     def _now(self) -> int:
         return self._session.now() if isinstance(self._session, Session) else 0
+
+    def _told(self) -> None:
+        if isinstance(self._session, Session):
+            self._session.tell()
 
     def _exclusive(self) -> AbstractContextManager[object]:
         return self._session.lock if isinstance(self._session, Session) else nullcontext()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from errno import EEXIST, ENOENT, ENOTDIR
 from typing import get_args
 
@@ -50,18 +50,27 @@ class HostMount:
 Progress = Callable[[str, int], object]
 
 
+def check_places(mounts: Sequence[HostMount]) -> None:
+    """Refuse two mounts at one path: `ValueError`."""
+    places = [normalize(wanted.mount_path) for wanted in mounts]
+    for place in places:
+        if places.count(place) > 1:
+            raise ValueError(f"cannot mount two host trees at {place!r}; give each a path of its own")
+
+
 def mount(
     session: Session, wanted: HostMount, limits: Limits, *, on_file: Progress | None = None
 ) -> MountReport | None:
     """Copy a host tree into a session's files as one event, and report what was left out and why.
 
-    `None` if the session holds a mount at that path already, from wherever it came. Raises `FileNotFoundError` or
-    `NotADirectoryError` if there is no such host directory, `FileExistsError` if the mount path is taken by
-    something else than an empty directory, and `OSError` for what goes over the limits as a whole.
+    `None` if the session holds a mount at that path already. Raises `FileNotFoundError` or `NotADirectoryError` if
+    there is no such host directory, `FileExistsError` if the mount path is taken by something else than an empty
+    directory, and `OSError` for what goes over the limits as a whole.
     """
     source = os.path.realpath(wanted.host_path)
     path = normalize(wanted.mount_path)
     name = "/".join(names.from_bytes(os.fsencode(part)) for part in source.split("/"))
+    # From wherever it came: a resumed session holds what was mounted on another machine, or in another place.
     if any(report.path == path for report in session[MountReport].all()):
         return None
     segments = segments_of(path)
@@ -94,6 +103,7 @@ def mount(
     with session.lock:
         _check_place(session[FileTree].latest() or EMPTY_TREE, path, segments)
         session.dispatch(TreeMounted(path, name, found.tree, skipped, session.now()))
+    session.tell()
     return session[MountReport].all()[-1]
 
 

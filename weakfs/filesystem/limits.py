@@ -7,6 +7,7 @@ from errno import EDQUOT, EFBIG, ENAMETOOLONG
 from attrs import field, frozen
 
 from weakfs.filesystem.errors import fault
+from weakfs.reducers import names
 from weakfs.reducers.leaf import size_of
 from weakfs.reducers.tree import MAX_NODES, FileTree, walk
 
@@ -67,7 +68,7 @@ class Limits:
         longest = self.max_segment_length
         if longest is not None and len(path) * 4 > longest:
             for segment in segments:
-                size = len(segment.encode())
+                size = len(names.to_bytes(segment))
                 if size > longest:
                     raise fault(
                         OSError,

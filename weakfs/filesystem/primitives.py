@@ -76,6 +76,10 @@ class Primitives(ABC):
         """Give these files as they are now, for a call that looks at many of them, where that can be had."""
         return self
 
+    def _told(self) -> None:
+        """Let others be told of a change, now that it is made and `_exclusive` has ended."""
+        return
+
     # Places
 
     # A backend that also takes other forms of a path puts its own in this place.

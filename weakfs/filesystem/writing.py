@@ -83,6 +83,7 @@ class Writing(Reading):
                 self._commit(FileAppended(canonical, data, at))
             else:
                 self._commit(FileWritten(canonical, data, at))
+        self._told()
         return WriteResult(canonical, len(data), mode)
 
     def splice(self, path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> WriteResult:
@@ -109,6 +110,7 @@ class Writing(Reading):
             self._check_quota(canonical, size - end, 0)
             if chosen:
                 self._commit(FileSpliced(canonical, chosen, self._now()))
+        self._told()
         return WriteResult(canonical, sum(len(content) for _, _, content in chosen), "overwrite")
 
     def mkdir(self, path: PathArg, *, parents: bool = True, exist_ok: bool = True) -> None:
@@ -123,6 +125,7 @@ class Writing(Reading):
             nodes = self._check_new(canonical, segments, "make", parents)
             self._check_quota(canonical, 0, nodes)
             self._commit(DirectoryMade(canonical, self._now()))
+        self._told()
 
     def delete(self, path: PathArg, *, recursive: bool = False) -> int:
         """Delete an entry and give how many went: a directory counts with everything in it.
@@ -147,6 +150,7 @@ class Writing(Reading):
                     )
                 count += below
             self._commit(EntryDeleted(canonical, self._now()))
+        self._told()
         return count
 
     def _entries_below(self, segments: Segments) -> int:
@@ -163,6 +167,7 @@ class Writing(Reading):
             # What moves is there already: only what it replaces and the parents that it needs count.
             self._check_quota(destination, size, nodes)
             self._commit(EntryMoved(source, destination, self._now()))
+        self._told()
 
     def copy(self, src: PathArg, dst: PathArg) -> None:
         """Copy a file, a link or a whole directory. An existing file there is replaced; a directory is an error."""
@@ -180,6 +185,7 @@ class Writing(Reading):
                 size, nodes = size + size_of(node), nodes + 1
             self._check_quota(destination, size, nodes)
             self._commit(EntryCopied(source, destination, self._now()))
+        self._told()
 
     def _transfer(self, src: PathArg, dst: PathArg, verb: str) -> tuple[str | None, str, int, int]:
         """Check a move or copy: where from (`None`: nothing to do), where to, and what room the place takes.
@@ -226,6 +232,7 @@ class Writing(Reading):
         with self._exclusive():
             canonical, _, _ = self._existing(path, "chmod")
             self._commit(ModeChanged(canonical, mode, self._now()))
+        self._told()
 
     def symlink(self, target: str, path: PathArg) -> None:
         """Make a symbolic link at `path`. The target need not exist, and is not made canonical.
@@ -244,6 +251,7 @@ class Writing(Reading):
             nodes = self._check_new(canonical, segments, "link", True)
             self._check_quota(canonical, 0, nodes)
             self._commit(LinkMade(canonical, target, self._now()))
+        self._told()
 
     def _writable_place(
         self, path: PathArg, mode: WriteMode, create_parents: bool = True

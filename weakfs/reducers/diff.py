@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import cast
 
@@ -111,16 +112,20 @@ def _whole_directories(removed: dict[str, Node], added: dict[str, Node]) -> tupl
     used: set[str] = {new for _, new in moved}
     for path, node in sorted(found, key=lambda entry: -entry[1].node_count):
         source = sources[id(node)]
-        if not _overlaps(source, taken) and not _overlaps(path, used):
+        if not _is_spoken_for(source, taken) and not _is_spoken_for(path, used):
             moved.append((source, path))
             taken.add(source)
             used.add(path)
     return moved, taken
 
 
-def _overlaps(path: str, taken: set[str]) -> bool:
-    """Tell whether a path, or one above or below it, is spoken for."""
-    return any(path == other or path.startswith(other + "/") or other.startswith(path + "/") for other in taken)
+def _is_spoken_for(path: str, taken: set[str]) -> bool:
+    """Tell whether a path, or a directory above it, is taken. Larger ones come first, so none below it can be."""
+    while path:
+        if path in taken:
+            return True
+        path = path.rpartition("/")[0]
+    return False
 
 
 def _below(nodes: dict[str, Node]) -> Iterator[tuple[str, Node]]:
@@ -152,20 +157,37 @@ def _same_files(removed: dict[str, Node], added: dict[str, Node]) -> list[tuple[
     going = {path: node for path, node in removed.items() if type(node) is tuple and _may_move(node)}
     coming = {path: node for path, node in added.items() if type(node) is tuple and _may_move(node)}
     sizes = {size_of(node) for node in going.values()} & {size_of(node) for node in coming.values()}
-    sources: dict[bytes, list[str]] = {}
+    # By content, and by content and name; what was taken by one way is passed over by the other.
+    by_content: dict[bytes, deque[str]] = {}
+    by_name: dict[tuple[bytes, str], deque[str]] = {}
     for path, node in sorted(going.items()):
         if size_of(node) in sizes:
-            sources.setdefault(blob_digest(node), []).append(path)
+            digest = blob_digest(node)
+            by_content.setdefault(digest, deque()).append(path)
+            by_name.setdefault((digest, _name(path)), deque()).append(path)
     moved: list[tuple[str, str]] = []
     for path, node in sorted(coming.items()):
-        candidates = sources.get(blob_digest(node), []) if size_of(node) in sizes else []
-        if candidates and path not in removed:
-            name = path.rpartition("/")[2]
-            source = next((c for c in candidates if c.rpartition("/")[2] == name), candidates[0])
-            candidates.remove(source)
+        if size_of(node) not in sizes or path in removed:
+            continue
+        digest = blob_digest(node)
+        source = _next(by_name.get((digest, _name(path))), removed) or _next(by_content.get(digest), removed)
+        if source is not None:
             moved.append((source, path))
             del removed[source], added[path]
     return moved
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _next(candidates: deque[str] | None, left: dict[str, Node]) -> str | None:
+    """Take the first candidate that is left."""
+    while candidates:
+        path = candidates.popleft()
+        if path in left:
+            return path
+    return None
 
 
 def _may_move(leaf: Leaf) -> bool:

@@ -38,25 +38,22 @@ class Branching(History):
             outer = innermost(self, ACTIVE.get())
             journals = begin_all(self._attached)
             own = Transaction(self, self._delivery, line, parent.point(), outer, current_owner(), journals)
-            ACTIVE.set((*ACTIVE.get(), own))
         try:
             try:
+                # In here, so that an interrupt never leaves it active.
+                ACTIVE.set((*ACTIVE.get(), own))
                 yield self
+                own.leave()
+                self._commit(own)
             except BaseException as error:
                 own.leave()
                 self._abandon(own, error)
                 raise
-            own.leave()
-            # Handlers are told when the lock is let go of: after the end, whatever that is.
-            with self.lock:
-                try:
-                    self._commit(own)
-                except BaseException as error:
-                    self._abandon(own, error)
-                    raise
             close_all(own.journals)
         finally:
+            own.leave()
             own.forget()
+            self.tell()
 
     def _commit(self, own: Transaction) -> None:
         with self.lock:
@@ -66,55 +63,62 @@ class Branching(History):
                 )
             if self._closed is not None:
                 self._refuse()
-            self._join(own, self._line_of(own))
             if own.outer is not None:
                 own.outer.merged += own.merged
+            self._join(own)
 
     def _abandon(self, own: Transaction, error: BaseException) -> None:
         """Undo a transaction: the records that it made stay, followed by the rollback that undoes them."""
         with self.lock:
+            if own.joined is not None and own.joined is self._line_outside(own):
+                # An interrupt that came when all was done: it took place.
+                return
             repairs, states, undone = undo_all(own.journals)
             for fork, base in reversed(own.merged):
                 fork._base = base
             own.line.snapshots = own.base.snapshots
             if own.line.seq > own.base.seq:
-                event = RolledBack(own.base.seq, None, own.base.state)
-                self._apply(own.line, event, None)
-                self._join(own, self._line_of(own))
+                self._apply(own.line, RolledBack(own.base.seq, None, own.base.state), None)
+                self._join(own)
             # What an outer undo put back needs no repair any more.
             left = {name: step for name, step in self._repairs.items() if name not in undone}
             self._repairs = {**left, **repairs}
         if repairs:
             raise RollbackIncomplete(states) from error
 
-    def _line_of(self, own: Transaction) -> Timeline:
-        """Give the line that a transaction ends in: that of the next one outside it that is open."""
+    def _outside(self, own: Transaction) -> Transaction | None:
+        """Give the next transaction outside of one that is open still."""
         outer = own.outer
         while outer is not None and not outer.open:
             outer = outer.outer
+        return outer
+
+    def _line_outside(self, own: Transaction) -> Timeline:
+        outer = self._outside(own)
         return self._trunk if outer is None else outer.line
 
-    def _join(self, own: Transaction, line: Timeline) -> None:
-        if own.line.seq == own.base.seq:
-            shift = 0
-        elif line.rows is own.base.rows:
-            shift = 0
-            self._adopt(line, own.line)
+    def _join(self, own: Transaction) -> None:
+        """Let what a transaction did take place where it ends: made beside the line, and put there in one step."""
+        line = self._line_outside(own)
+        joined = line.branch()
+        joined.cause = line.cause
+        shift = 0
+        if own.line.seq > own.base.seq:
+            if line.rows is own.base.rows:
+                joined.adopt(own.line)
+            else:
+                at, cause = self.now(), own.line.cause
+                seq = absorb(self._rules, joined, own.base, own.line, fork=self.session_id, at=at, cause=cause)
+                shift = seq - own.base.seq
+        merge_snapshots(own.base, joined, own.line, shift=shift, number=lambda entry: entry.number)
+        drop_snapshots(own.base, joined, own.line)
+        own.joined = joined
+        outer = self._outside(own)
+        if outer is None:
+            self._trunk = joined
+            self._post_since(joined, line.seq)
         else:
-            before = line.seq
-            seq = absorb(
-                self._rules,
-                line,
-                own.base,
-                own.line,
-                fork=self.session_id,
-                at=self.now(),
-                cause=own.line.cause,
-            )
-            shift = seq - own.base.seq
-            self._post_since(line, before)
-        merge_snapshots(own.base, line, own.line, shift=shift, number=lambda entry: entry.number)
-        drop_snapshots(own.base, line, own.line)
+            outer.line = joined
 
     def fork(self, name: str | None = None) -> Self:
         """Give an independent session that starts where this one stands. O(1)."""
@@ -148,10 +152,12 @@ class Branching(History):
             self._rules = known.joined(fork._rules)
             if self._rules is not known:
                 self._rules_changed(known)
-            before = line.seq
+            # Made beside the line, and put there in one step, together with where the fork now stands.
+            merged = line.branch()
+            merged.cause = line.cause
             seq = absorb(
                 self._rules,
-                line,
+                merged,
                 fork._base,
                 fork._trunk,
                 fork=fork.session_id,
@@ -159,11 +165,14 @@ class Branching(History):
                 cause=line.cause if cause is None else checked_text("cause", cause),
             )
             shift = seq - fork._base.seq
-            merge_snapshots(fork._base, line, fork._trunk, shift=shift, number=lambda _: self._next_number())
+            merge_snapshots(fork._base, merged, fork._trunk, shift=shift, number=lambda _: self._next_number())
+            record = Records(self._rules, merged.rows, merged.dropped)[seq - merged.dropped - 1]
             own = innermost(self, ACTIVE.get())
-            if own is not None:
+            if own is None:
+                self._trunk, fork._base = merged, fork._trunk.point()
+                self._post_since(merged, line.seq)
+            else:
                 own.merged.append((fork, fork._base))
-            fork._base = fork._trunk.point()
-            record = Records(self._rules, line.rows, line.dropped)[seq - line.dropped - 1]
-            self._post_since(line, before)
+                own.line, fork._base = merged, fork._trunk.point()
+        self.tell()
         return record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from threading import RLock
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 from weakref import ref
@@ -13,7 +14,6 @@ from weakfs.session.delivery import Bus, Delivery, Handler
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.externals import External, Repair
-from weakfs.session.lock import SessionLock
 from weakfs.session.registry import Registry
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Kind, Merge, Reducer, Slice, SliceSpec, WholeMerge, WholeSlice
@@ -76,7 +76,7 @@ class SessionCore:
         # The session that this one was forked from, through any number of forks.
         self.origin_id = origin_id
         # Held by whoever reads, decides and dispatches as one step; may be entered again by its holder.
-        self.lock = SessionLock(None if delivery is None else delivery.pending)
+        self.lock = RLock()
         self._clock = clock
         self._rules = rules
         # None for a fork until somebody subscribes: most forks are made, merged and forgotten.
@@ -162,7 +162,6 @@ class SessionCore:
         with self.lock:
             if self._delivery is None:
                 self._delivery = Delivery(None)
-                self.lock.on_release = self._delivery.pending
             return self._delivery.subscribe(event, handler)
 
     def dispatch(self, event: object, *, cause: str | None = None) -> Record:
@@ -172,7 +171,9 @@ class SessionCore:
         the transaction's own is the default.
         """
         with self.lock:
-            return self._apply(self._writable(), event, cause)
+            record = self._apply(self._writable(), event, cause)
+        self.tell()
+        return record
 
     def _apply(self, line: Timeline, event: Any, cause: str | None) -> Record:
         rules = self._rules
@@ -199,6 +200,16 @@ class SessionCore:
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:
             self._delivery.post((record,))
         return record
+
+    def tell(self) -> None:
+        """Tell subscribers what they were not told yet, once nobody here holds the session's lock.
+
+        Every method that changes the session does so at its end. Whoever holds the lock around several of them
+        calls it after: a handler that waits for another thread must not keep that thread from the session.
+        """
+        delivery = self._delivery
+        if delivery is not None and delivery.waiting and not _is_held(self.lock):
+            delivery.pending()
 
     def _adopt(self, line: Timeline, branch: Timeline) -> None:
         before = line.seq
@@ -289,6 +300,11 @@ class SessionCore:
     def _next_number(self) -> int:
         self._counter += 1
         return self._counter
+
+
+def _is_held(lock: Any) -> bool:
+    # What `threading.Condition` asks of a lock; there is no public way.
+    return bool(lock._is_owned())
 
 
 def checked_text(what: str, text: str | None) -> str | None:

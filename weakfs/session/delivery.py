@@ -55,6 +55,11 @@ class Delivery:
         """Put records in line; called under the session's lock, so that the line is in their order."""
         self._outbox.extend(records)
 
+    @property
+    def waiting(self) -> bool:
+        """Whether records are in line."""
+        return bool(self._outbox)
+
     def pending(self) -> None:
         """Tell what is in line, now that nobody here holds the session's lock.
 

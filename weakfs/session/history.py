@@ -83,6 +83,7 @@ class History(SessionCore):
                 if before:
                     self._restore_externals(line, dict(before))
                 raise
+        self.tell()
         return record
 
     def _externals_at(self, line: Timeline, seq: int) -> tuple[tuple[str, Any], ...]:

@@ -33,6 +33,8 @@ class Transaction:
     # Forks that were merged inside, with where each stood before: abandoned work may be merged again.
     merged: list[tuple[Any, Point | None]] = field(factory=list)
     open: bool = True
+    # The line that it was joined into, once it was.
+    joined: Timeline | None = None
 
     def leave(self) -> None:
         """End it for the code that runs now.
