@@ -5,6 +5,7 @@ The interpreter looks for signals when it enters a function of Python and when i
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from contextvars import copy_context
@@ -21,7 +22,8 @@ class Interrupted(BaseException):
 def interrupted_at(place: int, work: Callable[[], object]) -> bool:
     """Do a piece of work with an interrupt at one place; tell whether it has so many places."""
     passed = 0
-    own = {__file__, work.__code__.co_filename}
+    # Between a `with` statement and the generator behind it runs contextlib, and nothing of ours can act there.
+    own = {__file__, work.__code__.co_filename, contextlib.__file__}
 
     def look(frame: FrameType, event: str, arg: object) -> None:
         nonlocal passed
