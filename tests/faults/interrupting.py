@@ -9,6 +9,7 @@ import contextlib
 import sys
 from collections.abc import Callable
 from contextvars import copy_context
+from inspect import CO_GENERATOR
 from types import FrameType
 
 # More than any of these pieces of work has.
@@ -27,7 +28,9 @@ def interrupted_at(place: int, work: Callable[[], object]) -> bool:
 
     def look(frame: FrameType, event: str, arg: object) -> None:
         nonlocal passed
-        if event in ("call", "c_return") and frame.f_code.co_filename not in own:
+        # A generator that goes on may be one that something is thrown into: no signal is looked for there.
+        entered = event == "call" and not frame.f_code.co_flags & CO_GENERATOR
+        if (entered or event == "c_return") and frame.f_code.co_filename not in own:
             passed += 1
             if passed == place:
                 sys.setprofile(None)
