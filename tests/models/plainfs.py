@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from errno import EACCES, EDQUOT, EEXIST, EFBIG, EINVAL, EISDIR, ENAMETOOLONG, ENOENT, ENOTDIR, ENOTEMPTY
+from errno import EACCES, EDQUOT, EEXIST, EFBIG, EINVAL, EISDIR, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, ENOTEMPTY
 
 from weakfs.filesystem import Limits
 
@@ -21,6 +21,7 @@ NOT_EMPTY: Problem = (OSError, ENOTEMPTY)
 TOO_LONG: Problem = (OSError, ENAMETOOLONG)
 TOO_LARGE: Problem = (OSError, EFBIG)
 OVER_QUOTA: Problem = (OSError, EDQUOT)
+LOOP: Problem = (OSError, ELOOP)
 NO_LINK: Problem = (OSError, EINVAL)
 INVALID: Problem = (ValueError, 0)
 
@@ -70,12 +71,13 @@ def _against(call: Callable[[], object]) -> tuple[Problem, ...]:
 class PlainFilesystem:
     """The model: `files` is everything, and every method changes it or raises `Refused`."""
 
-    def __init__(self, files: Plain | None = None, limits: Limits | None = None) -> None:
+    def __init__(self, files: Plain | None = None, limits: Limits | None = None, *, follows: bool = False) -> None:
         self.files: Plain = {"/": ("d", 0o755)} if files is None else files
         self.limits = limits or Limits()
+        self.follows = follows
 
     def copied(self) -> PlainFilesystem:
-        return PlainFilesystem(dict(self.files), self.limits)
+        return PlainFilesystem(dict(self.files), self.limits, follows=self.follows)
 
     def below(self, path: str) -> list[str]:
         prefix = path.rstrip("/") + "/"
@@ -84,12 +86,36 @@ class PlainFilesystem:
     # What there is
 
     def locate(self, path: str, *, follow: bool) -> tuple[str, Entry | None]:
-        """Give the canonical path and what is there; links are followed by nobody."""
+        """Give the canonical path and what is there; a link that nobody follows is no way."""
         found = canonical(path)
+        if self.follows:
+            found = self._resolve(found, follow)
+            return found, self.files.get(found)
         on_the_way = [*above(found), found] if follow else above(found)
         if any(self.files.get(place, ("",))[0] == "l" for place in on_the_way):
             raise Refused(DENIED)
         return found, self.files.get(found)
+
+    def _resolve(self, path: str, follow: bool) -> str:
+        done: list[str] = []
+        todo, links = [name for name in path.split("/") if name], 0
+        while todo:
+            name = todo.pop(0)
+            if name == "..":
+                if not done:
+                    raise Refused(DENIED)
+                done.pop()
+                continue
+            entry = self.files.get("/" + "/".join((*done, name)))
+            if entry is None or len(entry) == 3 or isinstance(entry[1], int) or not (todo or follow):
+                done.append(name)
+                continue
+            links += 1
+            if links > 40:
+                raise Refused(LOOP)
+            done = [] if entry[1].startswith("/") else done
+            todo = [part for part in entry[1].split("/") if part not in ("", ".")] + todo
+        return "/" + "/".join(done)
 
     def existing(self, path: str, *, follow: bool = True) -> tuple[str, Entry]:
         found, entry = self.locate(path, follow=follow)

@@ -191,6 +191,7 @@ FIRST = (
     Operation("write", ("/b/a", "x", "create", True)),
     Operation("write", ("/b/c/b", "a\nb\n", "create", True)),
     Operation("symlink", ("a", "/c")),
+    Operation("symlink", ("/b", "/b/c/c")),
 )
 
 
@@ -215,7 +216,7 @@ def operations() -> st.SearchStrategy[Operation]:
     yes = st.sampled_from((True, True, True, False))
     mode = st.sampled_from(("overwrite", "overwrite", "overwrite", "append", "append", "create", "other"))
     bits = st.sampled_from((0o644, 0o755, 0o700, 0, 0o7777, -1, 0o10000))
-    target = st.sampled_from(("a", "/b", "../c", "", "x\0"))
+    target = st.sampled_from(("a", "/b", "../c", "b/c", ".", "/", "c", "../../a", "", "x\0"))
     texts, contents = st.lists(text, max_size=3).map(tuple), st.lists(content, max_size=2).map(tuple)
     return st.one_of(
         called("write", path, text, mode, yes),

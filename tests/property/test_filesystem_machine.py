@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -82,11 +82,13 @@ class FilesystemMachine(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory(prefix="weakfs-machine-")
         self.start(Limits())
 
-    @initialize(limits=st.sampled_from(LIMITS))
-    def start(self, limits: Limits) -> None:
+    @initialize(limits=st.sampled_from(LIMITS), follows=st.booleans())
+    def start(self, limits: Limits, follows: bool = False) -> None:
         self.session = Session(session_id="machine", clock=clock_from(1))
-        self.fs = InMemoryFilesystem(self.session, limits=limits)
-        self.plain = PlainFilesystem(limits=limits)
+        self.fs = InMemoryFilesystem(
+            self.session, limits=limits, follow_symlinks="within_root_only" if follows else "deny"
+        )
+        self.plain = PlainFilesystem(limits=limits, follows=follows)
         self.history: dict[int, Plain] = {0: dict(self.plain.files)}
         self.snapshots: list[tuple[SessionSnapshot, Plain]] = []
         self.moments: list[tuple[FilesystemSnapshot, Plain]] = []
