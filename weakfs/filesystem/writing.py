@@ -93,10 +93,10 @@ class Writing(Reading):
         are out of order or lie outside the file.
         """
         self._refuse_if_read_only("edit", path)
+        chosen = _checked_pieces(path, pieces)
         with self._exclusive():
             canonical, leaf = self._file(path, "edit")
             size = end = size_of(leaf)
-            chosen = tuple(pieces)
             last = 0
             for start, stop, content in chosen:
                 if not last <= start <= stop <= end:
@@ -299,6 +299,20 @@ class Writing(Reading):
             self.limits.check_quota(
                 path, size=size, more_size=more_size, nodes=files + directories, more_nodes=more_nodes
             )
+
+
+def _checked_pieces(path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> tuple[tuple[int, int, bytes], ...]:
+    """Go through pieces once, before anything is decided, and keep bytes that nobody can change."""
+    try:
+        chosen = [(start, stop, content) for start, stop, content in pieces]
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"cannot edit {path!r}: {error}; give pieces of (start, stop, content)") from None
+    for start, stop, content in chosen:
+        if type(start) is not int or type(stop) is not int or not isinstance(content, bytes | bytearray | memoryview):
+            raise TypeError(
+                f"cannot edit {path!r}: {(start, stop, content)!r:.60} is no piece; give two whole numbers and bytes"
+            )
+    return tuple((start, stop, bytes(content)) for start, stop, content in chosen)
 
 
 def _exists(path: str, verb: str) -> FileExistsError:

@@ -9,7 +9,7 @@ from weakfs.reducers import children as maps
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers import names
 from weakfs.reducers.leaf import FILE_MODE, Leaf
-from weakfs.reducers.tree import MAX_NODES, FileTree, Node, tree_of
+from weakfs.reducers.tree import EMPTY_TREE, MAX_NODES, FileTree, Node, tree_of
 from weakfs.session.errors import SessionFileError
 from weakfs.session.pools import Blobs, Json, blob_at
 from weakfs.session.rope import Rope
@@ -154,6 +154,9 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[bytes | Rope], w
         if "base" not in row:
             if "gone" in row:
                 raise ValueError("names are gone from no directory")
+            if not new and (mode, modified_at, created_at) == (EMPTY_TREE.mode, 0, 0):
+                # The tree that a session begins with: what compares with it must find it.
+                return EMPTY_TREE
             tree = tree_of(new, mode=mode, modified_at=modified_at, created_at=created_at)
         else:
             tree = _changed(row, trees, new, mode, modified_at, created_at)
