@@ -264,5 +264,13 @@ class FilesystemMachine(RuleBasedStateMachine):
 def test_random_programs_leave_the_same_files_as_a_plain_dictionary() -> None:
     run_state_machine_as_test(
         FilesystemMachine,
-        settings=settings(max_examples=300, stateful_step_count=40, deadline=None, derandomize=True, print_blob=True),
+        settings=settings(
+            max_examples=300,
+            stateful_step_count=40,
+            deadline=None,
+            derandomize=True,
+            print_blob=True,
+            report_multiple_bugs=False,
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
     )
