@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,17 @@ def test_a_program_leaves_the_same_session_file_in_any_process(program: str, tmp
     assert len(session.records) == 40
     assert InMemoryFilesystem(session).tree().fingerprint != FileTree().fingerprint
     assert "failed" in told
+
+
+def test_equal_empty_trees_are_written_the_same_before_and_after_loading(tmp_path: Path) -> None:
+    session = Session(session_id="s", clock=count(1).__next__)
+    fs = InMemoryFilesystem(session)
+    empty = fs.export_bytes()
+    fs.write("/a", "x")
+    for _ in range(2):
+        fs.import_bytes(empty)
+        session.rollback(1)
+    fs.import_bytes(empty)
+    session.save(tmp_path / "first.json")
+    Session.load(tmp_path / "first.json").save(tmp_path / "second.json")
+    assert (tmp_path / "first.json").read_bytes() == (tmp_path / "second.json").read_bytes()
