@@ -157,7 +157,7 @@ class History(SessionCore):
             return line.compact(self._rules, keep)
 
     def _entry(self, line: Timeline, target: int | str | SessionSnapshot) -> SnapshotEntry:
-        if not isinstance(target, str | SessionSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(target, (str, SessionSnapshot)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"{target!r:.60} names no moment; give a snapshot, its id, its tag or a record number")
         wanted = target if isinstance(target, str) else target.snapshot_id
         entry = line.snapshots.get(wanted)
