@@ -31,14 +31,14 @@ class TreeWriter:
         stack: list[tuple[FileTree, FileTree | None]] = [(tree, self._last)]
         while stack:
             here, before = stack[-1]
-            if id(here) in self._numbers:
+            if _key(here) in self._numbers:
                 stack.pop()
                 continue
             missing = (
                 [
                     (child, _directory(before, name))
                     for name, child in sorted(maps.items(here.children))
-                    if type(child) is FileTree and id(child) not in self._numbers
+                    if type(child) is FileTree and _key(child) not in self._numbers
                 ]
                 if here.directory_count
                 else []
@@ -47,11 +47,11 @@ class TreeWriter:
                 stack.extend(reversed(missing))
                 continue
             stack.pop()
-            self._numbers[id(here)] = len(self.rows)
+            self._numbers[_key(here)] = len(self.rows)
             self.rows.append(self._row(here, before))
             self.values.append(here)
         self._last = tree
-        return self._numbers[id(tree)]
+        return self._numbers[_key(tree)]
 
     def _row(self, tree: FileTree, before: FileTree | None) -> Json:
         if not _is_mode(tree.mode):
@@ -59,7 +59,7 @@ class TreeWriter:
         if tree.node_count > MAX_NODES:
             raise ValueError(f"a directory holds {tree.node_count} entries and {MAX_NODES} can be read back")
         row: dict[str, Json] = {"mode": tree.mode, "times": [tree.modified_at, tree.created_at]}
-        known = self._numbers.get(id(before)) if before is not None else None
+        known = self._numbers.get(_key(before)) if before is not None else None
         old: dict[str, Node] = {}
         if known is not None and before is not None:
             changes = list(maps.differences(before.children, tree.children))
@@ -81,7 +81,7 @@ class TreeWriter:
         number = self._blobs.number
         for name, node in entries:
             if type(node) is FileTree:
-                directories.append([name, self._numbers[id(node)]])
+                directories.append([name, self._numbers[_key(node)]])
                 continue
             content, mode, modified_at, created_at, _ = node
             if isinstance(content, str):
@@ -105,6 +105,16 @@ class TreeWriter:
         if directories:
             row["directories"] = directories
         return row
+
+
+def _key(tree: FileTree) -> int:
+    """Tell trees apart by identity; all that are as a session begins with count as that one."""
+    return id(EMPTY_TREE) if _is_beginning(tree) else id(tree)
+
+
+def _is_beginning(tree: FileTree) -> bool:
+    begun = (tree.mode, tree.modified_at, tree.created_at) == (EMPTY_TREE.mode, 0, 0)
+    return begun and not tree.file_count and not tree.directory_count
 
 
 def _directory(tree: FileTree | None, name: str) -> FileTree | None:
@@ -154,10 +164,10 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[bytes | Rope], w
         if "base" not in row:
             if "gone" in row:
                 raise ValueError("names are gone from no directory")
-            if not new and (mode, modified_at, created_at) == (EMPTY_TREE.mode, 0, 0):
-                # The tree that a session begins with: what compares with it must find it.
-                return EMPTY_TREE
             tree = tree_of(new, mode=mode, modified_at=modified_at, created_at=created_at)
+            if _is_beginning(tree):
+                # What compares with the tree that a session begins with must find it.
+                return EMPTY_TREE
         else:
             tree = _changed(row, trees, new, mode, modified_at, created_at)
     except SessionFileError:
