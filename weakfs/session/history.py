@@ -19,7 +19,10 @@ class History(SessionCore):
     __slots__ = ()
 
     def at(self, target: int | str | SessionSnapshot) -> SessionView:
-        """Give the slices as they were after a record, or at a snapshot. Replays at most 512 records or one merge's.
+        """Give the slices as they were after a record, or at a snapshot.
+
+        Costs a replay from the nearest mark: near the present at most 512 records or one merge's, further back at
+        most as many as lie between there and the present; for a snapshot nothing.
 
         Raises `UnknownSnapshot` if there is no such record or snapshot.
         """
