@@ -35,7 +35,7 @@ class Delivery:
         self._handlers: tuple[tuple[type, Handler], ...] = ()
         self._changing = Lock()
         self._outbox: deque[Record] = deque()
-        self._delivering = Lock()
+        self._telling = False
         self.wanted = bus is not None
 
     def subscribe(self, event: type, handler: Handler) -> Callable[[], None]:
@@ -70,12 +70,20 @@ class Delivery:
 
     def deliver(self) -> None:
         """Tell what is in line, unless somebody is telling it already."""
-        while self._outbox and self._delivering.acquire(blocking=False):
-            try:
+        mine = False
+        try:
+            while self._outbox:
+                # A lock of C in a `with`, and two plain stores: an interrupt finds it taken by us, or not at all.
+                with self._changing:
+                    if self._telling:
+                        return
+                    self._telling = mine = True
                 while self._outbox:
                     self._tell(self._outbox.popleft())
-            finally:
-                self._delivering.release()
+                self._telling = mine = False
+        finally:
+            if mine:
+                self._telling = False
 
     def _tell(self, record: Record) -> None:
         kinds = (type(record.event), object)

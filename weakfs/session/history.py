@@ -66,7 +66,9 @@ class History(SessionCore):
             line.snapshots = line.snapshots.remove(entry.snapshot_id)
 
     def rollback(self, target: int | str | SessionSnapshot, *, cause: str | None = None) -> Record:
-        """Go back to a snapshot, its id, its tag or a record number; LOG slices stay. O(1).
+        """Go back to a snapshot, its id, its tag or a record number; LOG slices stay.
+
+        O(1) for a snapshot; a record number costs what `at` costs.
 
         The rollback is itself a record: rolling back to the record before it undoes it. Attached
         filesystems go back as well; if one cannot, all return to where they were and its error is raised.
