@@ -163,3 +163,19 @@ def test_a_transaction_that_was_interrupted_took_place_once_or_not_at_all() -> N
         return there
 
     every_place(attempt)
+
+
+def test_subscribers_are_told_of_later_records_after_an_interrupt_at_any_place() -> None:
+    def attempt(place: int) -> bool:
+        session = worked_session()
+        told: list[int] = []
+        session.subscribe(object, lambda record: told.append(record.seq))
+
+        there = interrupted_at(place, lambda: in_a_transaction(session))
+        later = session.dispatch(Added(1)).seq
+
+        assert told[-1:] == [later], f"place {place}"
+        assert told == sorted(set(told)), f"place {place}"
+        return there
+
+    every_place(attempt)
