@@ -13,7 +13,7 @@ from weakfs.session.atoms import is_text
 from weakfs.session.delivery import Bus, Delivery, Handler
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
-from weakfs.session.externals import External, Repair
+from weakfs.session.externals import External, Journal, Repair
 from weakfs.session.registry import Registry
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Kind, Merge, Reducer, Slice, SliceSpec, WholeMerge, WholeSlice
@@ -281,6 +281,22 @@ class SessionCore:
                 f"replay the {line.block_end - line.seq} that follow first"
             )
         return line
+
+    def check_writable(self) -> None:
+        """Raise what a change would raise now, before anything outside is changed: closed, or waiting for `repair`."""
+        with self.lock:
+            self._writable()
+
+    @property
+    def attached(self) -> tuple[External, ...]:
+        """The external filesystems that take part in snapshots, rollbacks and transactions."""
+        return self._attached
+
+    def journal(self, filesystem_id: str) -> Journal | None:
+        """Give the journal of an attached filesystem for the transaction that the running code is in, if any."""
+        stack = ACTIVE.get()
+        own = innermost(self, stack) if stack else None
+        return None if own is None else own.journals.get(filesystem_id)
 
     def _refuse(self) -> None:
         if self._closed is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from attrs import frozen
 
@@ -32,6 +32,14 @@ class External(Protocol):
     def snapshot(self, tag: str | None = None) -> Any: ...
     def restore(self, snapshot: Any) -> Any: ...
     def begin(self) -> Journal: ...
+
+
+@runtime_checkable
+class Attachable(Protocol):
+    """A filesystem that has its side for sessions apart from the methods that its users call."""
+
+    @property
+    def external(self) -> External: ...
 
 
 class Repair(Protocol):

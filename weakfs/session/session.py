@@ -9,7 +9,7 @@ from typing import Any
 from weakfs.session.branching import Branching
 from weakfs.session.delivery import Bus
 from weakfs.session.errors import RollbackIncomplete
-from weakfs.session.externals import External, repair_all
+from weakfs.session.externals import Attachable, External, repair_all
 from weakfs.session.registry import Registry
 from weakfs.session.rules import Rules
 from weakfs.session.timeline import Timeline
@@ -26,12 +26,19 @@ class Session(Branching):
 
     __slots__ = ()
 
-    def attach(self, filesystem: External) -> None:
-        """Let an external filesystem take part in snapshots, rollbacks and transactions."""
+    def attach(self, filesystem: External | Attachable) -> None:
+        """Let an external filesystem take part in snapshots, rollbacks and transactions.
+
+        Attaching what is attached already changes nothing; another filesystem with its id is a `ValueError`.
+        """
+        part = filesystem.external if isinstance(filesystem, Attachable) else filesystem
         with self.lock:
-            if any(known.filesystem_id == filesystem.filesystem_id for known in self._attached):
-                raise ValueError(f"a filesystem {filesystem.filesystem_id!r} is attached already; attach each once")
-            self._attached = (*self._attached, filesystem)
+            for known in self._attached:
+                if known is part:
+                    return
+                if known.filesystem_id == part.filesystem_id:
+                    raise ValueError(f"a filesystem {part.filesystem_id!r} is attached already; attach each once")
+            self._attached = (*self._attached, part)
 
     def repair(self) -> None:
         """Take up a rollback of external filesystems that could not be finished; no-op if there is none.
