@@ -6,14 +6,14 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from errno import EACCES, EISDIR, ELOOP, ENOENT, ENOTDIR, EROFS
+from errno import EACCES, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, EROFS
 from typing import Literal, cast
 
 from weakfs.filesystem import paths
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.limits import Limits
 from weakfs.reducers.events import Event
-from weakfs.reducers.leaf import CONTENT, Leaf, is_link
+from weakfs.reducers.leaf import CONTENT, NO_FILE, Leaf, is_link, is_special, kind_of
 from weakfs.reducers.tree import FileTree, Node, Segments
 
 SymlinkPolicy = Literal["deny", "within_root_only", "allow"]
@@ -166,7 +166,7 @@ class Primitives(ABC):
     def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
         canonical, segments = self._parse(path)
         node = self._find(segments)
-        if type(node) is tuple and type(node[0]) is not str:
+        if type(node) is tuple and type(node[0]) not in NO_FILE:
             return canonical, node
         canonical, _, node = self._existing(path, verb)
         if type(node) is FileTree:
@@ -175,7 +175,16 @@ class Primitives(ABC):
                 EISDIR,
                 f"cannot {verb} {canonical!r}: it is a directory; name a file inside it",
             )
+        self._refuse_special(canonical, node, verb)
         return canonical, node
+
+    def _refuse_special(self, path: str, leaf: Leaf, verb: str) -> None:
+        if is_special(leaf):
+            raise fault(
+                OSError,
+                EINVAL,
+                f"cannot {verb} {path!r}: it is a {kind_of(leaf)}, which has no content here; name a file",
+            )
 
     def _directory(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Segments]:
         canonical, segments, node = self._existing(path, verb)

@@ -11,7 +11,7 @@ from typing import cast
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.primitives import Primitives
 from weakfs.filesystem.results import FileEntry, FileStat, ReadBytesResult, ReadResult, Statistics
-from weakfs.reducers.leaf import CONTENT, CREATED_AT, MODE, MODIFIED_AT, is_link, size_of
+from weakfs.reducers.leaf import CONTENT, CREATED_AT, MODE, MODIFIED_AT, is_file, is_link, size_of
 from weakfs.reducers.tree import FileTree, Node, Segments
 
 PathArg = str | os.PathLike[str]
@@ -113,7 +113,7 @@ class Reading(Primitives):
     def is_file(self, path: PathArg) -> bool:
         """Tell whether there is a file; a link is one only where links are followed."""
         node = self._target(path)
-        return type(node) is tuple and not is_link(node)
+        return type(node) is tuple and is_file(node)
 
     def is_directory(self, path: PathArg) -> bool:
         """Tell whether there is a directory; a link is one only where links are followed."""
@@ -183,7 +183,7 @@ def _in_path_order(entries: Iterable[tuple[str, Node]]) -> list[tuple[str, Node]
 def _entry(name: str, path: str, node: Node) -> FileEntry:
     if type(node) is FileTree:
         return FileEntry(name, path, False, True)
-    return FileEntry(name, path, True, False) if not is_link(node) else FileEntry(name, path, False, False, True)
+    return FileEntry(name, path, True, False) if is_file(node) else FileEntry(name, path, False, False, is_link(node))
 
 
 def _stat(path: str, node: Node) -> FileStat:
@@ -192,4 +192,4 @@ def _stat(path: str, node: Node) -> FileStat:
     if is_link(node):
         target = cast(str, node[CONTENT])
         return FileStat(path, False, False, 0, node[CREATED_AT], node[MODIFIED_AT], node[MODE], target)
-    return FileStat(path, True, False, size_of(node), node[CREATED_AT], node[MODIFIED_AT], node[MODE])
+    return FileStat(path, is_file(node), False, size_of(node), node[CREATED_AT], node[MODIFIED_AT], node[MODE])

@@ -33,7 +33,8 @@ class FileStat:
 
     `size_bytes` is 0 for directories and links. Times are integer nanoseconds, as aware datetimes in
     `created_at` and `modified_at`. `mode` holds the permission bits. A link is stat'ed as a link: it is
-    neither a file nor a directory, and `target` is where it points.
+    neither a file nor a directory, and `target` is where it points. FIFOs, sockets and devices are none of the
+    three.
     """
 
     path: str
@@ -63,7 +64,7 @@ class FileStat:
 
 @frozen
 class FileEntry:
-    """One entry of a directory. A link is neither a file nor a directory."""
+    """One entry of a directory. A link is neither a file nor a directory; a FIFO or the like is none of the three."""
 
     name: str
     path: str
@@ -110,7 +111,7 @@ class WriteResult:
 
 @frozen
 class GlobMatch:
-    """One entry that a pattern matches."""
+    """One entry that a pattern matches; `is_file` is false for directories, links, FIFOs and the like."""
 
     path: str
     is_file: bool

@@ -8,7 +8,7 @@ from typing import Literal
 from weakfs.filesystem.primitives import Primitives
 from weakfs.filesystem.reading import PathArg, Reading
 from weakfs.filesystem.results import GlobMatch, GlobResult, GrepMatch, GrepResult
-from weakfs.reducers.leaf import MODIFIED_AT, Leaf, is_link
+from weakfs.reducers.leaf import MODIFIED_AT, NO_FILE, Leaf, is_file
 from weakfs.reducers.tree import FileTree, Node, Segments
 from weakfs.search import GlobPattern, LinePattern, compile_glob, compile_pattern, is_binary
 
@@ -31,7 +31,7 @@ class Searching(Reading):
         sort: Literal["mtime", "path"] = "mtime",
         max_results: int = 1000,
     ) -> GlobResult:
-        """Find entries by name below a directory: files and links, or directories if the pattern ends in `/`.
+        """Find entries by name below a directory: files, links and FIFOs, or directories if the pattern ends in `/`.
 
         The newest first, then by path; or `sort="path"`. All matches are sorted before any are cut off at
         `max_results` (-1: never). Raises `ValueError` for a malformed pattern.
@@ -63,7 +63,8 @@ class Searching(Reading):
         """Find the lines that match a regular expression (RE2 syntax), in files below a directory or in one file.
 
         One match a line, in order of path, then line. `glob` narrows the files; hidden ones are searched,
-        binary ones and links are not. `max_matches=None` gives what `limits.max_grep_matches` says, -1 all.
+        binary ones, links, FIFOs and the like are not. `max_matches=None` gives what `limits.max_grep_matches`
+        says, -1 all.
         Raises `ValueError` for an expression that the engine does not have. Linear in what is searched.
         """
         compiled = compile_pattern(pattern, case_insensitive=case_insensitive)
@@ -79,7 +80,7 @@ class Searching(Reading):
         else:
             parent = canonical.rpartition("/")[0]
             name = segments[-1]
-            named = chosen is None or chosen.matches_path(canonical, base=parent or "/")
+            named = is_file(node) and (chosen is None or chosen.matches_path(canonical, base=parent or "/"))
             files = iter([(parent, [(name, node)] if named else [])])
         return _search(now, compiled, files, most)
 
@@ -102,7 +103,7 @@ def _matching(now: Primitives, pattern: GlobPattern, path: str, segments: Segmen
                 if below is not None:
                     stack.append((f"{prefix}/{name}", (*here, name), below))
             elif state.matches_file(name):
-                yield f"{prefix}/{name}", node[MODIFIED_AT], not is_link(node)
+                yield f"{prefix}/{name}", node[MODIFIED_AT], is_file(node)
 
 
 def _files(
@@ -119,7 +120,7 @@ def _files(
                 below = state.enter(name) if state is not None else None
                 if state is None or below is not None:
                     stack.append((f"{prefix}/{name}", (*here, name), below))
-            elif (state is None or state.matches_file(name)) and type(node[0]) is not str:
+            elif (state is None or state.matches_file(name)) and type(node[0]) not in NO_FILE:
                 files.append((name, node))
         yield prefix, files
 

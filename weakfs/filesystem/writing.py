@@ -22,7 +22,7 @@ from weakfs.reducers.events import (
     LinkMade,
     ModeChanged,
 )
-from weakfs.reducers.leaf import Leaf, size_of
+from weakfs.reducers.leaf import CONTENT, FIFO, Leaf, size_of
 from weakfs.reducers.tree import FileTree, Node, Segments
 
 WRITE_MODES = get_args(WriteMode)
@@ -170,7 +170,10 @@ class Writing(Reading):
         self._told()
 
     def copy(self, src: PathArg, dst: PathArg) -> None:
-        """Copy a file, a link or a whole directory. An existing file there is replaced; a directory is an error."""
+        """Copy a file, a link, a FIFO or a whole directory.
+
+        An existing file there is replaced; a directory is an error.
+        """
         self._refuse_if_read_only("copy", dst)
         with self._exclusive():
             source, destination, size, nodes = self._transfer(src, dst, "copy")
@@ -182,6 +185,8 @@ class Writing(Reading):
                 more, files, directories = self._totals(segments)
                 size, nodes = size + more, nodes + files + directories + 1
             else:
+                if node[CONTENT] is not FIFO:
+                    self._refuse_special(source, node, "copy")
                 size, nodes = size + size_of(node), nodes + 1
             self._check_quota(destination, size, nodes)
             self._commit(EntryCopied(source, destination, self._now()))
@@ -272,6 +277,7 @@ class Writing(Reading):
             return canonical, None, self._check_new(canonical, segments, "write", create_parents)
         if mode == "create":
             raise _exists(canonical, "create")
+        self._refuse_special(canonical, node, "write")
         return canonical, node, 0
 
     def _check_new(self, path: str, segments: Segments, verb: str, create_parents: bool) -> int:

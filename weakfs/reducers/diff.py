@@ -9,7 +9,7 @@ from typing import cast
 from attrs import frozen
 
 from weakfs.reducers import children as maps
-from weakfs.reducers.leaf import Leaf, blob_digest, is_link, same, size_of
+from weakfs.reducers.leaf import Leaf, blob_digest, is_file, same, size_of
 from weakfs.reducers.tree import FileTree, Node, walk
 
 
@@ -191,4 +191,4 @@ def _next(candidates: deque[str] | None, left: dict[str, Node]) -> str | None:
 
 
 def _may_move(leaf: Leaf) -> bool:
-    return not is_link(leaf) and size_of(leaf) > 0
+    return is_file(leaf) and size_of(leaf) > 0

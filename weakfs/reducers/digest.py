@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
-from typing import cast
+from typing import Final, cast
 
 from weakfs.reducers import children as maps
 from weakfs.reducers import names
-from weakfs.reducers.leaf import MODE, Leaf, blob_digest, is_link
+from weakfs.reducers.leaf import MODE, Leaf, Special, blob_digest, is_link, is_special
 from weakfs.reducers.tree import FileTree, Node
+
+# As `find -type` calls them.
+SPECIAL_LETTERS: Final = {"fifo": b"p", "socket": b"s", "device": b"c"}
 
 EMPTY_GIT_TREE = sha256(b"tree 0\0").digest()
 
 
 def tree_digest(tree: FileTree) -> bytes:
-    """Give the id that `git write-tree` gives for the same tree; empty directories do not count."""
+    """Give the id that `git write-tree` gives for the same tree.
+
+    Empty directories do not count, nor do FIFOs, sockets and devices.
+    """
     return _fold(tree, "_digest", _git_object)
 
 
@@ -56,7 +62,7 @@ def _git_object(tree: FileTree) -> bytes:
             if digest != EMPTY_GIT_TREE:
                 # git sorts a directory as if its name ended in a slash
                 lines.append((raw + b"/", b"40000 " + raw + b"\0" + digest))
-        else:
+        elif not is_special(node):
             lines.append((raw, _git_mode(node) + b" " + raw + b"\0" + blob_digest(node)))
     lines.sort()
     body = b"".join(line for _, line in lines)
@@ -73,15 +79,22 @@ def _full_object(tree: FileTree) -> bytes:
     lines: list[tuple[bytes, bytes]] = []
     for name, node in maps.items(tree.children):
         raw = names.to_bytes(name)
-        lines.append((raw, _full_line(raw, node)))
+        line = _full_line(raw, node)
+        if line is not None:
+            lines.append((raw, line))
     lines.sort()
     body = b"".join(line for _, line in lines)
     return sha256(b"directory %o %d\0" % (tree.mode, len(body)) + body).digest()
 
 
-def _full_line(raw: bytes, node: Node) -> bytes:
+def _full_line(raw: bytes, node: Node) -> bytes | None:
     if type(node) is FileTree:
         return b"d " + raw + b"\0" + cast(bytes, node._fingerprint)
     leaf = node
+    content = leaf[0]
+    if type(content) is Special:
+        # A whiteout is no entry: it stands for one that is not there.
+        letter = SPECIAL_LETTERS.get(content.kind)
+        return None if letter is None else b"%c %o %s\0" % (letter, leaf[MODE], raw)
     kind = b"l" if is_link(leaf) else b"f %o" % leaf[MODE]
     return kind + b" " + raw + b"\0" + blob_digest(leaf)

@@ -6,15 +6,19 @@ versions is then 11,000 objects to it instead of 416,000. All that touches the t
 
 from __future__ import annotations
 
-from hashlib import sha256
-from typing import Final, cast
+from collections.abc import Callable
+from typing import Any, Final, Literal, final
 
 from weakfs.reducers import names
-from weakfs.session.rope import Rope
+from weakfs.session.rope import Content, Rope
+from weakfs.session.stored import Stored, digest_of
 
-# (content, mode, modified_at, created_at, cell). The content is bytes, a Rope for a file that was appended
-# to, or a str: the target of a symbolic link. The cell is empty until the content's digest is asked for.
-Leaf = tuple["bytes | Rope | str", int, int, int, bytearray]
+# (content, mode, modified_at, created_at, cell). The content is a file's (bytes, a Rope for one that was appended
+# to, Stored for one that lies elsewhere), a str: the target of a symbolic link, or a Special. The cell is empty
+# until the content's digest is asked for.
+Leaf = tuple["Content | str", int, int, int, bytearray]
+
+Kind = Literal["file", "link", "fifo", "socket", "device", "whiteout"]
 
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
@@ -26,7 +30,53 @@ MODIFIED_AT: Final = 2
 CREATED_AT: Final = 3
 
 
-def file(content: bytes | Rope, *, mode: int = FILE_MODE, at: int, created_at: int | None = None) -> Leaf:
+@final
+class Special(bytes):
+    """What stands for the content of an entry that has none, one object a kind.
+
+    It is empty bytes to whoever does not look, and equal to nothing but itself.
+    """
+
+    kind: Kind
+
+    def __new__(cls, kind: Kind) -> Special:
+        made = super().__new__(cls)
+        made.kind = kind
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<{self.kind}>"
+
+    def __reduce__(self) -> tuple[Callable[[Kind], Special], tuple[Kind]]:
+        # Copied and pickled as the one object that it is.
+        return _the_special, (self.kind,)
+
+
+def _the_special(kind: Kind) -> Special:
+    return SPECIALS[kind]
+
+
+FIFO: Final = Special("fifo")
+SOCKET: Final = Special("socket")
+DEVICE: Final = Special("device")
+# What an overlay holds where an entry of the layer below is gone.
+WHITEOUT: Final = Special("whiteout")
+
+SPECIALS: Final = {special.kind: special for special in (FIFO, SOCKET, DEVICE, WHITEOUT)}
+
+# The types of what is no file's content.
+NO_FILE: Final = (str, Special)
+
+
+def file(content: Content, *, mode: int = FILE_MODE, at: int, created_at: int | None = None) -> Leaf:
     """Make a file. Times are integer nanoseconds."""
     return (content, mode, at, at if created_at is None else created_at, bytearray())
 
@@ -36,12 +86,35 @@ def link(target: str, *, at: int, created_at: int | None = None) -> Leaf:
     return (target, LINK_MODE, at, at if created_at is None else created_at, bytearray())
 
 
+def special(content: Special, *, mode: int = FILE_MODE, at: int, created_at: int | None = None) -> Leaf:
+    """Make a FIFO, a socket, a device or a whiteout."""
+    return (content, mode, at, at if created_at is None else created_at, bytearray())
+
+
 def is_link(leaf: Leaf) -> bool:
-    """Tell a symbolic link from a file."""
+    """Tell a symbolic link from all else."""
     return type(leaf[0]) is str
 
 
-def with_content(leaf: Leaf, content: bytes | Rope, at: int) -> Leaf:
+def is_file(leaf: Leaf) -> bool:
+    """Tell a file from links and special entries."""
+    return type(leaf[0]) not in NO_FILE
+
+
+def is_special(leaf: Leaf) -> bool:
+    """Tell FIFOs, sockets, devices and whiteouts from all else."""
+    return type(leaf[0]) is Special
+
+
+def kind_of(leaf: Leaf) -> Kind:
+    """Tell what a leaf is: `file`, `link`, or the kind of a special entry."""
+    content = leaf[0]
+    if type(content) is str:
+        return "link"
+    return content.kind if type(content) is Special else "file"
+
+
+def with_content(leaf: Leaf, content: Content, at: int) -> Leaf:
     """Give the file with other content, modified at `at`; its mode and birth stay."""
     return (content, leaf[1], at, leaf[3], bytearray())
 
@@ -52,11 +125,22 @@ def with_mode(leaf: Leaf, mode: int) -> Leaf:
 
 
 def content_of(leaf: Leaf) -> bytes:
-    """Give a file's bytes, or a link's target as bytes."""
+    """Give a file's bytes, a link's target as bytes, or nothing for a special entry.
+
+    `MissingBlob` where the bytes lie elsewhere and are gone from there.
+    """
     content = leaf[0]
     if type(content) is bytes:
         return content
-    return names.to_bytes(content) if type(content) is str else cast(Rope, content).join()
+    return _READ[type(content)](content)
+
+
+_READ: dict[type, Callable[[Any], bytes]] = {
+    Rope: Rope.join,
+    Stored: Stored.join,
+    str: names.to_bytes,
+    Special: bytes,
+}
 
 
 def size_of(leaf: Leaf) -> int:
@@ -69,16 +153,14 @@ def blob_digest(leaf: Leaf) -> bytes:
     """Give the git object id (SHA-256 format) of the content; computed once and kept in the leaf's cell."""
     cell = leaf[4]
     if not cell:
-        content = content_of(leaf)
-        cell[:] = sha256(b"blob %d\0" % len(content) + content).digest()
+        content = leaf[0]
+        cell[:] = content.digest if type(content) is Stored else digest_of(content_of(leaf))
     return bytes(cell)
 
 
 def same(one: Leaf, other: Leaf) -> bool:
     """Tell whether two leaves have the same kind, content and permission bits; times do not count."""
-    if one[1] != other[1] or is_link(one) is not is_link(other):
-        return False
-    return same_content(one, other)
+    return one[1] == other[1] and kind_of(one) == kind_of(other) and same_content(one, other)
 
 
 def same_content(one: Leaf, other: Leaf) -> bool:
@@ -87,4 +169,8 @@ def same_content(one: Leaf, other: Leaf) -> bool:
         return True
     if one[4] and other[4]:
         return one[4] == other[4]
-    return size_of(one) == size_of(other) and content_of(one) == content_of(other)
+    if size_of(one) != size_of(other):
+        return False
+    if type(one[0]) is Stored or type(other[0]) is Stored:
+        return blob_digest(one) == blob_digest(other)
+    return content_of(one) == content_of(other)

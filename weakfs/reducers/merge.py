@@ -108,7 +108,7 @@ def _merge_leaves(old: Node | None, mine: Node | None, new: Node | None) -> Leaf
     """Merge two changes of one file, or `None` if they conflict."""
     if type(mine) is not tuple or type(new) is not tuple or type(old) is not tuple:
         return None
-    if leaves.is_link(old) or leaves.is_link(mine) or leaves.is_link(new):
+    if not (leaves.is_file(old) and leaves.is_file(mine) and leaves.is_file(new)):
         return None
     mode = _merge_bits(old[leaves.MODE], mine[leaves.MODE], new[leaves.MODE])
     if mode is None:

@@ -8,11 +8,11 @@ from typing import Any
 from weakfs.reducers import children as maps
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers import names
-from weakfs.reducers.leaf import FILE_MODE, Leaf
+from weakfs.reducers.leaf import FILE_MODE, NO_FILE, SPECIALS, Leaf, Special
 from weakfs.reducers.tree import EMPTY_TREE, MAX_NODES, FileTree, Node, tree_of
 from weakfs.session.errors import SessionFileError
 from weakfs.session.pools import Blobs, Json, blob_at
-from weakfs.session.rope import Rope
+from weakfs.session.rope import Content
 
 
 class TreeWriter:
@@ -77,6 +77,7 @@ class TreeWriter:
     def _entries(self, row: dict[str, Json], entries: list[tuple[str, Node]], old: dict[str, Node]) -> Json:
         files: list[Json] = []
         links: list[Json] = []
+        specials: list[Json] = []
         directories: list[Json] = []
         number = self._blobs.number
         for name, node in entries:
@@ -87,21 +88,26 @@ class TreeWriter:
             if isinstance(content, str):
                 links.append([name, content, modified_at, created_at])
                 continue
+            if not _is_mode(mode):
+                raise ValueError(f"the file {name!r:.60} has the mode {mode!r}; give permission bits from 0 to 0o7777")
+            if type(content) is Special:
+                specials.append([name, content.kind, modified_at, created_at, mode])
+                continue
             was = old.get(name) if old else None
             before = was[0] if type(was) is tuple else None
-            blob = number(content, None if isinstance(before, str) else before)
+            blob = number(content, None if isinstance(before, NO_FILE) else before)
             if mode == FILE_MODE:
                 files.append(
                     [name, blob, modified_at] if created_at == modified_at else [name, blob, modified_at, created_at]
                 )
-            elif _is_mode(mode):
-                files.append([name, blob, modified_at, created_at, mode])
             else:
-                raise ValueError(f"the file {name!r:.60} has the mode {mode!r}; give permission bits from 0 to 0o7777")
+                files.append([name, blob, modified_at, created_at, mode])
         if files:
             row["files"] = files
         if links:
             row["links"] = links
+        if specials:
+            row["special"] = specials
         if directories:
             row["directories"] = directories
         return row
@@ -133,7 +139,7 @@ class TreePool:
         """Start a file's section."""
         return TreeWriter(blobs)
 
-    def read(self, rows: Json, blobs: Sequence[bytes | Rope]) -> list[FileTree]:
+    def read(self, rows: Json, blobs: Sequence[Content]) -> list[FileTree]:
         """Read a file's section: subtrees that rows share are shared in memory."""
         trees: list[FileTree] = []
         for row in rows:
@@ -141,9 +147,9 @@ class TreePool:
         return trees
 
 
-def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[bytes | Rope], where: str) -> FileTree:
+def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where: str) -> FileTree:
     try:
-        known = {"mode", "times", "base", "gone", "files", "links", "directories"}
+        known = {"mode", "times", "base", "gone", "files", "links", "special", "directories"}
         if type(row) is not dict or not known.issuperset(row) or not {"mode", "times"}.issubset(row):
             raise ValueError("a directory with mode, times and entries is expected")
         modified_at, created_at = row["times"]
@@ -156,6 +162,11 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[bytes | Rope], w
             if type(target) is not str or not target or "\0" in target or type(at) is not int or type(born) is not int:
                 raise ValueError(f"the link {name!r:.60} has no target and times")
             new[_name(name, new)] = leaves.link(target, at=at, created_at=born)
+        for entry in row.get("special", ()):
+            name, kind, at, born, bits = entry
+            if kind not in SPECIALS or type(at) is not int or type(born) is not int or not _is_mode(bits):
+                raise ValueError(f"the special entry {name!r:.60} has no kind, times and mode")
+            new[_name(name, new)] = leaves.special(SPECIALS[kind], mode=bits, at=at, created_at=born)
         for entry in row.get("directories", ()):
             name, number = entry
             if type(number) is not int or not 0 <= number < len(trees):
@@ -219,7 +230,7 @@ def _less(node: Node, files: int, directories: int, size: int) -> tuple[int, int
     return files - more_files, directories - more_directories, size - more_size
 
 
-def _read_files(rows: list[Json], blobs: Sequence[bytes | Rope], where: str) -> dict[str, Node]:
+def _read_files(rows: list[Json], blobs: Sequence[Content], where: str) -> dict[str, Node]:
     """Read a directory's files; those without a mode and a birth of their own, nearly all, many at once."""
     if rows and set(map(len, rows)) == {3}:
         found, numbers, times = zip(*rows, strict=True)
@@ -244,7 +255,7 @@ def _read_files(rows: list[Json], blobs: Sequence[bytes | Rope], where: str) -> 
     return slowly
 
 
-def _read_file(entry: Json, blobs: Sequence[bytes | Rope], where: str) -> Leaf:
+def _read_file(entry: Json, blobs: Sequence[Content], where: str) -> Leaf:
     length = len(entry)
     if not 3 <= length <= 5:
         raise ValueError("a file is a name, a content, times and a mode")

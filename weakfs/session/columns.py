@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
 import attrs
 from attrs import frozen
@@ -17,9 +17,13 @@ from attrs import frozen
 from weakfs.session.atoms import LARGEST, SMALLEST
 from weakfs.session.pools import Blobs, Json
 from weakfs.session.registry import Shape
-from weakfs.session.rope import Rope
+from weakfs.session.rope import Content, Rope
+from weakfs.session.stored import Stored
 
 REQUIRED = object()
+
+# What a field of contents may hold, one or the other.
+CONTENTS: frozenset[type] = frozenset({bytes, Stored})
 
 
 @frozen(eq=False)
@@ -82,13 +86,13 @@ class Columns:
             for column, values in zip(self.columns, zip(*rows, strict=True), strict=True):
                 if not column.is_blob:
                     _check(column, values)
-                elif set(map(type, values)) != {bytes}:
+                elif not column.types.issuperset(map(type, values)):
                     return False
         except (ValueError, TypeError):
             return False
         return True
 
-    def read(self, rows: Sequence[Json], blobs: Sequence[bytes | Rope]) -> list[tuple[Any, ...]] | None:
+    def read(self, rows: Sequence[Json], blobs: Sequence[Content]) -> list[tuple[Any, ...]] | None:
         """Give the values of many events, or `None` if one of them is not as it should be."""
         try:
             fields = sum(map(len, rows))
@@ -108,9 +112,9 @@ class Columns:
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             return None
 
-    def _checked(self, column: Column, values: list[Any], blobs: Sequence[bytes | Rope]) -> Sequence[Any]:
+    def _checked(self, column: Column, values: list[Any], blobs: Sequence[Content]) -> Sequence[Any]:
         if column.is_blob:
-            return _contents(values, blobs)
+            return _contents(values, blobs, column.types)
         _check(column, values)
         return values
 
@@ -132,12 +136,15 @@ def _check(column: Column, values: Sequence[Any]) -> None:
                 rule(value)
 
 
-def _contents(values: list[Any], blobs: Sequence[bytes | Rope]) -> list[bytes]:
+def _contents(values: list[Any], blobs: Sequence[Content], types: frozenset[type]) -> list[bytes | Stored]:
     numbers = [value["blob"] for value in values]
     if sum(map(len, values)) != len(values) or set(map(type, numbers)) - {int} or min(numbers) < 0:
         raise ValueError("blob")
     contents = [blobs[number] for number in numbers]
-    return [content if type(content) is bytes else content.join() for content in contents]
+    read = [content.join() if type(content) is Rope else content for content in contents]
+    if not types.issuperset(map(type, read)):
+        raise ValueError("blob")
+    return cast("list[bytes | Stored]", read)
 
 
 def _column(own: attrs.Attribute[Any], hint: Any) -> Column | None:
@@ -146,9 +153,10 @@ def _column(own: attrs.Attribute[Any], hint: Any) -> Column | None:
         hint, *more = get_args(hint)
         rules = tuple(rule for rule in more if callable(rule))
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if not set(members) <= {str, int, bool, bytes, type(None)} or (bytes in members and len(members) > 1):
+    is_blob = not CONTENTS.isdisjoint(members)
+    if not set(members) <= (CONTENTS if is_blob else {str, int, bool, type(None)}):
         return None
     default = REQUIRED if own.default is attrs.NOTHING else own.default
     if default is not REQUIRED and default is not None and type(default) not in (str, int, bool):
         return None
-    return Column(own.name, frozenset(members), default, members == (bytes,), rules)
+    return Column(own.name, frozenset(members), default, is_blob, rules)

@@ -15,14 +15,15 @@ from weakfs.session.errors import MissingBlob, SessionFileError
 from weakfs.session.kinds import DEEPEST, Pooled, brief
 from weakfs.session.pools import NO_CONTENT, Json, Pool
 from weakfs.session.registry import Registry
-from weakfs.session.rope import Rope
+from weakfs.session.rope import Content, Rope
+from weakfs.session.stored import Stored
 from weakfs.session.table import Table
 
 
 class Reading:
     """Turns JSON back into values."""
 
-    def __init__(self, registry: Registry, blobs: Sequence[bytes | Rope], pools: Pooled) -> None:
+    def __init__(self, registry: Registry, blobs: Sequence[Content], pools: Pooled) -> None:
         self.registry = registry
         self.blobs = blobs
         self.pools = pools
@@ -93,7 +94,8 @@ class Reading:
         converter = Converter(forbid_extra_keys=True, detailed_validation=detailed)
         for type_ in ATOMS:
             converter.register_structure_hook(type_, _exactly(type_))
-        converter.register_structure_hook(bytes, lambda row, _: self._blob(row))
+        converter.register_structure_hook(bytes, lambda row, _: self._content(row, bytes))
+        converter.register_structure_hook(Stored, lambda row, _: self._content(row, Stored))
         converter.register_structure_hook_func(kinds.is_frozen_set, self._set)
         converter.register_structure_hook_func(kinds.is_odd_mapping, self._mapping)
         converter.register_structure_hook_func(kinds.is_untold_sequence, self._sequence)
@@ -118,7 +120,14 @@ class Reading:
         )
         return converter
 
-    def _blob(self, row: Json) -> bytes:
+    def _content(self, row: Json, type_: type) -> bytes | Stored:
+        content = self._blob(row)
+        if type(content) is not type_:
+            lies = "in the file" if type_ is bytes else "elsewhere"
+            raise ValueError(f"a content that lies {lies} is expected, not {brief(row)}")
+        return content
+
+    def _blob(self, row: Json) -> bytes | Stored:
         if type(row) is not dict or row.keys() != {"blob"}:
             raise ValueError(f"a content such as {{'blob': 0}} is expected, not {brief(row)}")
         number = row["blob"]

@@ -22,6 +22,7 @@ from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.kinds import DEEPEST, plain_key
 from weakfs.session.pools import Blobs, Json, Pool, PoolWriter
 from weakfs.session.registry import Registry
+from weakfs.session.stored import Stored
 from weakfs.session.table import Table
 from weakfs.session.verifying import difference
 
@@ -33,9 +34,16 @@ class Writing:
     holds what the session held or is not written.
     """
 
-    def __init__(self, registry: Registry, table: Callable[[Table], Json], read_table: Callable[[Json], Table]) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        table: Callable[[Table], Json],
+        read_table: Callable[[Json], Table],
+        *,
+        embed: bool = False,
+    ) -> None:
         self.registry = registry
-        self.blobs = Blobs()
+        self.blobs = Blobs(embed=embed)
         self.pools: dict[type, tuple[Pool, PoolWriter]] = {
             pool.cls: (pool, pool.writer(self.blobs)) for pool in registry.pools
         }
@@ -48,6 +56,7 @@ class Writing:
         for type_ in ATOMS:
             converter.register_unstructure_hook(type_, plain_atom)
         converter.register_unstructure_hook(bytes, self._blob)
+        converter.register_unstructure_hook(Stored, self._stored)
         converter.register_unstructure_hook_func(kinds.is_frozen_set, self._set)
         converter.register_unstructure_hook_func(kinds.is_odd_mapping, self._pairs)
         converter.register_unstructure_hook_factory(kinds.is_sequence, self._sequence)
@@ -104,6 +113,8 @@ class Writing:
             return plain_atom(value)
         if type(value) is bytes:
             return self._blob(value)
+        if type(value) is Stored:
+            return self._stored(value)
         if type(value) in self.pools:
             return self._pooled(value)
         if type(value) is tuple:
@@ -155,6 +166,11 @@ class Writing:
     def _blob(self, value: object) -> Json:
         if type(value) is not bytes:
             raise ValueError(f"bytes are expected, not {type(value).__name__}")
+        return {"blob": self.blobs.number(value)}
+
+    def _stored(self, value: object) -> Json:
+        if type(value) is not Stored:
+            raise ValueError(f"a content that lies elsewhere is expected, not {type(value).__name__}")
         return {"blob": self.blobs.number(value)}
 
     def _pooled(self, value: object) -> Json:

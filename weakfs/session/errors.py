@@ -65,4 +65,11 @@ class UnknownTag(SessionFileError, UnknownType):
 
 
 class MissingBlob(SessionFileError):
-    """Contents that the file refers to are not there."""
+    """A content that is referred to is not there, or is another by now.
+
+    `digest` is what it is known by, where that is told; `where` is then the place where it should be.
+    """
+
+    def __init__(self, message: str, *, where: str = "$", digest: bytes | None = None) -> None:
+        super().__init__(message, where=where)
+        self.digest = digest

@@ -22,6 +22,7 @@ import orjson
 from weakfs.session.atoms import AS_IT_IS
 from weakfs.session.errors import SessionError, SessionFileError, UnsupportedVersion
 from weakfs.session.reading import Fields, LoadedDocument
+from weakfs.session.stored import Held
 from weakfs.session.views import SaveReport
 from weakfs.session.writing import Document
 
@@ -185,7 +186,7 @@ def _take_over(session: Session, data: bytes) -> None:
         "counter": fields.take("counter", int),
     }
     try:
-        loaded = LoadedDocument(session.parts()[0], fields)
+        loaded = LoadedDocument(session.parts()[0], fields, Held())
         fields.done()
     except (RecursionError, MemoryError, OverflowError) as error:
         raise SessionFileError(f"the file is not one that a session writes: {error}") from None

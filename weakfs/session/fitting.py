@@ -11,10 +11,11 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from weakfs.session import kinds
 from weakfs.session.atoms import ATOMS
+from weakfs.session.stored import Stored
 from weakfs.session.verifying import difference
 
 # What a field may be declared as and hold exactly; everything else is left to saving.
-EXACT = (*ATOMS, bytes, tuple, list, dict, set, frozenset)
+EXACT = (*ATOMS, bytes, Stored, tuple, list, dict, set, frozenset)
 
 
 def check_kinds(

@@ -13,6 +13,7 @@ from weakfs.session.log import Log
 from weakfs.session.pools import Json, read_blobs
 from weakfs.session.registry import Shape
 from weakfs.session.rules import Rules
+from weakfs.session.stored import Source
 from weakfs.session.table import EMPTY_TABLE, Table
 from weakfs.session.timeline import Mark, Row, SnapshotEntry, Timeline
 
@@ -49,9 +50,9 @@ class Fields:
 class LoadedDocument:
     """What one file holds, ready to be taken over by a session."""
 
-    def __init__(self, rules: Rules, fields: Fields) -> None:
+    def __init__(self, rules: Rules, fields: Fields, source: Source) -> None:
         self.rules = rules
-        self._blobs = blobs = read_blobs(fields.take("blobs", list))
+        self._blobs = self.blobs = blobs = read_blobs(fields.take("blobs", list), source)
         pools = {
             pool.cls: (pool, pool.read(fields.take(pool.section, list, default=[]), blobs))
             for pool in rules.registry.pools

@@ -7,7 +7,7 @@ from the one before. The same state gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pyrsistent import pmap
@@ -19,6 +19,7 @@ from weakfs.session.log import Log
 from weakfs.session.pools import Json
 from weakfs.session.rules import Rules
 from weakfs.session.slices import SliceSpec
+from weakfs.session.stored import Stored
 from weakfs.session.table import Table
 from weakfs.session.timeline import Row, SnapshotEntry, Timeline, event_of, ordered_snapshots
 
@@ -29,9 +30,9 @@ SMALL = 4096
 class Document:
     """Collects the tables of one file."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, *, embed: bool = False) -> None:
         self._rules = rules
-        self._writing = Writing(rules.registry, self.table, self._read_table)
+        self._writing = Writing(rules.registry, self.table, self._read_table, embed=embed)
         self._slices: list[Json] = []
         # What each row stands for; holding it also keeps its identity from being used again.
         self._values: list[Log[Any]] = []
@@ -85,6 +86,11 @@ class Document:
             **sections,
             "blobs": self._writing.blobs.rows,
         }
+
+    @property
+    def stored(self) -> Mapping[bytes, Iterable[Stored]]:
+        """The contents of the document that lie elsewhere, by digest: each as often as there are sources of it."""
+        return {digest: found.values() for digest, found in self._writing.blobs.stored.items()}
 
     def _plain_events(self, rows: Log[Row]) -> dict[str, Iterator[Json]]:
         """Write the events of the types whose records are all plain, a field at a time: by tag, in their order."""

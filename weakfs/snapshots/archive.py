@@ -25,7 +25,10 @@ EXACT_TIME = re.compile(r"(-?[0-9]{1,15})(?:\.([0-9]{1,9})[0-9]*)?")
 
 
 def pack(tree: FileTree) -> bytes:
-    """Give a tree as an uncompressed POSIX tar: entries by path, times to the nanosecond, nobody's ids."""
+    """Give a tree as an uncompressed POSIX tar: entries by path, times to the nanosecond, nobody's ids.
+
+    FIFOs are kept; sockets, devices and whiteouts are left out.
+    """
     buffer = io.BytesIO()
     with tarfile.open(
         fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8", errors="surrogateescape"
@@ -38,6 +41,11 @@ def pack(tree: FileTree) -> bytes:
                 continue
             leaf = node
             info = _info(name, leaf[leaves.MODE], leaf[leaves.MODIFIED_AT])
+            if leaves.is_special(leaf):
+                if leaf[leaves.CONTENT] is leaves.FIFO:
+                    info.type = tarfile.FIFOTYPE
+                    archive.addfile(info)
+                continue
             data = leaves.content_of(leaf)
             if leaves.is_link(leaf):
                 info.type = tarfile.SYMTYPE
@@ -68,7 +76,7 @@ def _directory(name: str, tree: FileTree) -> tarfile.TarInfo:
 def unpack(data: bytes, *, limits: Limits, at: int) -> FileTree:
     """Give the tree that a tar archive holds. Times that it does not tell are `at`.
 
-    Raises `ValueError` for what is not a tar archive, for absolute names, `..`, devices, FIFOs and hard links
+    Raises `ValueError` for what is not a tar archive, for absolute names, `..`, devices and hard links
     that lead nowhere; `OSError` (EFBIG, EDQUOT, ENAMETOOLONG) for what goes over the limits. Nothing is
     written anywhere, and no link is followed.
     """
@@ -135,9 +143,12 @@ class _Unpacking:
                 )
             self.size += leaves.size_of(source)
             return source
+        if member.isfifo():
+            return leaves.special(leaves.FIFO, mode=mode, at=at)
         if not member.isreg():
             raise ValueError(
-                f"cannot import the archive: {member.name!r} is neither a file, a directory nor a link; leave it out"
+                f"cannot import the archive: {member.name!r} is neither a file, a directory, a link nor a FIFO; "
+                f"leave it out"
             )
         self.limits.check_size(_shown(_member_path(member.name)), member.size)
         self.size += member.size

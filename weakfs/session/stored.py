@@ -1,0 +1,98 @@
+"""Contents that lie elsewhere: in a store, or beside a session file. Known by digest, read when somebody asks."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Protocol, final
+
+from weakfs.session.errors import MissingBlob
+
+
+class Source(Protocol):
+    """A place that holds contents by digest."""
+
+    def read(self, digest: bytes) -> bytes:
+        """Give a content; `MissingBlob` that names the digest if it is not there or is another by now."""
+        ...
+
+
+@final
+class Stored:
+    """A reference to a content: its digest (see `digest_of`), its size in bytes, and where it is read.
+
+    Two of them are equal if they stand for the same content, wherever that lies.
+    """
+
+    __slots__ = ("digest", "size", "source")
+
+    def __init__(self, digest: bytes, size: int, source: Source) -> None:
+        self.digest = digest
+        self.size = size
+        self.source = source
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Stored and self.digest == other.digest and self.size == other.size
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"<Stored {self.digest.hex()[:16]} of {self.size} bytes>"
+
+    def join(self) -> bytes:
+        """Read the content; nothing is kept. `MissingBlob` if it is not where it should be."""
+        return self.source.read(self.digest)
+
+
+class Joinable(Protocol):
+    """Bytes that are joined when somebody asks."""
+
+    def __len__(self) -> int: ...
+    def join(self) -> bytes: ...
+
+
+class Held:
+    """A source in memory."""
+
+    def __init__(self) -> None:
+        self._contents: dict[bytes, bytes | Joinable] = {}
+
+    def put(self, content: bytes) -> Stored:
+        """Take a content in and give a reference to it."""
+        return self.hold(digest_of(content), content)
+
+    def hold(self, digest: bytes, content: bytes | Joinable) -> Stored:
+        """Take a content in under the digest that it is said to have, which is looked at when it is read."""
+        self._contents[digest] = content
+        return Stored(digest, len(content), self)
+
+    def read(self, digest: bytes) -> bytes:
+        """Give a content; `MissingBlob` if it was not put in, or was another."""
+        content = self._contents.get(digest)
+        if content is None:
+            raise MissingBlob(f"the content {digest.hex()} is not there", where="memory", digest=digest)
+        return checked(digest, content if isinstance(content, bytes) else content.join(), "memory")
+
+
+def digest_of(content: bytes) -> bytes:
+    """Give the 32 bytes that a content is known by: its git object id as a blob, SHA-256 format."""
+    return sha256(b"blob %d\0" % len(content) + content).digest()
+
+
+def checked(digest: bytes, content: bytes, where: str) -> bytes:
+    """Give a content that was read under a digest; `MissingBlob` that names `where` if it is another one."""
+    found = digest_of(content)
+    if found != digest:
+        raise MissingBlob(
+            f"the content {digest.hex()} was damaged or changed: what is there has the digest {found.hex()}; "
+            f"put it back from a copy",
+            where=where,
+            digest=digest,
+        )
+    return content
