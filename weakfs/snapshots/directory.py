@@ -1,0 +1,274 @@
+"""One host directory, and everything in it reached from its open descriptor, name by name, never through a link.
+
+A path is a tuple of segments as the tree has them. Leading ".." segments lead out of the root; only a filesystem
+that follows links anywhere (`follow_symlinks="allow"`) makes such paths. Errors are the operating system's own.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from errno import EINVAL, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE
+
+from weakfs.reducers import children as maps
+from weakfs.reducers import leaf as leaves
+from weakfs.reducers import names
+from weakfs.reducers.leaf import Leaf
+from weakfs.reducers.tree import FileTree, Node, Segments, tree_of
+from weakfs.snapshots import entries as own
+
+DIRECTORY = own.DIRECTORY
+# Opens a directory that may be passed through and not be listed.
+PASSAGE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+# Contents are read in pieces of this many bytes.
+PIECE = 1 << 20
+
+# What says that nothing is at a path: no entry, something else than a directory above it, a name no entry can have.
+ABSENT = (ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, ESTALE)
+
+SPECIALS = {
+    stat.S_IFIFO: leaves.FIFO,
+    stat.S_IFSOCK: leaves.SOCKET,
+    stat.S_IFCHR: leaves.DEVICE,
+    stat.S_IFBLK: leaves.DEVICE,
+}
+
+
+class OnDisk:
+    """The content of a file where it lies: as large as it was when it was looked at, read when somebody asks."""
+
+    __slots__ = ("_directory", "_segments", "_size")
+
+    def __init__(self, directory: HostDirectory, segments: Segments, size: int) -> None:
+        self._directory, self._segments, self._size = directory, segments, size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __bool__(self) -> bool:
+        return True
+
+    def join(self) -> bytes:
+        """Read the whole file."""
+        return b"".join(self.pieces())
+
+    def pieces(self) -> Iterator[bytes]:
+        """Read the file piece by piece."""
+        descriptor = self._directory.open_file(self._segments)
+        try:
+            while piece := os.read(descriptor, PIECE):
+                yield piece
+        finally:
+            os.close(descriptor)
+
+
+class HostDirectory:
+    """A directory of the host, held open: what is swapped on the way to it later makes no difference.
+
+    Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory. A link is followed here, once.
+    """
+
+    __slots__ = ("__weakref__", "descriptor", "root")
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root)
+        self.descriptor = os.open(self.root, DIRECTORY)
+
+    def __del__(self) -> None:
+        with suppress(AttributeError, OSError):
+            os.close(self.descriptor)
+
+    # Looking
+
+    def open_directory(self, segments: Segments, flags: int = DIRECTORY) -> int:
+        """Open a directory; whoever asks closes it."""
+        if not segments:
+            return os.open(".", flags, dir_fd=self.descriptor)
+        here = self.descriptor
+        last = len(segments) - 1
+        for place, name in enumerate(segments):
+            try:
+                below = os.open(names.to_bytes(name), flags if place == last else PASSAGE, dir_fd=here)
+            finally:
+                if here != self.descriptor:
+                    os.close(here)
+            here = below
+        return here
+
+    def open_file(self, segments: Segments) -> int:
+        """Open a regular file for reading; anything else is never opened in a way that it would notice."""
+        with Parent(self, segments) as (directory, name):
+            if not stat.S_ISREG(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+                raise OSError(EINVAL, "it is not a regular file")
+            descriptor = os.open(name, READ, dir_fd=directory)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(EINVAL, "it is not a regular file")
+        return descriptor
+
+    def status(self, segments: Segments) -> os.stat_result | None:
+        """Look at an entry itself, `None` where nothing is."""
+        if not segments:
+            return os.fstat(self.descriptor)
+        try:
+            with Parent(self, segments) as (directory, name):
+                return os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in ABSENT:
+                return None
+            raise
+
+    def node(self, segments: Segments) -> Node | None:
+        """Give an entry as the tree has it: a leaf whose content is on disk, or a directory without its entries."""
+        status = self.status(segments)
+        if status is None:
+            return None
+        if stat.S_ISDIR(status.st_mode):
+            return _empty_directory(status)
+        if not stat.S_ISLNK(status.st_mode):
+            return self._file(segments, status)
+        try:
+            with Parent(self, segments) as (directory, name):
+                return _link(os.readlink(name, dir_fd=directory), status)
+        except OSError as error:
+            # It became something else while we looked.
+            if error.errno in (*ABSENT, EINVAL):
+                return self.node(segments)
+            raise
+
+    def _file(self, segments: Segments, status: os.stat_result) -> Leaf:
+        mode, at = stat.S_IMODE(status.st_mode), status.st_mtime_ns
+        special = SPECIALS.get(stat.S_IFMT(status.st_mode))
+        if special is not None:
+            return leaves.special(special, mode=mode, at=at)
+        return leaves.file(OnDisk(self, segments, status.st_size), mode=mode, at=at)
+
+    def entries(self, segments: Segments) -> list[tuple[str, Node]]:
+        """Give the entries of a directory as `node` gives each."""
+        descriptor = self.open_directory(segments)
+        found: list[tuple[str, Node]] = []
+        try:
+            with os.scandir(descriptor) as listing:
+                for entry in listing:
+                    raw = os.fsencode(entry.name)
+                    name = names.from_bytes(raw)
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                        if stat.S_ISLNK(status.st_mode):
+                            found.append((name, _link(os.readlink(raw, dir_fd=descriptor), status)))
+                        elif stat.S_ISDIR(status.st_mode):
+                            found.append((name, _empty_directory(status)))
+                        else:
+                            found.append((name, self._file((*segments, name), status)))
+                    except OSError as error:
+                        # It went away while we looked.
+                        if error.errno not in (*ABSENT, EINVAL):
+                            raise
+        finally:
+            os.close(descriptor)
+        return found
+
+    def subtree(self, segments: Segments) -> Node | None:
+        """Give an entry with everything below it; contents stay on disk."""
+        node = self.node(segments)
+        return None if node is None else self._whole(segments, node)
+
+    def _whole(self, segments: Segments, node: Node) -> Node:
+        if type(node) is not FileTree:
+            return node
+        below = {name: self._whole((*segments, name), child) for name, child in self.entries(segments)}
+        return tree_of(below, mode=node.mode, modified_at=node.modified_at, created_at=node.created_at)
+
+    # Changing
+
+    def make_directory(self, segments: Segments, *, mode: int, modified_at: int | None = None) -> None:
+        """Make one directory, with exactly these permission bits."""
+        with Parent(self, segments) as (directory, name):
+            os.mkdir(name, 0o700, dir_fd=directory)
+            own.set_status(directory, name, mode=mode, modified_at=modified_at)
+
+    def put_leaf(
+        self, segments: Segments, leaf: Leaf, *, exclusive: bool = False, temporary: bytes | None = None
+    ) -> None:
+        """Put a file, a link or a FIFO at a path at once, in the place of what is there unless `exclusive`.
+
+        Made beside it under the name `temporary` and moved over it: whoever looks sees the old or the new. What is
+        there must not be a directory. With `exclusive`, `FileExistsError` if something is.
+        """
+        temporary = temporary or own.temporary_name()
+        with Parent(self, segments) as (directory, name):
+            try:
+                own.make_leaf(directory, temporary, leaf)
+                if exclusive:
+                    own.move_exclusively(directory, temporary, name)
+                else:
+                    os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=directory)
+                raise
+
+    def put(self, segments: Segments, node: Node) -> None:
+        """Put a node where nothing is, exactly as it is, with all that is below it."""
+        if type(node) is not FileTree:
+            with Parent(self, segments) as (directory, name):
+                own.make_leaf(directory, name, node)
+            return
+        self.make_directory(segments, mode=0o700)
+        for name, child in maps.items(node.children):
+            self.put((*segments, name), child)
+        self.set_status(segments, mode=node.mode, modified_at=node.modified_at)
+
+    def set_status(self, segments: Segments, *, mode: int | None = None, modified_at: int | None = None) -> None:
+        """Set permission bits and the time of modification (nanoseconds) of an entry itself."""
+        if segments:
+            with Parent(self, segments) as (directory, name):
+                own.set_status(directory, name, mode=mode, modified_at=modified_at)
+            return
+        if mode is not None:
+            os.fchmod(self.descriptor, mode)
+        if modified_at is not None:
+            os.utime(self.descriptor, ns=(modified_at, modified_at))
+
+    def rename(self, source: Segments, destination: Segments) -> None:
+        """Move an entry within the directory, in the place of what is there."""
+        with Parent(self, source) as (old, from_name), Parent(self, destination) as (new, to_name):
+            own.rename(old, from_name, new, to_name)
+
+    def remove(self, segments: Segments) -> None:
+        """Remove whatever is at a path; nothing to do where nothing is."""
+        try:
+            with Parent(self, segments) as (directory, name):
+                own.remove(directory, name)
+        except OSError as error:
+            if error.errno not in ABSENT:
+                raise
+
+
+class Parent:
+    """Open the directory that a path's last name lies in: `(descriptor, name)`, closed at the end."""
+
+    __slots__ = ("_descriptor", "_directory", "_segments")
+
+    def __init__(self, directory: HostDirectory, segments: Segments) -> None:
+        self._directory, self._segments = directory, segments
+
+    def __enter__(self) -> tuple[int, bytes]:
+        name = names.to_bytes(self._segments[-1])
+        self._descriptor = self._directory.open_directory(self._segments[:-1], PASSAGE)
+        return self._descriptor, name
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
+def _empty_directory(status: os.stat_result) -> FileTree:
+    return FileTree({}, stat.S_IMODE(status.st_mode), status.st_mtime_ns, status.st_mtime_ns)
+
+
+def _link(target: bytes, status: os.stat_result) -> Leaf:
+    return leaves.link(names.from_bytes(target), at=status.st_mtime_ns)

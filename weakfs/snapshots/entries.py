@@ -1,0 +1,151 @@
+"""Single entries of an open host directory: made, renamed and removed by name, no link ever followed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from errno import EINVAL
+from typing import Any
+
+from weakfs.reducers import leaf as leaves
+from weakfs.reducers import names
+from weakfs.reducers.leaf import Leaf
+
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+# Directories are entered to this depth; what lies deeper is first moved up, so that no tree is too deep to remove.
+DEPTH = 100
+
+TEMPORARY_START, TEMPORARY_END = ".weakfs-", ".tmp"
+
+
+def temporary_name() -> bytes:
+    """Give a name that no entry has, of the form by which scans know that it is none of the user's."""
+    return f"{TEMPORARY_START}{secrets.token_hex(8)}{TEMPORARY_END}".encode()
+
+
+def make_leaf(directory: int, name: bytes, leaf: Leaf) -> None:
+    """Make a file, a link or a special file under a new name, exactly as it is."""
+    content, mode, modified_at = leaf[leaves.CONTENT], leaf[leaves.MODE], leaf[leaves.MODIFIED_AT]
+    if isinstance(content, str):
+        os.symlink(names.to_bytes(content), name, dir_fd=directory)
+        os.utime(name, ns=(modified_at, modified_at), dir_fd=directory, follow_symlinks=False)
+        return
+    if isinstance(content, leaves.Special):
+        if content not in (leaves.FIFO, leaves.SOCKET):
+            raise OSError(EINVAL, "a device cannot be made again; put it there by hand")
+        kind = stat.S_IFSOCK if content is leaves.SOCKET else stat.S_IFIFO
+        os.mknod(name, kind | 0o600, dir_fd=directory)
+        set_status(directory, name, mode=mode, modified_at=modified_at)
+        return
+    descriptor = os.open(name, CREATE, 0o600, dir_fd=directory)
+    try:
+        for piece in pieces_of(content):
+            view = memoryview(piece)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        os.fchmod(descriptor, mode)
+        os.utime(descriptor, ns=(modified_at, modified_at))
+    finally:
+        os.close(descriptor)
+
+
+def pieces_of(content: Any) -> Iterable[bytes]:
+    """Give a file's content in pieces, without joining one that can be read piece by piece."""
+    if type(content) is bytes:
+        return (content,)
+    pieces = getattr(content, "pieces", None)
+    found: Iterable[bytes] = (content.join(),) if pieces is None else pieces()
+    return found
+
+
+def set_status(directory: int, name: bytes, *, mode: int | None = None, modified_at: int | None = None) -> None:
+    """Set permission bits and time of an entry itself, by a handle that follows no link."""
+    if mode is not None:
+        handle = os.open(name, HANDLE, dir_fd=directory)
+        try:
+            found = os.fstat(handle).st_mode
+            # A link has no permission bits of its own. What a handle names can only be changed below /proc.
+            if not stat.S_ISLNK(found) and stat.S_IMODE(found) != mode:
+                os.chmod(f"/proc/self/fd/{handle}", mode)
+        finally:
+            os.close(handle)
+    if modified_at is not None:
+        os.utime(name, ns=(modified_at, modified_at), dir_fd=directory, follow_symlinks=False)
+
+
+def move_exclusively(directory: int, source: bytes, destination: bytes) -> None:
+    """Give an entry a name that nothing has: `FileExistsError` otherwise."""
+    try:
+        os.link(source, destination, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A filesystem without hard links: look first, and hope that nobody comes between.
+        with suppress(FileNotFoundError):
+            os.stat(destination, dir_fd=directory, follow_symlinks=False)
+            raise FileExistsError(f"{os.fsdecode(destination)} was made meanwhile") from None
+        os.rename(source, destination, src_dir_fd=directory, dst_dir_fd=directory)
+        return
+    os.unlink(source, dir_fd=directory)
+
+
+def rename(old: int, source: bytes, new: int, destination: bytes) -> None:
+    """Rename; two names of one file, which the system would leave as they are, become one as well."""
+    before = os.stat(source, dir_fd=old, follow_symlinks=False)
+    os.rename(source, destination, src_dir_fd=old, dst_dir_fd=new)
+    if before.st_nlink > 1 and not stat.S_ISDIR(before.st_mode):
+        with suppress(FileNotFoundError):
+            left = os.stat(source, dir_fd=old, follow_symlinks=False)
+            there = os.stat(destination, dir_fd=new, follow_symlinks=False)
+            same_name = source == destination and os.path.sameopenfile(old, new)
+            if not same_name and os.path.samestat(left, before) and os.path.samestat(there, before):
+                os.unlink(source, dir_fd=old)
+
+
+def remove(directory: int, name: bytes) -> None:
+    """Remove an entry with all that is below it; `FileNotFoundError` if there is none."""
+    status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    if not stat.S_ISDIR(status.st_mode):
+        os.unlink(name, dir_fd=directory)
+        return
+    deep = [name]
+    while deep:
+        _remove_directory(directory, deep.pop(), directory, deep, 0)
+
+
+def _remove_directory(parent: int, name: bytes, top: int, deep: list[bytes], depth: int) -> None:
+    here = _opened_for_removal(parent, name)
+    try:
+        with os.scandir(here) as listing:
+            entries = [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in listing]
+        for below, is_directory in entries:
+            if not is_directory:
+                os.unlink(below, dir_fd=here)
+            elif depth < DEPTH:
+                _remove_directory(here, below, top, deep, depth + 1)
+            else:
+                moved = temporary_name()
+                os.rename(below, moved, src_dir_fd=here, dst_dir_fd=top)
+                deep.append(moved)
+    finally:
+        os.close(here)
+    os.rmdir(name, dir_fd=parent)
+
+
+def _opened_for_removal(parent: int, name: bytes) -> int:
+    """Open a directory whose entries are to go; one without its owner's permissions is given them first."""
+    try:
+        descriptor = os.open(name, DIRECTORY, dir_fd=parent)
+    except PermissionError:
+        set_status(parent, name, mode=0o700)
+        return os.open(name, DIRECTORY, dir_fd=parent)
+    if os.fstat(descriptor).st_mode & 0o700 != 0o700:
+        with suppress(PermissionError):
+            os.fchmod(descriptor, 0o700)
+    return descriptor

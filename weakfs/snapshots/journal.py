@@ -1,0 +1,318 @@
+"""What one piece of work changes on a disk, written down before it happens, so that it can be undone exactly.
+
+What a path held is kept as the very file or directory, linked or moved into the journal's own directory (copied
+where that lies on another device). The log is a line of JSON a step; undoing takes the last step back and cuts its
+line off. A process that is killed leaves its journal, and the next one that opens the disk undoes it. Removing the
+log is the moment from which the work stays.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from errno import EACCES, EMLINK, ENOENT, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV
+from typing import Any
+
+import orjson
+
+from weakfs.reducers.tree import FileTree, Segments
+from weakfs.snapshots.directory import HostDirectory, Parent
+from weakfs.snapshots.entries import DIRECTORY, rename
+from weakfs.snapshots.entries import remove as remove_entry
+
+logger = logging.getLogger("weakfs.snapshots")
+
+# Why a file or directory cannot be linked or moved into the journal, so that it has to be copied.
+COPIED = (EXDEV, EPERM, EACCES, EMLINK, ENOTSUP, EOPNOTSUPP)
+
+LOG = b"log"
+
+Frame = dict[str, Any]
+
+
+class Journal:
+    """The steps of one piece of work on a disk. Costs nothing before the first step.
+
+    `folder` is where journals lie; `go_back(ref)` restores the whole tree that a step names.
+    """
+
+    def __init__(self, disk: HostDirectory, folder: str, go_back: Callable[[str], None]) -> None:
+        self.disk = disk
+        self._folder = folder
+        self._go_back = go_back
+        self._path: str | None = None
+        self._directory = self._log = -1
+        # Each step with where its line begins in the log.
+        self._frames: list[tuple[int, Frame]] = []
+        self._end = 0
+        self._kept = 0
+
+    @property
+    def mark(self) -> int:
+        """Where the journal stands: what `undo` takes to undo no more than what came after."""
+        return len(self._frames)
+
+    # Steps, each written down before the change that it is about
+
+    def absent(self, segments: Segments) -> None:
+        """Say that nothing is at a path, where something is about to be made."""
+        self._write({"op": "absent", "path": segments, "parents": self._times(segments)})
+
+    def keep(self, segments: Segments) -> None:
+        """Keep what is at a path, which is about to be replaced; a directory is moved away."""
+        status = self.disk.status(segments)
+        if status is None:
+            self.absent(segments)
+            return
+        self._kept += 1
+        name = b"%d" % self._kept
+        frame = {"op": "kept", "path": segments, "as": self._kept, "parents": self._times(segments)}
+        self._write(frame)
+        with Parent(self.disk, segments) as (directory, own):
+            try:
+                if stat.S_ISDIR(status.st_mode):
+                    os.rename(own, name, src_dir_fd=directory, dst_dir_fd=self._directory)
+                else:
+                    os.link(own, name, src_dir_fd=directory, dst_dir_fd=self._directory, follow_symlinks=False)
+                return
+            except OSError as error:
+                if error.errno not in COPIED:
+                    raise
+        self._copy(segments, name, is_directory=stat.S_ISDIR(status.st_mode))
+
+    def moved(self, source: Segments, destination: Segments) -> None:
+        """Say that an entry is about to be moved to a path where nothing is."""
+        times = [*self._times(source), *self._times(destination)]
+        self._write({"op": "moved", "path": source, "to": destination, "parents": times})
+
+    def status(self, segments: Segments) -> None:
+        """Keep the permission bits and the time of an entry, which are about to be set."""
+        status = self.disk.status(segments)
+        if status is not None:
+            mode, at = stat.S_IMODE(status.st_mode), status.st_mtime_ns
+            self._write({"op": "status", "path": segments, "mode": mode, "at": at})
+
+    def tree(self, ref: str) -> None:
+        """Say that anything may be changed; `ref` names the whole tree as it is now."""
+        self._write({"op": "tree", "path": (), "ref": ref})
+
+    # Endings
+
+    def undo(self, mark: int = 0) -> None:
+        """Take back all steps after `mark`, the last first. May be called again after it failed."""
+        while len(self._frames) > mark:
+            offset, frame = self._frames[-1]
+            self._take_back(frame)
+            os.ftruncate(self._log, offset)
+            self._end = offset
+            self._frames.pop()
+        if not self._frames:
+            self.close()
+
+    def close(self) -> None:
+        """Let the work stay, and forget what was there before."""
+        if self._path is None:
+            return
+        path, self._path = self._path, None
+        self._frames, self._end = [], 0
+        try:
+            with suppress(FileNotFoundError):
+                os.unlink(LOG, dir_fd=self._directory)
+            _clear(path)
+        finally:
+            os.close(self._log)
+            os.close(self._directory)
+            self._directory = self._log = -1
+
+    def begin(self) -> Nested:
+        """Start a piece of the same work, which can be undone by itself."""
+        return Nested(self)
+
+    def _write(self, frame: Frame) -> None:
+        if self._path is None:
+            self._open()
+        line = orjson.dumps(frame) + b"\n"
+        written = os.pwrite(self._log, line, self._end)
+        if written < len(line):
+            # The next attempt says why: the disk is full.
+            os.pwrite(self._log, line[written:], self._end + written)
+        self._frames.append((self._end, frame))
+        self._end += len(line)
+
+    def _open(self) -> None:
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        path = os.path.join(self._folder, secrets.token_hex(8))
+        os.mkdir(path, 0o700)
+        try:
+            self._directory = os.open(path, DIRECTORY)
+            self._log = os.open(LOG, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self._directory)
+            fcntl.flock(self._log, fcntl.LOCK_EX)
+        except BaseException:
+            _clear(path)
+            raise
+        self._path = path
+
+    def _times(self, segments: Segments) -> list[int]:
+        """Give when the directory that a path lies in was modified; undoing sets it back."""
+        status = self.disk.status(segments[:-1])
+        return [] if status is None else [status.st_mtime_ns]
+
+    def _copy(self, segments: Segments, name: bytes, *, is_directory: bool) -> None:
+        node = self.disk.subtree(segments)
+        if node is None:
+            return
+        own = HostDirectory(str(self._path))
+        whole = (name.decode() + ".copy",)
+        own.put(whole, node)
+        own.rename(whole, (name.decode(),))
+        if is_directory:
+            self.disk.remove(segments)
+
+    def _take_back(self, frame: Frame) -> None:
+        segments: Segments = tuple(frame["path"])
+        match frame["op"]:
+            case "absent":
+                self.disk.remove(segments)
+                self._set_times(frame, segments)
+            case "kept":
+                self._put_back(segments, b"%d" % frame["as"])
+                self._set_times(frame, segments)
+            case "moved":
+                destination = tuple(frame["to"])
+                if self.disk.status(segments) is None:
+                    self.disk.rename(destination, segments)
+                self._set_times(frame, segments, destination)
+            case "status":
+                if self.disk.status(segments) is not None:
+                    self.disk.set_status(segments, mode=frame["mode"], modified_at=frame["at"])
+            case "tree":
+                self._go_back(frame["ref"])
+
+    def _put_back(self, segments: Segments, name: bytes) -> None:
+        try:
+            kept = os.stat(name, dir_fd=self._directory, follow_symlinks=False)
+        except FileNotFoundError:
+            # It was never taken: what was about to happen did not.
+            return
+        there = self.disk.status(segments)
+        if there is not None and os.path.samestat(there, kept):
+            os.unlink(name, dir_fd=self._directory)
+            return
+        if there is not None and (stat.S_ISDIR(there.st_mode) or stat.S_ISDIR(kept.st_mode)):
+            self.disk.remove(segments)
+        try:
+            with Parent(self.disk, segments) as (directory, own):
+                rename(self._directory, name, directory, own)
+            return
+        except OSError as error:
+            if error.errno not in COPIED:
+                raise
+        node = HostDirectory(str(self._path)).subtree((name.decode(),))
+        if type(node) is FileTree:
+            self.disk.put(segments, node)
+        elif node is not None:
+            self.disk.put_leaf(segments, node)
+
+    def _set_times(self, frame: Frame, *paths: Segments) -> None:
+        for segments, at in zip(paths, frame["parents"], strict=False):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                self.disk.set_status(segments[:-1], modified_at=at)
+
+    @classmethod
+    def _left_behind(cls, disk: HostDirectory, path: str, go_back: Callable[[str], None]) -> Journal | None:
+        """Take over the journal of a process that is gone; `None` if it is alive, or the journal was closed."""
+        journal = cls(disk, os.path.dirname(path), go_back)
+        directory = os.open(path, DIRECTORY)
+        try:
+            log = os.open(LOG, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        except OSError as error:
+            os.close(directory)
+            if error.errno != ENOENT:
+                raise
+            # Not begun, or ended: nothing is to be undone. One that begins right now is seen by its age.
+            if not _is_new(path):
+                _clear(path)
+            return None
+        try:
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(log)
+            os.close(directory)
+            return None
+        journal._path, journal._directory, journal._log = path, directory, log
+        journal._read()
+        return journal
+
+    def _read(self) -> None:
+        with open(os.dup(self._log), "rb") as stream:
+            for line in stream:
+                # A last line without its end was cut off: what it is about did not happen.
+                if not line.endswith(b"\n"):
+                    break
+                frame = orjson.loads(line)
+                self._frames.append((self._end, frame))
+                self._end += len(line)
+
+
+class Nested:
+    """A part of a journal: undone by itself, or left in it when it ends well."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self._mark = journal.mark
+
+    def undo(self) -> None:
+        """Take back what was done since this part began."""
+        self.journal.undo(self._mark)
+
+    def close(self) -> None:
+        """Leave what was done to the journal that this is a part of."""
+
+    def begin(self) -> Nested:
+        """Start a part of this part."""
+        return Nested(self.journal)
+
+
+def undo_left_behind(disk: HostDirectory, folder: str, go_back: Callable[[str], None]) -> int:
+    """Undo what processes that are gone left unfinished; give how many pieces of work that were."""
+    undone = 0
+    for name in sorted(_names(folder)):
+        path = os.path.join(folder, name)
+        with suppress(FileNotFoundError):
+            journal = Journal._left_behind(disk, path, go_back)
+            if journal is None:
+                continue
+            undone += journal.mark > 0
+            journal.undo()
+    return undone
+
+
+def _names(folder: str) -> Iterator[str]:
+    with suppress(FileNotFoundError), os.scandir(folder) as listing:
+        yield from [entry.name for entry in listing if entry.is_dir(follow_symlinks=False)]
+
+
+def _is_new(path: str) -> bool:
+    import time
+
+    return time.time() - os.stat(path).st_mtime < 10
+
+
+def _clear(path: str) -> None:
+    folder, name = os.path.split(path)
+    with _opened(folder) as directory, suppress(FileNotFoundError):
+        remove_entry(directory, os.fsencode(name))
+
+
+@contextmanager
+def _opened(folder: str) -> Iterator[int]:
+    descriptor = os.open(folder, DIRECTORY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

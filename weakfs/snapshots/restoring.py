@@ -1,0 +1,121 @@
+"""Making a directory of the host exactly what a tree says, by what differs and nothing else.
+
+First everything new is made in a staging directory of the same disk: where space runs out, nothing was changed.
+Then each path gets its new entry by a rename, with the old one kept in the journal.
+"""
+
+from __future__ import annotations
+
+from errno import EXDEV
+
+from attrs import define, field
+
+from weakfs.reducers import children as maps
+from weakfs.reducers.leaf import MODE, MODIFIED_AT, Leaf, is_link, is_special, kind_of, same_content
+from weakfs.reducers.tree import FileTree, Node, Segments, with_mode
+from weakfs.snapshots.directory import HostDirectory
+from weakfs.snapshots.entries import temporary_name
+from weakfs.snapshots.journal import Journal
+
+
+def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: FileTree) -> None:
+    """Make `disk`, which holds `now`, hold `wanted`. Untouched entries keep their inodes and times.
+
+    Raises what the system raises; the journal then undoes what was done.
+    """
+    plan = Plan()
+    plan.compare((), now, wanted)
+    if not plan.directories:
+        return
+    for segments, old, _ in plan.directories:
+        journal.status(segments)
+        if old.mode & 0o300 != 0o300 and plan.steps:
+            disk.set_status(segments, mode=old.mode | 0o300)
+    if plan.steps:
+        _put_all(disk, journal, plan.steps)
+    for segments, leaf in plan.statuses:
+        _set_status(disk, journal, segments, leaf)
+    for segments, _, new in reversed(plan.directories):
+        disk.set_status(segments, mode=new.mode, modified_at=new.modified_at)
+
+
+@define
+class Plan:
+    """What differs: entries to be put or removed, entries whose status alone is set, directories to be ended."""
+
+    # The path, and the node that is to be there or None.
+    steps: list[tuple[Segments, Node | None]] = field(factory=list)
+    statuses: list[tuple[Segments, Leaf]] = field(factory=list)
+    # Directories in which something changes or that differ themselves, parents first: as they are, and are to be.
+    directories: list[tuple[Segments, FileTree, FileTree]] = field(factory=list)
+
+    def compare(self, segments: Segments, now: FileTree, wanted: FileTree) -> bool:
+        """Note what differs between two directories; tell whether anything does."""
+        place = len(self.directories)
+        self.directories.append((segments, now, wanted))
+        differs = (now.mode, now.modified_at) != (wanted.mode, wanted.modified_at)
+        for name, old, new in maps.differences(now.children, wanted.children):
+            below = (*segments, name)
+            if type(old) is FileTree and type(new) is FileTree:
+                differs = self.compare(below, old, new) or differs
+            elif type(old) is tuple and type(new) is tuple and _hold_the_same(old, new):
+                if _status(old) != _status(new):
+                    self.statuses.append((below, new))
+                    differs = True
+            else:
+                self.steps.append((below, new))
+                differs = True
+        if not differs:
+            del self.directories[place:]
+        return differs
+
+
+def _hold_the_same(old: Leaf, new: Leaf) -> bool:
+    return kind_of(old) == kind_of(new) and same_content(old, new)
+
+
+def _status(leaf: Leaf) -> tuple[int, int]:
+    return (0 if is_link(leaf) else leaf[MODE], leaf[MODIFIED_AT])
+
+
+def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, Node | None]]) -> None:
+    staging = (temporary_name().decode(),)
+    journal.absent(staging)
+    disk.make_directory(staging, mode=0o700)
+    for number, (_, node) in enumerate(steps):
+        if node is not None:
+            # A directory that may not be written could not be moved: that comes last.
+            disk.put((*staging, str(number)), with_mode(node, 0o700) if type(node) is FileTree else node)
+    for number, (segments, node) in enumerate(steps):
+        journal.keep(segments)
+        if type(node) is not tuple:
+            disk.remove(segments)
+        if node is not None:
+            _move_in(disk, (*staging, str(number)), segments, node)
+        if type(node) is FileTree:
+            disk.set_status(segments, mode=node.mode, modified_at=node.modified_at)
+    disk.remove(staging)
+
+
+def _move_in(disk: HostDirectory, staged: Segments, segments: Segments, node: Node) -> None:
+    try:
+        disk.rename(staged, segments)
+    except OSError as error:
+        # Another disk is mounted there.
+        if error.errno != EXDEV:
+            raise
+        if type(node) is FileTree:
+            disk.put(segments, node)
+        else:
+            disk.put_leaf(segments, node)
+
+
+def _set_status(disk: HostDirectory, journal: Journal, segments: Segments, leaf: Leaf) -> None:
+    """Set the bits and the time of a file; one that has other names, perhaps outside, is made anew instead."""
+    status = disk.status(segments)
+    if status is not None and status.st_nlink > 1 and not is_special(leaf):
+        journal.keep(segments)
+        disk.put_leaf(segments, leaf)
+        return
+    journal.status(segments)
+    disk.set_status(segments, mode=None if is_link(leaf) else leaf[MODE], modified_at=leaf[MODIFIED_AT])
