@@ -15,6 +15,7 @@ from weakfs.reducers import (
     DirectoryMade,
     EntryCopied,
     EntryDeleted,
+    EntryFound,
     EntryMoved,
     FileAppended,
     FileSpliced,
@@ -112,6 +113,7 @@ def test_every_event_type_has_a_reducer_and_none_stands_for_the_empty_tree() -> 
         LinkMade: LinkMade("/a", "b", 1),
         TreeMounted: TreeMounted("/a", "host", EMPTY_TREE, (), 1),
         TreeRestored: TreeRestored(EMPTY_TREE, "s", 1),
+        EntryFound: EntryFound("/a", EMPTY_TREE, 1),
     }
     assert made.keys() == set(EVENTS)
     for event in made.values():

@@ -168,6 +168,9 @@ def _plain_fields(session: Session, event: object) -> Iterator[tuple[str, object
     """Give the fields of an event that are plain values; of bytes their number, of the rest nothing."""
     shape = session.registry.by_type[type(event)]
     for name, value in zip(shape.names, shape.pack(event), strict=True):
+        if name == "filesystem" and value is None:
+            # The session's own files, as nearly always.
+            continue
         if value is None or isinstance(value, str | int | float):
             yield name, value
         elif isinstance(value, bytes):

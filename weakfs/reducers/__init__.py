@@ -6,6 +6,7 @@ from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
     EntryDeleted,
+    EntryFound,
     EntryMoved,
     FileAppended,
     FileSpliced,
@@ -15,6 +16,8 @@ from weakfs.reducers.events import (
     TreeMounted,
     TreeRestored,
 )
+from weakfs.reducers.external_snapshots import ExternalFsSnapshot
+from weakfs.reducers.external_trees import ExternalTree, ExternalTrees
 from weakfs.reducers.merge import merge
 from weakfs.reducers.mounts import MountReport
 from weakfs.reducers.tree import FileTree
@@ -23,7 +26,11 @@ __all__ = [
     "DirectoryMade",
     "EntryCopied",
     "EntryDeleted",
+    "EntryFound",
     "EntryMoved",
+    "ExternalFsSnapshot",
+    "ExternalTree",
+    "ExternalTrees",
     "FileAppended",
     "FileSpliced",
     "FileTree",

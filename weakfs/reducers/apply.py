@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from weakfs.reducers import children as maps
 from weakfs.reducers import events as e
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, find, put, rebuilt, remove, way_to, with_mode
@@ -119,6 +120,29 @@ def on_tree_restored(tree: FileTree, event: e.TreeRestored) -> FileTree:
     return event.tree
 
 
+def on_entry_found(tree: FileTree, event: e.EntryFound) -> FileTree:
+    """Put what was found as it is.
+
+    A directory without entries tells of its bits and times only, where more is known of what lies in it.
+    """
+    segments = segments_of(event.path)
+    found = maps.get(event.tree.children, segments[-1])
+    if found is None:
+        return remove(tree, segments, event.at)
+    known = find(tree, segments)
+    if type(found) is FileTree and not found.node_count and type(known) is FileTree:
+        found = FileTree(
+            known.children,
+            found.mode,
+            found.modified_at,
+            found.created_at,
+            known.file_count,
+            known.directory_count,
+            known.total_size,
+        )
+    return put(tree, segments, found, event.at)
+
+
 REDUCERS: dict[type, Callable[[FileTree, Any], FileTree]] = {
     e.FileWritten: on_file_written,
     e.FileAppended: on_file_appended,
@@ -131,6 +155,7 @@ REDUCERS: dict[type, Callable[[FileTree, Any], FileTree]] = {
     e.LinkMade: on_link_made,
     e.TreeMounted: on_tree_mounted,
     e.TreeRestored: on_tree_restored,
+    e.EntryFound: on_entry_found,
 }
 
 

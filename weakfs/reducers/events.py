@@ -2,6 +2,9 @@
 
 Paths are canonical (`/src/a.py`); times are integer nanoseconds. Whether a thing may happen was decided
 before it became an event; a reducer only places the result.
+
+Each event ends in `filesystem`: `None` for the session's own files, else the id of the external filesystem where
+it happened (`weakfs.reducers.external_trees`).
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ class FileWritten:
     content: bytes = field(repr=False)
     at: int
     mode: OptionalMode = None
+    filesystem: str | None = None
 
 
 @tagged("fs/file_appended")
@@ -32,6 +36,7 @@ class FileAppended:
     path: EntryPath
     tail: bytes = field(repr=False)
     at: int
+    filesystem: str | None = None
 
 
 @tagged("fs/file_spliced")
@@ -42,6 +47,7 @@ class FileSpliced:
     path: EntryPath
     pieces: tuple[tuple[int, int, bytes], ...] = field(repr=False)
     at: int
+    filesystem: str | None = None
 
 
 @tagged("fs/directory_made")
@@ -51,6 +57,7 @@ class DirectoryMade:
 
     path: Path
     at: int
+    filesystem: str | None = None
 
 
 @tagged("fs/entry_deleted")
@@ -60,6 +67,7 @@ class EntryDeleted:
 
     path: EntryPath
     at: int
+    filesystem: str | None = None
 
 
 @tagged("fs/entry_moved")
@@ -70,6 +78,7 @@ class EntryMoved:
     source: EntryPath
     destination: EntryPath
     at: int
+    filesystem: str | None = None
 
 
 @tagged("fs/entry_copied")
@@ -80,6 +89,7 @@ class EntryCopied:
     source: EntryPath
     destination: EntryPath
     at: int
+    filesystem: str | None = None
 
 
 @tagged("fs/mode_changed")
@@ -90,6 +100,7 @@ class ModeChanged:
     path: Path
     mode: Mode
     at: int
+    filesystem: str | None = None
 
 
 @tagged("fs/link_made")
@@ -100,6 +111,7 @@ class LinkMade:
     path: EntryPath
     target: Target
     at: int
+    filesystem: str | None = None
 
 
 @tagged("fs/tree_mounted")
@@ -112,6 +124,7 @@ class TreeMounted:
     tree: FileTree = field(repr=False)
     skipped: tuple[tuple[str, str], ...]
     at: int
+    filesystem: str | None = None
 
 
 @tagged("fs/tree_restored")
@@ -122,6 +135,22 @@ class TreeRestored:
     tree: FileTree = field(repr=False)
     source: str
     at: int
+    filesystem: str | None = None
+
+
+@tagged("fs/entry_found")
+@frozen
+class EntryFound:
+    """What an outside place held at a path before the first change there.
+
+    `tree` has exactly one entry, named as the path's last segment: a file, a link, or a directory with all that is
+    known to lie in it. An empty tree says that nothing was there.
+    """
+
+    path: EntryPath
+    tree: FileTree = field(repr=False)
+    at: int
+    filesystem: str | None = None
 
 
 EVENTS = (
@@ -136,6 +165,7 @@ EVENTS = (
     LinkMade,
     TreeMounted,
     TreeRestored,
+    EntryFound,
 )
 
 Event = (
@@ -150,4 +180,5 @@ Event = (
     | LinkMade
     | TreeMounted
     | TreeRestored
+    | EntryFound
 )

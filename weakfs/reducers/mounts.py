@@ -24,7 +24,9 @@ class MountReport:
 
 
 def on_tree_mounted(reports: Log[MountReport], event: TreeMounted) -> Log[MountReport]:
-    """Write a mount down."""
+    """Write a mount into the session's own files down."""
+    if event.filesystem is not None:
+        return reports
     tree = event.tree
     return reports.append(
         MountReport(

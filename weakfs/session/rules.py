@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import evolve, frozen
@@ -32,6 +32,7 @@ class Step:
     is_log: bool
     empty: Log[Any]
     react: Reaction
+    concerns: Callable[[Any], object] | None = None
 
 
 @frozen(eq=False)
@@ -127,7 +128,8 @@ class Rules:
                 f"slice in one way; dispatch another event type"
             )
         rules = self.knowing(event)
-        step = Step(spec.tag, spec.kind == "log", spec.empty, reaction(reducer))
+        concerns = reducer.concerns if isinstance(reducer, WholeSlice) else None
+        step = Step(spec.tag, spec.kind == "log", spec.empty, reaction(reducer), concerns)
         return evolve(rules, steps={**rules.steps, event: (*found, step)})
 
     def joined(self, other: Rules) -> Rules:

@@ -42,9 +42,13 @@ class WholeMerge:
 
 @frozen(eq=False)
 class WholeSlice:
-    """A reducer that acts on all values of a slice, not on the latest alone."""
+    """A reducer that acts on all values of a slice, not on the latest alone.
+
+    `concerns` tells of an event whether it can change the slice: asked first, it spares looking the slice up.
+    """
 
     react: Reaction
+    concerns: Callable[[Any], object] | None = None
 
 
 def reaction(reducer: Reducer | WholeSlice) -> Reaction:

@@ -61,6 +61,8 @@ def changed(rules: Rules, state: Table, logs: Table, event: Any, *, logs_only: b
     """
     type_ = type(event)
     for step in rules.steps.get(type_, ()):
+        if step.concerns is not None and not step.concerns(event):
+            continue
         if step.is_log:
             before = logs.get(step.tag, step.empty)
             after = step.react(before, event)

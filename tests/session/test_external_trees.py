@@ -1,0 +1,306 @@
+"""Files of external filesystems in a session: known as far as they were found, apart from the session's own."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from weakfs.backends import InMemoryFilesystem
+from weakfs.reducers import (
+    DirectoryMade,
+    EntryDeleted,
+    EntryFound,
+    EntryMoved,
+    ExternalFsSnapshot,
+    ExternalTrees,
+    FileAppended,
+    FileSpliced,
+    FileTree,
+    FileWritten,
+    ModeChanged,
+    MountReport,
+    TreeMounted,
+    TreeRestored,
+)
+from weakfs.reducers.leaf import Leaf, content_of, file
+from weakfs.reducers.tree import EMPTY_TREE, Node, find, put, tree_of, walk
+from weakfs.session import Session
+
+HOST = "host:/w"
+FIXTURE = Path(__file__).parents[2] / "fixtures/sessions/v1.json"
+
+
+def new_session() -> Session:
+    ticks = count(1000)
+    return Session(session_id="s", clock=lambda: next(ticks))
+
+
+def found(path: str, content: bytes | None, at: int = 1, filesystem: str = HOST) -> EntryFound:
+    name = path.rpartition("/")[2]
+    return EntryFound(path, tree_of({} if content is None else {name: file(content, at=at)}), at, filesystem)
+
+
+def contents(tree: FileTree | None) -> dict[str, bytes]:
+    assert tree is not None
+    return {path: content_of(node) for path, node in walk(tree) if type(node) is tuple}
+
+
+def known(session: Session, filesystem: str = HOST) -> dict[str, bytes]:
+    trees = session[ExternalTrees].latest()
+    assert trees is not None
+    return contents(trees.tree(filesystem))
+
+
+def completed(session: Session, early: int, late: int) -> dict[str, bytes]:
+    first, last = session.at(early)[ExternalTrees].latest(), session.at(late)[ExternalTrees].latest()
+    assert first is not None
+    assert last is not None
+    return contents(first.known(HOST).completed(last.known(HOST)))
+
+
+def test_what_happens_outside_does_not_touch_the_sessions_own_files() -> None:
+    session = new_session()
+    InMemoryFilesystem(session).write("/a", "own")
+    own = session[FileTree].latest()
+    session.dispatch(found("/a", b"theirs"))
+    session.dispatch(FileWritten("/a", b"outside", 2, filesystem=HOST))
+    session.dispatch(DirectoryMade("/d", 3, filesystem=HOST))
+    session.dispatch(EntryDeleted("/a", 4, filesystem=HOST))
+    assert session[FileTree].latest() is own
+    assert known(session) == {}
+
+
+def test_the_sessions_own_events_do_not_touch_what_is_known_of_others() -> None:
+    session = new_session()
+    session.dispatch(found("/a", b"theirs"))
+    before = session[ExternalTrees].latest()
+    InMemoryFilesystem(session).write("/a", "own")
+    assert session[ExternalTrees].latest() is before
+
+
+def test_events_of_an_external_filesystem_are_reduced_as_the_sessions_own_are() -> None:
+    session = new_session()
+    session.dispatch(found("/src/a.py", b"one\ntwo\n"))
+    session.dispatch(FileSpliced("/src/a.py", ((0, 3, b"ONE"),), 2, HOST))
+    session.dispatch(FileAppended("/src/a.py", b"three\n", 3, HOST))
+    session.dispatch(EntryMoved("/src/a.py", "/lib/b.py", 4, HOST))
+    session.dispatch(ModeChanged("/lib/b.py", 0o755, 5, HOST))
+    trees = session[ExternalTrees].latest()
+    assert trees is not None
+    node = find(trees.tree(HOST), ("lib", "b.py"))
+    assert type(node) is tuple
+    assert (content_of(node), node[1]) == (b"ONE\ntwo\nthree\n", 0o755)
+
+
+def test_each_external_filesystem_has_a_tree_of_its_own() -> None:
+    session = new_session()
+    session.dispatch(found("/a", b"1"))
+    session.dispatch(found("/a", b"2", filesystem="host:/other"))
+    assert (known(session), known(session, "host:/other"), known(session, "host:/none")) == (
+        {"/a": b"1"},
+        {"/a": b"2"},
+        {},
+    )
+
+
+def test_an_external_mount_is_not_reported_as_one_into_the_sessions_files() -> None:
+    session = new_session()
+    session.dispatch(TreeMounted("/", "/host", tree_of({"a": file(b"x", at=1)}), (), 1, HOST))
+    assert session[MountReport].all() == ()
+    assert known(session) == {"/a": b"x"}
+
+
+def test_what_was_found_missing_is_removed() -> None:
+    session = new_session()
+    session.dispatch(found("/a", b"1"))
+    session.dispatch(found("/a", None))
+    assert known(session) == {}
+
+
+def test_a_directory_found_without_entries_keeps_what_is_known_to_lie_in_it() -> None:
+    session = new_session()
+    session.dispatch(found("/d/a", b"1"))
+    session.dispatch(EntryFound("/d", tree_of({"d": FileTree({}, 0o700, 5, 5)}), 9, HOST))
+    trees = session[ExternalTrees].latest()
+    assert trees is not None
+    directory = find(trees.tree(HOST), ("d",))
+    assert type(directory) is FileTree
+    assert (directory.mode, directory.modified_at, trees.tree(HOST).file_count) == (0o700, 5, 1)
+
+
+def test_a_rollback_also_goes_back_in_what_is_known_outside() -> None:
+    session = new_session()
+    session.dispatch(found("/a", b"1"))
+    snapshot = session.snapshot()
+    session.dispatch(FileWritten("/a", b"2", 2, filesystem=HOST))
+    session.rollback(snapshot)
+    assert known(session) == {"/a": b"1"}
+
+
+def test_forks_that_changed_different_outside_files_merge() -> None:
+    session = new_session()
+    session.dispatch(found("/a", b"1"))
+    fork = session.fork()
+    fork.dispatch(found("/b", b"b"))
+    fork.dispatch(FileWritten("/b", b"B", 3, filesystem=HOST))
+    fork.dispatch(EntryDeleted("/a", 4, HOST))
+    session.dispatch(found("/d/c", b"c"))
+    session.merge(fork)
+    assert known(session) == {"/b": b"B", "/d/c": b"c"}
+    assert completed(session, 0, session.seq) == {"/a": b"1", "/b": b"b", "/d/c": b"c"}
+
+
+def test_the_side_that_ends_later_tells_what_an_outside_file_holds() -> None:
+    session = new_session()
+    session.dispatch(found("/a", b"one\ntwo\nthree\n"))
+    fork = session.fork()
+    session.dispatch(FileWritten("/a", b"ONE\ntwo\nthree\n", 2, filesystem=HOST))
+    fork.dispatch(FileWritten("/a", b"one\ntwo\nTHREE\n", 3, filesystem=HOST))
+    session.merge(fork)
+    assert known(session) == {"/a": b"one\ntwo\nTHREE\n"}
+
+
+def test_the_first_knowledge_of_a_filesystem_in_a_fork_is_merged() -> None:
+    session = new_session()
+    one, other = session.fork(), session.fork()
+    one.dispatch(found("/d/a", b"a"))
+    other.dispatch(found("/d/b", b"b"))
+    session.merge(one)
+    session.merge(other)
+    assert known(session) == {"/d/a": b"a", "/d/b": b"b"}
+
+
+def test_a_replay_of_the_records_gives_the_same_knowledge() -> None:
+    session = new_session()
+    session.dispatch(found("/a", b"1"))
+    fork = session.fork()
+    fork.dispatch(FileWritten("/a", b"2", 2, filesystem=HOST))
+    session.dispatch(found("/b", b"b"))
+    session.merge(fork)
+    session.rollback(1)
+    session.dispatch(FileWritten("/c", b"3", 3, filesystem=HOST))
+    again = new_session()
+    again.replay(session.records)
+    assert known(again) == known(session) == {"/a": b"1", "/c": b"3"}
+
+
+def test_what_is_known_outside_is_saved_and_loaded(tmp_path: Path) -> None:
+    session = new_session()
+    session.dispatch(found("/a", b"1"))
+    session.dispatch(FileWritten("/a", b"2", 2, filesystem=HOST))
+    snapshot = ExternalFsSnapshot("x1", HOST, 7, "tar", "r", "/w", tag="t", data=b"archive")
+    session.dispatch(snapshot)
+    session.save(tmp_path / "s.json")
+    loaded = Session.load(tmp_path / "s.json")
+    assert known(loaded) == {"/a": b"2"}
+    assert completed(loaded, 0, loaded.seq) == {"/a": b"1"}
+    assert loaded[ExternalFsSnapshot].all() == (snapshot,)
+    assert [type(one.event) for one in loaded.records] == [type(one.event) for one in session.records]
+    assert loaded.records[1] == session.records[1]
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "s.json").read_bytes()
+
+
+def test_a_session_saved_before_there_were_external_files_has_none() -> None:
+    from fixtures.sessions.kinds import registry
+
+    session = Session.load(FIXTURE, registry=registry())
+    trees = session[ExternalTrees].latest()
+    assert trees is not None
+    assert trees.trees == {}
+    assert session[ExternalFsSnapshot].all() == ()
+    session.dispatch(found("/a", b"1"))
+    assert known(session) == {"/a": b"1"}
+
+
+def test_snapshots_of_external_filesystems_outlast_a_rollback_and_a_merge() -> None:
+    session = new_session()
+    start = session.snapshot()
+    fork = session.fork()
+    mine = ExternalFsSnapshot("x1", HOST, 1, "tree", "r1", "/w")
+    other = ExternalFsSnapshot("x2", HOST, 2, "git", "r2", "/w", git_dir="/g")
+    session.dispatch(mine)
+    fork.dispatch(other)
+    session.merge(fork)
+    session.rollback(start)
+    assert session[ExternalFsSnapshot].all() == (mine, other)
+
+
+def test_a_moment_is_completed_with_what_was_found_later_as_it_was_found() -> None:
+    session = new_session()
+    session.dispatch(found("/a", b"1"))
+    early = session.seq
+    session.dispatch(found("/a", b"edited by another"))
+    session.dispatch(found("/d/b", b"b"))
+    session.dispatch(FileWritten("/d/b", b"B", 3, filesystem=HOST))
+    session.dispatch(found("/new", None))
+    session.dispatch(FileWritten("/new", b"n", 4, filesystem=HOST))
+    assert completed(session, early, session.seq) == {"/a": b"1", "/d/b": b"b"}
+
+
+def test_what_was_deleted_before_a_moment_is_not_completed() -> None:
+    session = new_session()
+    session.dispatch(found("/a", b"1"))
+    session.dispatch(EntryDeleted("/a", 2, HOST))
+    assert completed(session, session.seq, session.seq) == {}
+
+
+def test_what_was_found_and_rolled_back_is_as_it_was_found() -> None:
+    session = new_session()
+    session.dispatch(DirectoryMade("/d", 1, HOST))
+    session.dispatch(found("/a", b"1"))
+    session.dispatch(FileWritten("/a", b"2", 2, filesystem=HOST))
+    edited = session.seq
+    session.rollback(1)
+    assert completed(session, session.seq, edited) == {"/a": b"1"}
+    assert completed(session, edited, session.seq) == {"/a": b"2"}
+
+
+def test_a_first_scan_tells_what_was_there_all_the_time() -> None:
+    session = new_session()
+    session.dispatch(found("/d/a", b"1"))
+    session.dispatch(FileWritten("/d/a", b"2", 2, filesystem=HOST))
+    inner: dict[str, Node] = {"a": file(b"2", at=3), "b": file(b"b", at=3)}
+    scan = tree_of({"d": tree_of(inner), "c": file(b"c", at=3)})
+    session.dispatch(TreeRestored(scan, "scan", 4, HOST))
+    whole = session.seq
+    session.dispatch(TreeRestored(put(scan, ("late",), _leaf(b"l"), 5), "snapshot", 5, HOST))
+    assert known(session) == {"/d/a": b"2", "/d/b": b"b", "/c": b"c", "/late": b"l"}
+    assert completed(session, 0, session.seq) == {"/d/a": b"1", "/d/b": b"b", "/c": b"c"}
+    assert "/late" not in completed(session, whole, session.seq)
+
+
+def test_a_scan_of_an_unknown_filesystem_keeps_its_tree_as_it_is() -> None:
+    session = new_session()
+    scan = tree_of({"a": _leaf(b"a")})
+    session.dispatch(TreeRestored(scan, "scan", 1, HOST))
+    trees = session[ExternalTrees].latest()
+    assert trees is not None
+    assert trees.tree(HOST) is scan
+    assert trees.known(HOST).completed(trees.known(HOST)) is scan
+
+
+@pytest.mark.parametrize("path", ["/a/b", "/a"])
+def test_nothing_is_completed_in_the_way_of_a_file(path: str) -> None:
+    session = new_session()
+    session.dispatch(FileWritten("/a", b"file", 1, filesystem=HOST))
+    early = session.seq
+    session.rollback(0)
+    session.dispatch(found(path, b"x"))
+    assert completed(session, early, session.seq) == {"/a": b"file"}
+
+
+def test_an_event_that_changes_nothing_leaves_the_same_value() -> None:
+    session = new_session()
+    session.dispatch(found("/a", b"1"))
+    before = session[ExternalTrees].latest()
+    session.dispatch(DirectoryMade("/", 5, HOST))
+    session.dispatch(found("/missing", None))
+    assert session[ExternalTrees].latest() is before
+    assert EMPTY_TREE.node_count == 0
+
+
+def _leaf(content: bytes) -> Leaf:
+    return file(content, at=1)

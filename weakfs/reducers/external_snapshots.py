@@ -1,0 +1,28 @@
+"""Snapshots of external filesystems that a session knows of. A rollback never forgets one."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from weakfs.session import tagged
+from weakfs.session.stored import Stored
+
+
+@tagged("fs/external_snapshot")
+@frozen
+class ExternalFsSnapshot:
+    """One snapshot of an external filesystem: an event, and as such a value of its LOG slice.
+
+    `kind` is "tree", "git" or "tar", `ref` names the snapshot in the place where that kind keeps it. `created_at` is
+    in integer nanoseconds. `data` is the content of kinds that keep it themselves, such as an archive.
+    """
+
+    snapshot_id: str
+    filesystem_id: str
+    created_at: int
+    kind: str
+    ref: str
+    root_path: str
+    git_dir: str | None = None
+    tag: str | None = None
+    data: Stored | bytes | None = field(default=None, repr=False)

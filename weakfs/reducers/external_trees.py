@@ -1,0 +1,180 @@
+"""What a session knows of files that lie outside it, by the id of their filesystem.
+
+Such a tree is never complete: it holds what was found before the first change of a path (`EntryFound`), and what
+was changed since. So beside the files as they are stands what was found, each path as it was first seen: that tells
+which paths were known at a moment, and an earlier moment is completed with what only a later one knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from attrs import field, frozen
+
+from weakfs.reducers import children as maps
+from weakfs.reducers.events import EntryFound, TreeRestored
+from weakfs.reducers.leaf import MODIFIED_AT
+from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, find, put, remove, with_mode
+from weakfs.session import tagged
+from weakfs.session.log import Log
+
+Segments = tuple[str, ...]
+
+
+@tagged("fs/external_tree")
+@frozen
+class ExternalTree:
+    """One external filesystem as far as it is known.
+
+    `tree` holds the files as they are now, `found` those of them that were there before us, as they were then.
+    `is_whole` tells that everything was seen at once, by a scan: there is nothing else.
+    """
+
+    tree: FileTree = field(default=EMPTY_TREE, repr=False)
+    found: FileTree = field(default=EMPTY_TREE, repr=False)
+    is_whole: bool = False
+
+    def completed(self, other: ExternalTree) -> FileTree:
+        """Give the files of this moment, with what only another one knows to have been there. O(what differs)."""
+        return _filled(self.tree, _missing(self.found, other.found), ())
+
+
+@tagged("fs/external_trees")
+@frozen
+class ExternalTrees:
+    """All external filesystems of a session, by id."""
+
+    trees: dict[str, ExternalTree] = field(factory=dict[str, ExternalTree])
+
+    def tree(self, filesystem: str) -> FileTree:
+        """Give the files of one filesystem as far as they are known; none for one that is not."""
+        return self.known(filesystem).tree
+
+    def known(self, filesystem: str) -> ExternalTree:
+        """Give all that is known of one filesystem."""
+        return self.trees.get(filesystem, UNKNOWN)
+
+    def with_tree(self, filesystem: str, known: ExternalTree) -> ExternalTrees:
+        """Give the same with another knowledge of one filesystem; the same object if it is what is known."""
+        if self.trees.get(filesystem) is known:
+            return self
+        return ExternalTrees({**self.trees, filesystem: known})
+
+
+UNKNOWN = ExternalTree()
+NO_TREES = ExternalTrees()
+
+
+def on_external(
+    reducer: Callable[[FileTree, Any], FileTree], values: Log[ExternalTrees], event: Any
+) -> Log[ExternalTrees]:
+    """Reduce what happened to external files, with the reducer that would do it to the session's own."""
+    name = event.filesystem
+    if name is None:
+        return values
+    trees = values.last() or NO_TREES
+    known = trees.known(name)
+    tree = reducer(known.tree, event)
+    found, is_whole = known.found, known.is_whole
+    if type(event) is EntryFound:
+        found = _with_found(known, event)
+    elif type(event) is TreeRestored and not is_whole:
+        # What nobody asked about before was there all the time, as far as anybody can tell.
+        found, is_whole = _with_all(known, event.tree), True
+    if tree is known.tree and found is known.found and is_whole is known.is_whole:
+        return values if name in trees.trees else values.replace_last(trees.with_tree(name, known))
+    return values.replace_last(trees.with_tree(name, ExternalTree(tree, found, is_whole)))
+
+
+def _with_found(known: ExternalTree, event: EntryFound) -> FileTree:
+    segments = tuple(event.path[1:].split("/"))
+    node = maps.get(event.tree.children, segments[-1])
+    return known.found if node is None else _filled(known.found, [(segments, node)], (known.tree,))
+
+
+def _with_all(known: ExternalTree, tree: FileTree) -> FileTree:
+    if not known.found.node_count and not known.tree.node_count:
+        return tree
+    return _filled(known.found, (((name,), node) for name, node in maps.items(tree.children)), (known.tree,))
+
+
+def _filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple[FileTree, ...]) -> FileTree:
+    """Give a tree with `nodes` where neither it nor one of `others` holds anything; directories are looked into."""
+    stack = list(nodes)
+    while stack:
+        segments, node = stack.pop()
+        there = [found for one in (tree, *others) if (found := _at(one, segments)) is not None]
+        if not there:
+            at = node.modified_at if type(node) is FileTree else node[MODIFIED_AT]
+            tree = put(tree, segments, node, at)
+        elif type(node) is FileTree and all(type(found) is FileTree for found in there):
+            stack.extend(((*segments, name), child) for name, child in maps.items(node.children))
+    return tree
+
+
+def _at(tree: FileTree, segments: Segments) -> Node | None:
+    """Give what stands at a path, or in its way: a file where a directory would have to be."""
+    node: Node | None = tree
+    for name in segments:
+        if type(node) is not FileTree:
+            break
+        node = maps.get(node.children, name)
+    return node
+
+
+def _missing(found: FileTree, later: FileTree) -> Iterator[tuple[Segments, Node]]:
+    """Go through the topmost nodes that only `later` holds."""
+    stack: list[tuple[Segments, FileTree, FileTree]] = [((), found, later)]
+    while stack:
+        segments, old_tree, new_tree = stack.pop()
+        for name, old, new in maps.differences(old_tree.children, new_tree.children):
+            if old is None:
+                yield (*segments, name), new
+            elif type(old) is FileTree and type(new) is FileTree:
+                stack.append(((*segments, name), old, new))
+
+
+def merge_external(base: ExternalTrees | None, ours: ExternalTrees, theirs: ExternalTrees) -> ExternalTrees:
+    """Give `ours` with what `theirs` changed since `base`; where both changed a path, theirs is what it holds.
+
+    There is one disk, and not one for each side: a path that one piece of work changed is refused to every other
+    until that one has ended. So whoever ends later also changed later, on top of what it found. Merging lines
+    would make up a content that lies nowhere, and a conflict would undo work that took place in good order.
+    """
+    before = base or NO_TREES
+    merged = ours
+    for name, new in theirs.trees.items():
+        old, mine = before.known(name), merged.known(name)
+        if new is old:
+            continue
+        if mine is old:
+            merged = merged.with_tree(name, new)
+            continue
+        found = _filled(mine.found, _missing(mine.found, new.found), ())
+        tree = _with_changes(old.tree, mine.tree, new.tree)
+        merged = merged.with_tree(name, ExternalTree(tree, found, mine.is_whole or new.is_whole))
+    return merged
+
+
+def _with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
+    """Give `ours` with every entry that `theirs` changed as it is there. O(what they changed)."""
+    merged = ours
+    stack: list[tuple[Segments, FileTree, FileTree]] = [((), base, theirs)]
+    while stack:
+        segments, old_tree, new_tree = stack.pop()
+        at = new_tree.modified_at
+        if old_tree.mode != new_tree.mode:
+            mine = find(merged, segments)
+            if type(mine) is FileTree:
+                again = with_mode(mine, new_tree.mode)
+                merged = put(merged, segments, again, at) if segments else again
+        for name, old, new in maps.differences(old_tree.children, new_tree.children):
+            path = (*segments, name)
+            if new is None:
+                merged = remove(merged, path, at)
+            elif type(new) is FileTree and type(find(merged, path)) is FileTree:
+                stack.append((path, old if type(old) is FileTree else EMPTY_TREE, new))
+            else:
+                merged = put(merged, path, new, at)
+    return merged
