@@ -73,6 +73,14 @@ FAILURES: list[tuple[str, dict[str, object], str, str]] = [
     ("cp", {"source": "/binary", "destination": "/binary2"}, "error", "quota_exceeded"),
     ("cp", {"source": "/dir", "destination": "/dir2"}, "error", "quota_exceeded"),
     ("cp", {"source": "/a.txt", "destination": "/a.txt/x"}, "error", "not_a_directory"),
+    ("shell", {"command": "true", "workdir": "/none"}, "not_found", "not_found"),
+    ("shell", {"command": "true", "workdir": "/a.txt"}, "error", "not_a_directory"),
+    ("shell", {"command": "true", "workdir": "/link"}, "forbidden", "path_forbidden"),
+    ("shell", {"command": "true", "workdir": ".."}, "forbidden", "path_forbidden"),
+    ("shell", {"command": " \n"}, "error", "invalid_arguments"),
+    ("shell", {"command": "true\0"}, "error", "invalid_input"),
+    ("shell", {"command": "#" * 140_000}, "error", "invalid_input"),
+    ("shell", {"command": "true", "timeout": 0}, "error", "invalid_arguments"),
     ("read_file", {"path": "/none"}, "not_found", "not_found"),
     ("read_file", {"path": "/binary"}, "error", "not_utf8"),
     ("ls", {"path": "/a.txt"}, "error", "not_a_directory"),
@@ -129,7 +137,8 @@ def test_a_failed_call_leaves_everything_as_it_was(
 
 def test_every_tool_has_a_failure_here() -> None:
     assert {name for name, *_ in FAILURES} > {tool.name for tool in DEFAULT_TOOLS}
-    assert set(WRITING) == {tool.name for tool in DEFAULT_TOOLS if not tool.read_only}
+    # What `shell` changes, and that it is undone, is tested in `test_shell.py`.
+    assert {*WRITING, "shell"} == {tool.name for tool in DEFAULT_TOOLS if not tool.read_only}
 
 
 @pytest.mark.parametrize("name", WRITING)

@@ -244,4 +244,5 @@ def test_every_read_only_tool_is_marked_as_one() -> None:
         "mkdir",
         "mv",
         "cp",
+        "shell",
     }

@@ -1,6 +1,7 @@
 """The filesystem as its users meet it: protocol, results, paths, limits, and what follows from a few primitives."""
 
 from weakfs.filesystem.base import BaseFilesystem
+from weakfs.filesystem.checkout import Checkout, SupportsCheckout
 from weakfs.filesystem.limits import Limits
 from weakfs.filesystem.paths import normalize
 from weakfs.filesystem.primitives import SymlinkPolicy
@@ -23,6 +24,7 @@ from weakfs.filesystem.results import (
 
 __all__ = [
     "BaseFilesystem",
+    "Checkout",
     "FileEntry",
     "FileStat",
     "Filesystem",
@@ -36,6 +38,7 @@ __all__ = [
     "ReadResult",
     "RestoreReport",
     "Statistics",
+    "SupportsCheckout",
     "SymlinkPolicy",
     "WriteMode",
     "WriteResult",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from weakfs.tools.defaults import DEFAULT_TOOLS
     from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
     from weakfs.tools.results import Receipt, ToolResult
+    from weakfs.tools.shell import Bubblewrap, Finished, SandboxUnavailable, run_command
     from weakfs.tools.slice import ToolCall, ToolCalls
     from weakfs.tools.tool import Handler, Tool
     from weakfs.tools.toolset import Toolset
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_TOOLS",
+    "Bubblewrap",
     "DeadlineExceeded",
+    "Finished",
     "Handler",
     "Receipt",
+    "SandboxUnavailable",
     "Skipped",
     "Tool",
     "ToolCall",
@@ -40,6 +44,7 @@ __all__ = [
     "build_tool_context",
     "read_transcript",
     "require_filesystem",
+    "run_command",
 ]
 
 _HOMES = {
@@ -48,6 +53,7 @@ _HOMES = {
     "weakfs.tools.defaults": ("DEFAULT_TOOLS",),
     "weakfs.tools.errors": ("DeadlineExceeded", "ToolValidationError"),
     "weakfs.tools.results": ("Receipt", "ToolResult"),
+    "weakfs.tools.shell": ("Bubblewrap", "Finished", "SandboxUnavailable", "run_command"),
     "weakfs.tools.slice": ("ToolCall", "ToolCalls"),
     "weakfs.tools.tool": ("Handler", "Tool"),
     "weakfs.tools.toolset": ("Toolset",),

@@ -106,4 +106,6 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         aliases=_FILE,
         receipt=h.ExistsReceipt,
     ),
+    # To have none: `tools=[tool for tool in DEFAULT_TOOLS if tool.name != "shell"]`.
+    h.shell_tool(),
 )

@@ -29,6 +29,7 @@ from weakfs.tools.handlers.listing import (
     stat_handler,
 )
 from weakfs.tools.handlers.reading import ReadFileParams, ReadFileReceipt, read_file_handler
+from weakfs.tools.handlers.running import ShellOptions, ShellParams, ShellReceipt, shell_handler, shell_tool
 from weakfs.tools.handlers.searching import (
     GlobParams,
     GlobReceipt,
@@ -56,6 +57,9 @@ __all__ = [
     "ReadFileReceipt",
     "RmParams",
     "RmReceipt",
+    "ShellOptions",
+    "ShellParams",
+    "ShellReceipt",
     "StatParams",
     "StatReceipt",
     "TransferParams",
@@ -72,6 +76,8 @@ __all__ = [
     "mv_handler",
     "read_file_handler",
     "rm_handler",
+    "shell_handler",
+    "shell_tool",
     "stat_handler",
     "write_file_handler",
 ]

@@ -1,0 +1,38 @@
+"""A filesystem's files in a directory of the host, for programs that know nothing of this library."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Protocol, runtime_checkable
+
+
+class Checkout(Protocol):
+    """Files laid out in a directory while a program works on them."""
+
+    @property
+    def directory(self) -> str:
+        """The absolute path, on the host, of the directory that stands for what was checked out."""
+        ...
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The canonical paths that were added, changed, moved or removed, sorted; empty until the block is left."""
+        ...
+
+
+@runtime_checkable
+class SupportsCheckout(Protocol):
+    """A filesystem whose files a program of the host can work on.
+
+    Not every filesystem can: a script of answers has no files, a view of the past takes no changes.
+    """
+
+    def checkout(self, path: str = "/") -> AbstractContextManager[Checkout]:
+        """Lay the files below `path` out in a directory, and read back what became of them.
+
+        When the block is left without an exception, what changed in the directory has become events like any
+        other change, or the reading back raises and the filesystem is as it was before. When it is left with
+        an exception, the filesystem is as it was before, however far the program came. A host's own
+        directory is used as it is and put back; other filesystems fill a private one, which then goes away.
+        """
+        ...

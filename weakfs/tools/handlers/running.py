@@ -1,0 +1,218 @@
+"""`shell`: a command over the files, in a sandbox where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from errno import EROFS
+from functools import partial
+
+from attrs import field, frozen
+
+from weakfs.filesystem import Filesystem, SupportsCheckout
+from weakfs.filesystem.errors import fault
+from weakfs.reducers import names
+from weakfs.tools.arguments import about
+from weakfs.tools.context import ToolContext, require_filesystem
+from weakfs.tools.errors import ToolValidationError
+from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
+from weakfs.tools.shell import (
+    ENVIRONMENT,
+    Bubblewrap,
+    Finished,
+    SandboxMode,
+    SandboxUnavailable,
+    check_command,
+    run_command,
+)
+from weakfs.tools.tool import Tool
+
+DEFAULT_TIMEOUT = 120
+MAX_TIMEOUT = 600
+
+
+@frozen
+class ShellParams:
+    """What `shell` takes. A `timeout` above what the tool allows is that much."""
+
+    command: str = field(metadata=about("the command, as /bin/sh takes it"))
+    timeout: float | None = field(
+        default=None, metadata=about(f"after how many seconds it is ended; {DEFAULT_TIMEOUT} unless told", at_least=0)
+    )
+    workdir: str = field(default="/", metadata=about("the directory to run it in"))
+
+
+@frozen(kw_only=True)
+class ShellReceipt(Receipt):
+    """How the command ended, what it printed, and what it changed.
+
+    `exit_code` is `None` if the command was ended before its time, and 128 + n if signal n ended it. Of long output
+    the middle is left out, which `truncated` tells. `changed_paths` are canonical and sorted; there are none if the
+    call failed, whatever the command did until then. `unsandboxed_because` says why there was no sandbox.
+    """
+
+    exit_code: int | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+    timed_out: bool | None = None
+    sandboxed: bool | None = None
+    changed_paths: tuple[str, ...] | None = None
+    truncated: bool | None = None
+    unsandboxed_because: str | None = None
+
+
+@frozen(kw_only=True)
+class ShellOptions:
+    """What the runtime decides about commands, and no model.
+
+    `sandbox` is "auto" (in the sandbox if there is one), "required" (not without), or "off". `environment_allow` names
+    the variables of the runtime's environment that a command sees, `environment` adds others. `readable` are
+    directories of the host that the sandbox shows read-only, such as a toolchain's. `max_output` bounds each of the
+    two streams, in bytes; times are in seconds.
+    """
+
+    sandbox: SandboxMode = "auto"
+    timeout: float = DEFAULT_TIMEOUT
+    max_timeout: float = MAX_TIMEOUT
+    max_output: int = 32 * 1024
+    environment_allow: tuple[str, ...] = ENVIRONMENT
+    environment: Mapping[str, str] = field(factory=dict[str, str], repr=False)
+    readable: tuple[str, ...] = ()
+    shell: str = "/bin/sh"
+    bubblewrap: Bubblewrap = field(factory=Bubblewrap, repr=False)
+
+
+class _Failed(Exception):
+    """Takes a result out of a checkout, so that nothing is read back."""
+
+    def __init__(self, result: ToolResult[ShellReceipt]) -> None:
+        self.result = result
+
+
+def shell_handler(
+    params: ShellParams, *, context: ToolContext, options: ShellOptions | None = None
+) -> ToolResult[ShellReceipt]:
+    """Run a command over the files and read back what it changed.
+
+    A command that ends by itself has answered, whatever its exit code: its effects stay, and the code is in the
+    receipt. A failing test run is the most ordinary answer of all, and the model that reads of it expects to find the
+    reports, caches and half of a build that it left, as in any terminal; `grep`, `diff` and `test` say no more than
+    "no" with theirs. The call fails, and everything that the command changed is undone, when the command did not get
+    to its end: its time or the call's deadline was over, it could not be started, what watched over it was
+    killed, or what it left cannot be taken (a quota, a limit).
+    """
+    options = ShellOptions() if options is None else options
+    fs = require_filesystem(context)
+    if not params.command.strip():
+        raise ToolValidationError("command: it is empty; give a command to run")
+    check_command(params.command)
+    if params.timeout is not None and not params.timeout > 0:
+        raise ToolValidationError(f"timeout: expected a number above 0, got {params.timeout}")
+    workdir = _directory(fs, params.workdir)
+    if fs.read_only:
+        raise fault(
+            PermissionError,
+            EROFS,
+            "cannot run a command: the filesystem is read-only and a command may change anything; use a writable one",
+        )
+    if not isinstance(fs, SupportsCheckout):
+        raise ToolValidationError(
+            f"cannot run a command on a {type(fs).__name__}: its files cannot be laid out in a directory; use an "
+            f"InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem"
+        )
+    try:
+        return _run(fs, params, workdir, context, options)
+    except _Failed as failure:
+        return failure.result
+    except SandboxUnavailable as error:
+        return answer(
+            ShellReceipt(status="error", error_code="sandbox_unavailable", summary_text=summarize(str(error)))
+        )
+
+
+def shell_tool(options: ShellOptions | None = None, *, name: str = "shell") -> Tool:
+    """Make the tool that runs commands, with options of your own in the place of the one in `DEFAULT_TOOLS`."""
+    options = ShellOptions() if options is None else options
+    return Tool(
+        name,
+        "Run a shell command over the files and answer with its exit code and output. Nothing can be typed in, and "
+        "nothing runs on in the background. There may be no network, and no files but these and the system's own.",
+        ShellParams,
+        partial(shell_handler, options=options),
+        aliases={"cwd": "workdir"},
+        receipt=ShellReceipt,
+    )
+
+
+def _run(
+    fs: SupportsCheckout, params: ShellParams, workdir: str, context: ToolContext, options: ShellOptions
+) -> ToolResult[ShellReceipt]:
+    if options.sandbox == "required":
+        options.bubblewrap.require()
+    context.check_deadline()
+    with fs.checkout() as work:
+        context.check_deadline()
+        timeout = min(options.timeout if params.timeout is None else params.timeout, options.max_timeout)
+        left = None if context.deadline is None else (context.deadline - context.session.now()) / 1e9
+        late = left is not None and left <= timeout
+        done = run_command(
+            params.command,
+            work.directory,
+            workdir=_host_path(work.directory, workdir),
+            timeout=timeout if left is None else max(min(timeout, left), 1e-3),
+            max_output=options.max_output,
+            environment_allow=options.environment_allow,
+            environment=options.environment,
+            sandbox=options.sandbox,
+            bubblewrap=options.bubblewrap,
+            readable=options.readable,
+            shell=options.shell,
+        )
+        if done.timed_out:
+            raise _Failed(_timed_out(done, timeout, late=late))
+    summary = f"Exit code {done.exit_code}, {plural(len(work.changed), 'path')} changed"
+    return _answered(done, summary, "ok", None, work.changed)
+
+
+def _timed_out(done: Finished, timeout: float, *, late: bool) -> ToolResult[ShellReceipt]:
+    if late:
+        code, why = "deadline_exceeded", "the call's deadline came before the command's end"
+    else:
+        code, why = "timed_out", f"it ran for {timeout:g} s"
+    summary = f"The command was ended because {why}; what it changed is undone"
+    return _answered(done, summary, "error", code, ())
+
+
+def _answered(
+    done: Finished, summary: str, status: str, code: str | None, changed: tuple[str, ...]
+) -> ToolResult[ShellReceipt]:
+    if done.unsandboxed_because:
+        summary += f"; not sandboxed: {done.unsandboxed_because}"
+    receipt = ShellReceipt(
+        status=status,
+        error_code=code,
+        summary_text=summarize(summary),
+        exit_code=done.exit_code,
+        stdout=done.stdout,
+        stderr=done.stderr,
+        timed_out=done.timed_out,
+        sandboxed=done.sandboxed,
+        changed_paths=changed,
+        truncated=done.truncated,
+        unsandboxed_because=done.unsandboxed_because,
+    )
+    parts = [done.stdout, f"[stderr]\n{done.stderr}" if done.stderr else "", f"[{receipt.summary_text}]"]
+    return answer(receipt, "\n".join(part.removesuffix("\n") for part in parts if part))
+
+
+def _directory(fs: Filesystem, path: str) -> str:
+    """Give a directory's canonical path; raises as `ls` would."""
+    found = fs.stat(path)
+    if not found.is_directory:
+        fs.list(found.path)
+    return found.path
+
+
+def _host_path(directory: str, path: str) -> str:
+    """Give the host's path of a canonical one, below the directory that stands for the root."""
+    below = "/".join(names.to_bytes(name).decode("utf-8", "surrogateescape") for name in path.split("/") if name)
+    return f"{directory}/{below}" if below else directory

@@ -1,0 +1,10 @@
+"""Running commands: in a sandbox where there is one, with bounds on time and output, leaving no process behind.
+
+Knows directories of the host and nothing of filesystems; the tool on top of it is in `weakfs.tools.handlers`.
+"""
+
+from weakfs.tools.shell.environment import ENVIRONMENT
+from weakfs.tools.shell.runner import Finished, SandboxMode, check_command, run_command
+from weakfs.tools.shell.sandbox import Bubblewrap, SandboxUnavailable
+
+__all__ = ["ENVIRONMENT", "Bubblewrap", "Finished", "SandboxMode", "SandboxUnavailable", "check_command", "run_command"]

@@ -1,0 +1,24 @@
+"""What of the runtime's environment a command sees: what is listed, and nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+# What programs need to find others, to speak the user's language and to lay out text. A name that ends in a
+# star stands for all that begin so. Keys, tokens, and what redirects git are not among them.
+ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TERM", "TMPDIR", "TZ")
+
+# In the sandbox the user's home is not there. Programs shall not look for settings and scratch space in vain.
+PRIVATE = {"HOME": "/tmp", "TMPDIR": "/tmp"}
+
+
+def select(environment: Mapping[str, str], allow: Iterable[str]) -> dict[str, str]:
+    """Give the variables whose names are allowed; PATH is always there."""
+    names = set(allow)
+    prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
+    chosen = {"PATH": os.defpath}
+    for name, value in environment.items():
+        if name in names or (prefixes and name.startswith(prefixes)):
+            chosen[name] = value
+    return chosen
