@@ -1,0 +1,164 @@
+"""The catalogue of a store: one small JSON file a snapshot, written when all that it needs is on the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import sha256
+from typing import Any, Literal
+from urllib.parse import quote
+
+import orjson
+from attrs import asdict, field, fields, frozen
+
+from weakfs.filesystem.errors import fault
+from weakfs.session import UnknownSnapshot
+from weakfs.snapshots.disk import TEMPORARY, sync_folder, write_new
+from weakfs.snapshots.errors import StoreDamaged
+
+FORMAT = "weakfs-snapshot"
+VERSION = 1
+SUFFIX = ".json"
+
+SnapshotKind = Literal["tree", "git", "tar"]
+KINDS = ("tree", "git", "tar")
+
+
+@frozen
+class StoredSnapshot:
+    """What the catalogue says of one snapshot.
+
+    `ref` is the manifest of the root, 64 hex digits. `created_at` is the caller's clock; `scanned_at` (when the
+    scan began) and `recorded_at` (which orders the catalogue) are the machine's. All are integer nanoseconds.
+    For kinds other than `tree` the contents of files are not in the store; `contents` names what else of the
+    store the snapshot needs, such as an archive. `extra` is the kind's own: a commit, a digest.
+    """
+
+    snapshot_id: str
+    tag: str | None
+    kind: SnapshotKind
+    created_at: int
+    ref: str
+    scanned_at: int
+    recorded_at: int
+    file_count: int
+    directory_count: int
+    total_size: int
+    contents: tuple[str, ...] = ()
+    extra: Mapping[str, str] = field(factory=dict)
+
+
+class Catalogue:
+    """The snapshots of a store, in the order in which they were recorded."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def add(self, snapshot: StoredSnapshot) -> None:
+        """Record a snapshot durably. From here on it is there, whatever happens; `FileExistsError` if it was."""
+        path = self.path_of(snapshot.snapshot_id)
+        try:
+            write_new(path, encode(snapshot))
+        except FileExistsError:
+            raise self.taken(snapshot.snapshot_id) from None
+
+    def taken(self, snapshot_id: str) -> FileExistsError:
+        """Give the error for an id that is there already."""
+        return fault(
+            FileExistsError,
+            errno.EEXIST,
+            f"cannot record snapshot {snapshot_id!r}: {self.path_of(snapshot_id)!r} is there already; give it another "
+            f"id",
+        )
+
+    def get(self, snapshot_id: str) -> StoredSnapshot:
+        """Give a snapshot; `UnknownSnapshot` if there is none of that id, `StoreDamaged` if its file is damaged."""
+        path = self.path_of(snapshot_id)
+        try:
+            return read(path)
+        except FileNotFoundError:
+            raise UnknownSnapshot(
+                f"no snapshot {snapshot_id!r} in {self.folder!r}: it was dropped or never taken; list the store's "
+                f"snapshots for those that are there"
+            ) from None
+
+    def entries(self) -> tuple[StoredSnapshot, ...]:
+        """Give all snapshots, the oldest first. A damaged file is an error, and names the way to give it up."""
+        found = []
+        for path in self._paths():
+            with suppress(FileNotFoundError):
+                found.append(read(path))
+        return tuple(sorted(found, key=lambda snapshot: (snapshot.recorded_at, snapshot.snapshot_id)))
+
+    def drop(self, snapshot_id: str) -> None:
+        """Strike a snapshot out, be its file damaged or not; `UnknownSnapshot` if there is none."""
+        try:
+            os.unlink(self.path_of(snapshot_id))
+        except FileNotFoundError:
+            raise UnknownSnapshot(
+                f"cannot drop snapshot {snapshot_id!r}: {self.folder!r} does not have it; it may have been dropped"
+            ) from None
+        sync_folder(self.folder)
+
+    def path_of(self, snapshot_id: str) -> str:
+        """Give the file of a snapshot; `ValueError` for an id that no file can be named after."""
+        name = quote(snapshot_id, safe="")
+        name = name.replace(".", "%2E", 1) if name.startswith(".") else name
+        if not snapshot_id or len(name) > 200:
+            raise ValueError(f"cannot use {snapshot_id!r:.80} as a snapshot's id: give 1 to 200 plain characters")
+        return os.path.join(self.folder, name + SUFFIX)
+
+    def _paths(self) -> list[str]:
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        return [
+            os.path.join(self.folder, name)
+            for name in names
+            if name.endswith(SUFFIX) and not name.startswith(TEMPORARY)
+        ]
+
+
+def encode(snapshot: StoredSnapshot) -> bytes:
+    """Give the file of a snapshot: its fields, and a checksum of them."""
+    body = orjson.dumps(asdict(snapshot), option=orjson.OPT_SORT_KEYS)
+    head = {"format": FORMAT, "version": VERSION, "sha256": sha256(body).hexdigest()}
+    return orjson.dumps({**head, "snapshot": orjson.Fragment(body)}) + b"\n"
+
+
+def read(path: str) -> StoredSnapshot:
+    """Read the file of a snapshot."""
+    with open(path, "rb") as stream:
+        data = stream.read()
+    try:
+        document = orjson.loads(data)
+        if document["format"] != FORMAT:
+            raise _damaged(path, "it is not the file of a snapshot")
+        if document["version"] != VERSION:
+            raise StoreDamaged(
+                f"cannot read the snapshot in {path!r}: it has format version {document['version']!r:.60} and this "
+                f"library reads {VERSION}; use the release of weakfs that wrote it, or a newer one"
+            )
+        body = document["snapshot"]
+        if sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest() != document["sha256"]:
+            raise _damaged(path, "its contents do not match the checksum")
+        return _snapshot(body)
+    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise _damaged(path, f"it is not what a store writes ({error})") from None
+
+
+def _snapshot(body: dict[str, Any]) -> StoredSnapshot:
+    wanted = {attribute.name for attribute in fields(StoredSnapshot)}
+    if body.keys() != wanted or body["kind"] not in KINDS:
+        raise TypeError("its fields are others")
+    return StoredSnapshot(**{**body, "contents": tuple(body["contents"])})
+
+
+def _damaged(path: str, what: str) -> StoreDamaged:
+    return StoreDamaged(
+        f"cannot read the snapshot in {path!r}: {what}; put the file back from a copy, or give the snapshot up by "
+        f"dropping it"
+    )

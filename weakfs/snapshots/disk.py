@@ -1,0 +1,150 @@
+"""Writing that a crash cannot tear: files that appear whole or not at all, under temporary names until then.
+
+A temporary file is locked by the process that writes it, so that what a dead one left is known and removed.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import itertools
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+
+TEMPORARY = ".writing-"
+
+_counter = itertools.count()
+
+
+def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
+    """Write every byte, however many calls that takes."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def make_folder(path: str) -> None:
+    """Make a directory with mode 0700, and those above it, so that they survive a power cut."""
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for folder in reversed(missing):
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+        sync_folder(os.path.dirname(folder))
+
+
+def sync_folder(path: str) -> None:
+    """Make the names in a directory survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network filesystems cannot sync a folder; the rename is all that they offer.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: str) -> None:
+    """Remove a file that may be gone already."""
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def open_temporary(folder: str) -> tuple[int, str]:
+    """Make a temporary file, locked for as long as its descriptor is open: `(descriptor, path)`."""
+    while True:
+        path = os.path.join(folder, f"{TEMPORARY}{os.getpid()}-{next(_counter)}")
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            descriptor = os.open(path, flags, 0o600)
+        except FileExistsError:
+            # Left by a process of the same number, or written by one that sees other numbers than we do.
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Somebody may have taken it for a leftover in the moment before the lock.
+            if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
+                return descriptor, path
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(descriptor)
+            remove(path)
+            raise
+        os.close(descriptor)
+
+
+def remove_leftovers(folder: str) -> None:
+    """Remove the temporary files of processes that are dead."""
+    for path in temporaries(folder):
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove(path)
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(descriptor)
+
+
+def temporaries(folder: str) -> Iterator[str]:
+    """Go through the temporary files in a directory."""
+    with suppress(FileNotFoundError):
+        for name in os.listdir(folder):
+            if name.startswith(TEMPORARY):
+                yield os.path.join(folder, name)
+
+
+def write_new(path: str, data: bytes) -> None:
+    """Put a new file at `path`, whole and durable; `FileExistsError` if something is there."""
+    folder = os.path.dirname(path)
+    descriptor, temporary = open_temporary(folder)
+    try:
+        write_all(descriptor, data)
+        os.fsync(descriptor)
+        os.link(temporary, path)
+    finally:
+        remove(temporary)
+        os.close(descriptor)
+    sync_folder(folder)
+
+
+def write_over(path: str, data: bytes) -> None:
+    """Put a file at `path` in the place of what is there, whole and durable."""
+    folder = os.path.dirname(path)
+    descriptor, temporary = open_temporary(folder)
+    try:
+        write_all(descriptor, data)
+        os.fsync(descriptor)
+        os.rename(temporary, path)
+    except BaseException:
+        remove(temporary)
+        raise
+    finally:
+        os.close(descriptor)
+    sync_folder(folder)
+
+
+def size_of_files(folder: str) -> int:
+    """Add up the sizes of the files in a directory and below it; what vanishes meanwhile counts as nothing."""
+    size = 0
+    waiting = [folder]
+    while waiting:
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(waiting.pop()) as found:
+            for entry in found:
+                with suppress(FileNotFoundError):
+                    status = entry.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(status.st_mode):
+                        waiting.append(entry.path)
+                    else:
+                        size += status.st_size
+    return size

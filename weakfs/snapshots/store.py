@@ -1,0 +1,243 @@
+"""A store of snapshots: a directory of its own, outside of what it keeps snapshots of.
+
+packs/       contents and manifests, many in a file, found by digest
+snapshots/   the catalogue: what is in it is kept, and nothing else is by compaction
+store.json   the format, and an id that changes when contents are thrown away
+lock         shared by those who write, for itself alone by a compaction
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from os import PathLike
+
+import orjson
+
+from weakfs.reducers.tree import FileTree
+from weakfs.session import MissingBlob
+from weakfs.session.stored import Stored, checked
+from weakfs.snapshots import disk
+from weakfs.snapshots.catalogue import Catalogue, StoredSnapshot
+from weakfs.snapshots.compaction import Compaction, CompactReport, SnapshotAccount, accounts, needs_of
+from weakfs.snapshots.errors import StoreDamaged
+from weakfs.snapshots.index import PackIndex
+from weakfs.snapshots.loading import load
+from weakfs.snapshots.manifests import manifest_digest
+from weakfs.snapshots.seen import Survey
+from weakfs.snapshots.sinks import Token
+from weakfs.snapshots.writer import StoreWriter
+
+FORMAT = "weakfs-store"
+VERSION = 1
+
+# How long a compaction waits for those who write, and how often it looks.
+PATIENCE = 60.0
+PAUSE = 0.02
+
+
+class Store:
+    """Snapshots with all their contents, in a directory that is made with mode 0700 when something is put in.
+
+    Several threads and processes may use one store at once. `max_bytes` is how large its packs and its
+    catalogue may become together; what would make them larger is refused with `OSError` (EDQUOT).
+    """
+
+    def __init__(self, path: str | PathLike[str], *, max_bytes: int | None = None) -> None:
+        self.path = os.path.abspath(os.fspath(path))
+        self.max_bytes = max_bytes
+        self.catalogue = Catalogue(os.path.join(self.path, "snapshots"))
+        self._index = PackIndex(os.path.join(self.path, "packs"))
+        self._is_ready = False
+
+    def __repr__(self) -> str:
+        return f"<Store {self.path!r}>"
+
+    # What is in it.
+
+    def has(self, digest: bytes) -> bool:
+        """Tell whether a content is here."""
+        return self._index.find(digest) is not None
+
+    def read(self, digest: bytes) -> bytes:
+        """Give a content. `MissingBlob` that names it and the store if it is not here, or was damaged."""
+        return checked(digest, self._index.read(digest), self._index.path_of(digest))
+
+    def read_pieces(self, content: Stored) -> Iterator[bytes]:
+        """Give a content piece by piece, whatever its size; `MissingBlob` after the last one if it was damaged."""
+        found = sha256(b"blob %d\0" % content.size)
+        for piece in self._index.read_pieces(content.digest):
+            found.update(piece)
+            yield piece
+        if found.digest() != content.digest:
+            raise MissingBlob(
+                f"the content {content.digest.hex()} was damaged; put the file back from a copy",
+                where=self._index.path_of(content.digest),
+                digest=content.digest,
+            )
+
+    def read_manifest(self, digest: bytes) -> bytes:
+        """Give a directory's manifest."""
+        manifest = self._index.read(digest)
+        if manifest_digest(manifest) != digest:
+            raise StoreDamaged(
+                f"cannot read the manifest {digest.hex()} from {self._index.path_of(digest)!r}: the file was damaged; "
+                f"put it back from a copy, or remove it and drop the snapshots that need it"
+            )
+        return manifest
+
+    def tree(self, snapshot: StoredSnapshot | bytes) -> FileTree:
+        """Give the tree of a snapshot, or of a manifest; contents are read when somebody asks. O(entries)."""
+        return self.survey(snapshot).tree
+
+    def survey(self, snapshot: StoredSnapshot | bytes) -> Survey:
+        """Give a snapshot as a survey, which the next one of the same directory can start from. O(entries)."""
+        # Before anything is loaded: what a compaction throws away from here on is not trusted.
+        token = Token(self._place(), is_finished=True)
+        if isinstance(snapshot, bytes):
+            return Survey(load(snapshot, self.read_manifest, self, scanned_at=0, token=None), 0)
+        if snapshot.kind != "tree":
+            token = Token("", is_finished=True)
+        ref, scanned_at = bytes.fromhex(snapshot.ref), snapshot.scanned_at
+        return Survey(load(ref, self.read_manifest, self, scanned_at=scanned_at, token=token), scanned_at)
+
+    # The catalogue.
+
+    def list(self) -> tuple[StoredSnapshot, ...]:
+        """Give all snapshots, the oldest first."""
+        return self.catalogue.entries()
+
+    def get(self, snapshot_id: str) -> StoredSnapshot:
+        """Give the entry of a snapshot."""
+        return self.catalogue.get(snapshot_id)
+
+    def newest(self) -> StoredSnapshot | None:
+        """Give the snapshot that was recorded last, `None` if there is none."""
+        return max(self.list(), key=lambda snapshot: snapshot.recorded_at, default=None)
+
+    def drop(self, snapshot_id: str) -> None:
+        """Give a snapshot up; `compact` then frees what only it needed."""
+        self.catalogue.drop(snapshot_id)
+
+    def keep_last(self, number: int) -> tuple[StoredSnapshot, ...]:
+        """Give up all but the last `number` snapshots, and tell which those were."""
+        if number < 0:
+            raise ValueError(f"cannot keep {number} snapshots: give 0 or more")
+        dropped = self.list()[: -number or None]
+        for snapshot in dropped:
+            self.drop(snapshot.snapshot_id)
+        return dropped
+
+    def account(self) -> tuple[SnapshotAccount, ...]:
+        """Tell of each snapshot how large it is and what dropping it would free. O(distinct manifests)."""
+        return accounts(self.list(), self.read_manifest, self._size_of)
+
+    def disk_size(self) -> int:
+        """Give how many bytes all files of the store have."""
+        return disk.size_of_files(self.path)
+
+    # Changing it.
+
+    @contextmanager
+    def writer(self) -> Generator[StoreWriter]:
+        """Put things in: a sink for `survey`, and `commit` to record what it gave.
+
+        What was neither finished nor committed at the end is thrown away.
+        """
+        with self._locked(fcntl.LOCK_SH):
+            self._index.refresh()
+            writer = StoreWriter(self, self._index, self.catalogue, self._place(), self.max_bytes)
+            try:
+                yield writer
+            finally:
+                writer.abandon()
+
+    def compact(self, *, keep: Iterable[bytes] = (), keep_trees: Iterable[bytes] = ()) -> CompactReport:
+        """Throw away what no snapshot of the catalogue needs, and merge small packs.
+
+        `keep` names contents that are needed besides, and `keep_trees` manifests with all below them. Waits until
+        nobody writes (at most a minute, then `BlockingIOError`); those who read meanwhile do not notice. A crash
+        loses nothing.
+        """
+        with self._locked(fcntl.LOCK_EX):
+            needs = needs_of(self.list(), self.read_manifest)
+            needs.contents.update(keep)
+            seen: set[bytes] = set()
+            for ref in keep_trees:
+                needs.add_tree(ref, self.read_manifest, seen, with_contents=True)
+            return Compaction(self._index, needs).run(self._renew_id)
+
+    def _size_of(self, digest: bytes) -> int:
+        place = self._index.find(digest)
+        return place[2] if place is not None else 0
+
+    @contextmanager
+    def _locked(self, how: int) -> Generator[None]:
+        self._make_ready()
+        descriptor = os.open(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._lock(descriptor, how)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _lock(self, descriptor: int, how: int) -> None:
+        if how == fcntl.LOCK_SH:
+            fcntl.flock(descriptor, how)
+            return
+        patience = PATIENCE
+        while True:
+            try:
+                fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if patience <= 0:
+                    raise BlockingIOError(
+                        f"cannot compact the store {self.path!r}: somebody has been writing to it for a minute; try "
+                        f"again later"
+                    ) from None
+                time.sleep(PAUSE)
+                patience -= PAUSE
+
+    def _make_ready(self) -> None:
+        """Make the store's directory where it is missing, and clean up what died in it."""
+        if self._is_ready and os.path.exists(self._id_path):
+            return
+        for folder in (self.path, self._index.folder, self.catalogue.folder):
+            disk.make_folder(folder)
+            disk.remove_leftovers(folder)
+        if not os.path.exists(self._id_path):
+            with suppress(FileExistsError):
+                disk.write_new(self._id_path, self._new_id())
+        self._is_ready = True
+
+    @property
+    def _id_path(self) -> str:
+        return os.path.join(self.path, "store.json")
+
+    def _new_id(self) -> bytes:
+        return orjson.dumps({"format": FORMAT, "version": VERSION, "id": os.urandom(16).hex()}) + b"\n"
+
+    def _renew_id(self) -> None:
+        disk.write_over(self._id_path, self._new_id())
+
+    def _place(self) -> str:
+        """Give what stands for the contents that are here now: another after a compaction."""
+        try:
+            with open(self._id_path, "rb") as stream:
+                document = orjson.loads(stream.read())
+            found = document["id"]
+            if document["format"] != FORMAT or document["version"] != VERSION or type(found) is not str:
+                raise ValueError(f"its format is {document['format']!r:.40}, version {document['version']!r:.40}")
+        except FileNotFoundError:
+            return ""
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreDamaged(
+                f"cannot use the store {self.path!r}: store.json is not what this library writes ({error}); use the "
+                f"release that wrote it, or remove that file to have a new one made"
+            ) from None
+        return found
