@@ -70,7 +70,7 @@ class Sandboxed:
             start_new_session=True,
         )
         self._first: int | None = None
-        self._group: int | None = None
+        self._group = 0
         self._seen = False
 
     def told(self, status: Status) -> None:
@@ -87,7 +87,7 @@ class Sandboxed:
 
     def ask(self) -> None:
         # The first process of a sandbox takes no signal for which it has no handler; the others of its group do.
-        if self._group is not None and not self._is_over():
+        if self._first is not None and not _is_over(self._first, 0):
             with suppress(OSError):
                 os.killpg(self._group, signal.SIGTERM)
 
@@ -100,15 +100,10 @@ class Sandboxed:
         self.process.wait()
         if self._first is None:
             return
-        if not self._is_over(_ENDING):
+        if not _is_over(self._first, _ENDING):
             raise OSError(errno.EBUSY, "cannot end the command's sandbox: the kernel does not let go of it; try again")
         os.close(self._first)
-        self._first = self._group = None
-
-    def _is_over(self, seconds: float = 0.0) -> bool:
-        poll = select.poll()
-        poll.register(self._first or 0, select.POLLIN)
-        return bool(poll.poll(int(seconds * 1000)))
+        self._first = None
 
 
 class Supervised:
@@ -163,6 +158,8 @@ class Supervised:
         assert self.process.stdin is not None
         with suppress(OSError):
             self.process.stdin.close()
+        # A process that the runtime forked meanwhile may hold the pipe's other copy.
+        self.process.terminate()
 
     def end(self) -> None:
         self.ask()
@@ -182,6 +179,12 @@ class Supervised:
 
 def _latin(text: str) -> str:
     return os.fsencode(text).decode("latin-1")
+
+
+def _is_over(pidfd: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(int(seconds * 1000)))
 
 
 def _parent_of(pid: int) -> int:

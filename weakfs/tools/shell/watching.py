@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import selectors
-import time
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from types import TracebackType
 from typing import TypeVar
 
@@ -63,6 +63,8 @@ class Watch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
+            # bwrap can be told to end as soon as it has told of its child, and not before.
+            self._read(_BEGINNING, lambda: self.status.child is not None or self.status.closed)
             self._running.end()
             self.returncode = self._running.process.returncode
             if kind is None:
@@ -76,7 +78,7 @@ class Watch:
         self._read(timeout, lambda: status.ended)
         timed_out = not status.ended
         if timed_out:
-            self._read(_BEGINNING, lambda: status.child is not None)
+            self._read(_BEGINNING, lambda: status.child is not None or status.closed)
             self._running.ask()
         self._read(grace, lambda: status.closed)
         return timed_out
@@ -87,9 +89,9 @@ class Watch:
 
     def _read(self, seconds: float, enough: Callable[[], bool]) -> None:
         """Read for so long, until it is enough, or until all pipes are closed."""
-        until = time.monotonic() + seconds
+        until = monotonic() + seconds
         while self._selector.get_map() and not enough():
-            left = until - time.monotonic()
+            left = until - monotonic()
             if left <= 0:
                 return
             for key, _ in self._selector.select(left):

@@ -1,0 +1,28 @@
+"""Telling whether a process is still there, without asking for its number: it holds the writing end of a FIFO."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+class Witness:
+    """A FIFO named `fifo` in a directory. Shell code in `HOLD` says "here" in it and keeps it open."""
+
+    HOLD = "exec 9>fifo; echo here >&9; touch begun"
+    AWAIT = "until [ -e begun ]; do sleep 0.01; done"
+
+    def __init__(self, directory: Path) -> None:
+        os.mkfifo(directory / "fifo")
+        self.reading = os.open(directory / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+
+    def close(self) -> None:
+        os.close(self.reading)
+
+    def saw_it_end(self) -> bool:
+        """Tell whether there was a process and is none any more."""
+        assert os.read(self.reading, 100).startswith(b"here"), "it never began"
+        try:
+            return not os.read(self.reading, 100)
+        except BlockingIOError:
+            return False
