@@ -8,7 +8,8 @@ from typing import TypeVar, cast
 
 from weakfs.backends.mount import HostMount, check_places, mount
 from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
-from weakfs.reducers import FileTree, MountReport, TreeRestored, diff
+from weakfs.filesystem.restoring import check_snapshot, report
+from weakfs.reducers import FileTree, MountReport, TreeRestored
 from weakfs.reducers import children as maps
 from weakfs.reducers.events import Event
 from weakfs.reducers.leaf import Leaf, content_of
@@ -102,33 +103,20 @@ class InMemoryFilesystem(BaseFilesystem):
 
         Raises `ValueError` for a snapshot of another filesystem, unless `foreign`.
         """
-        if not isinstance(snapshot, FilesystemSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(
-                f"cannot restore {snapshot!r:.60}: it is no snapshot of a filesystem; give what snapshot() gave, or "
-                f"use session.rollback for a session's"
-            )
-        if not dry_run:
-            self._refuse_if_read_only("restore", snapshot.tag or snapshot.snapshot_id)
+        check_snapshot(snapshot, self.filesystem_id, read_only=self._read_only, dry_run=dry_run, foreign=foreign)
         if snapshot.tree is None:
             raise ValueError(
                 f"cannot restore {snapshot.snapshot_id!r}: it is of kind {snapshot.kind!r} and holds no files in "
                 f"memory; restore it on the filesystem that took it"
             )
-        if snapshot.filesystem_id != self.filesystem_id and not foreign:
-            raise ValueError(
-                f"cannot restore {snapshot.snapshot_id!r}: it is of {snapshot.filesystem_id!r} and this is "
-                f"{self.filesystem_id!r}; pass foreign=True if that is meant"
-            )
         if snapshot.filesystem_id != self.filesystem_id:
             self.limits.check_tree(snapshot.tree)
         with self._exclusive():
-            found = diff(self.tree(), snapshot.tree)
+            before = self.tree()
             if not dry_run:
                 self._commit(TreeRestored(snapshot.tree, snapshot.snapshot_id, self._now()))
         self._told()
-        written = {*found.added, *found.changed, *(new for _, new in found.moved)}
-        removed = {*found.removed, *(old for old, _ in found.moved)}
-        return RestoreReport(snapshot.snapshot_id, tuple(sorted(written)), tuple(sorted(removed)), dry_run)
+        return report(snapshot.snapshot_id, before, snapshot.tree, dry_run=dry_run)
 
     def export_bytes(self) -> bytes:
         """Give all files as one tar archive; the same files give the same bytes."""

@@ -7,11 +7,11 @@ versions is then 11,000 objects to it instead of 416,000. All that touches the t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Literal, final
+from typing import Final, Literal, cast, final
 
 from weakfs.reducers import names
-from weakfs.session.rope import Content, Rope
-from weakfs.session.stored import Stored, digest_of
+from weakfs.session.rope import Content
+from weakfs.session.stored import Joinable, Stored, digest_of
 
 # (content, mode, modified_at, created_at, cell). The content is a file's (bytes, a Rope for one that was appended
 # to, Stored for one that lies elsewhere), a str: the target of a symbolic link, or a Special. The cell is empty
@@ -132,15 +132,9 @@ def content_of(leaf: Leaf) -> bytes:
     content = leaf[0]
     if type(content) is bytes:
         return content
-    return _READ[type(content)](content)
-
-
-_READ: dict[type, Callable[[Any], bytes]] = {
-    Rope: Rope.join,
-    Stored: Stored.join,
-    str: names.to_bytes,
-    Special: bytes,
-}
+    if type(content) is str:
+        return names.to_bytes(content)
+    return b"" if type(content) is Special else cast(Joinable, content).join()
 
 
 def size_of(leaf: Leaf) -> int:

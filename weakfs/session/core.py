@@ -16,7 +16,8 @@ from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeed
 from weakfs.session.externals import External, Journal, Repair
 from weakfs.session.registry import Registry
 from weakfs.session.rules import Rules
-from weakfs.session.slices import Kind, Merge, Reducer, Slice, SliceSpec, WholeMerge, WholeSlice
+from weakfs.session.slices import Kind, Merge, Reducer, Slice, SliceSpec, StateMerge, WholeMerge, WholeSlice
+from weakfs.session.stored import Stored
 from weakfs.session.table import Table
 from weakfs.session.timeline import Point, Timeline, changed
 from weakfs.session.transaction import ACTIVE, innermost
@@ -36,6 +37,7 @@ class SessionCore:
         "_closed",
         "_counter",
         "_delivery",
+        "_missing",
         "_parent",
         "_reducing",
         "_repairs",
@@ -89,6 +91,8 @@ class SessionCore:
         self._repairs: dict[str, Repair] = {}
         self._closed: str | None = None
         self._reducing = False
+        # Asks what is still missing beside the file that the session came from, if anything was.
+        self._missing: Callable[[], tuple[Stored, ...]] | None = None
 
     def __repr__(self) -> str:
         return f"<Session {self.session_id!r} at record {self._line().seq}>"
@@ -100,7 +104,7 @@ class SessionCore:
         tag: str | None = None,
         kind: Kind | None = None,
         initial: T | Callable[[], T] | None = None,
-        merge: Merge | WholeMerge | None = None,
+        merge: Merge | WholeMerge | StateMerge | None = None,
     ) -> Slice[T]:
         """Register a slice type and the methods that it marks with `@reducer`, and give its accessor.
 
@@ -297,6 +301,12 @@ class SessionCore:
         stack = ACTIVE.get()
         own = innermost(self, stack) if stack else None
         return None if own is None else own.journals.get(filesystem_id)
+
+    def needs_repair(self, filesystem_id: str, step: Repair, error: BaseException) -> RollbackIncomplete:
+        """Refuse changes until `repair` has taken `step`, which failed with `error`; give what to raise."""
+        with self.lock:
+            self._repairs = {**self._repairs, filesystem_id: step}
+        return RollbackIncomplete({filesystem_id: f"not put back: {error}"})
 
     def _refuse(self) -> None:
         if self._closed is not None:

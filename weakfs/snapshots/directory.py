@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from errno import EINVAL, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE
+from typing import cast
 
 from weakfs.reducers import children as maps
 from weakfs.reducers import leaf as leaves
@@ -175,13 +176,22 @@ class HostDirectory:
     def subtree(self, segments: Segments) -> Node | None:
         """Give an entry with everything below it; contents stay on disk."""
         node = self.node(segments)
-        return None if node is None else self._whole(segments, node)
-
-    def _whole(self, segments: Segments, node: Node) -> Node:
         if type(node) is not FileTree:
             return node
-        below = {name: self._whole((*segments, name), child) for name, child in self.entries(segments)}
-        return tree_of(below, mode=node.mode, modified_at=node.modified_at, created_at=node.created_at)
+        # Parents first, each with its entries; then made from the last to the first.
+        found: dict[Segments, tuple[FileTree, dict[str, Node]]] = {}
+        stack = [(segments, node)]
+        while stack:
+            here, tree = stack.pop()
+            entries = dict(self.entries(here))
+            found[here] = tree, entries
+            stack += [((*here, name), child) for name, child in entries.items() if type(child) is FileTree]
+        for here, (tree, entries) in reversed(found.items()):
+            whole = tree_of(entries, mode=tree.mode, modified_at=tree.modified_at, created_at=tree.created_at)
+            if here == segments:
+                return whole
+            found[here[:-1]][1][here[-1]] = whole
+        raise AssertionError("the first is the last")
 
     # Changing
 
@@ -214,14 +224,19 @@ class HostDirectory:
 
     def put(self, segments: Segments, node: Node) -> None:
         """Put a node where nothing is, exactly as it is, with all that is below it."""
-        if type(node) is not FileTree:
-            with Parent(self, segments) as (directory, name):
-                own.make_leaf(directory, name, node)
-            return
-        self.make_directory(segments, mode=0o700)
-        for name, child in maps.items(node.children):
-            self.put((*segments, name), child)
-        self.set_status(segments, mode=node.mode, modified_at=node.modified_at)
+        made: list[tuple[Segments, FileTree]] = []
+        stack = [(segments, node)]
+        while stack:
+            here, one = stack.pop()
+            if type(one) is FileTree:
+                self.make_directory(here, mode=0o700)
+                made.append((here, one))
+                stack += [((*here, name), child) for name, child in maps.items(one.children)]
+            else:
+                with Parent(self, here) as (directory, name):
+                    own.make_leaf(directory, name, cast(Leaf, one))
+        for here, tree in reversed(made):
+            self.set_status(here, mode=tree.mode, modified_at=tree.modified_at)
 
     def set_status(self, segments: Segments, *, mode: int | None = None, modified_at: int | None = None) -> None:
         """Set permission bits and the time of modification (nanoseconds) of an entry itself."""

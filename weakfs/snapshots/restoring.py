@@ -23,8 +23,7 @@ def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: F
 
     Raises what the system raises; the journal then undoes what was done.
     """
-    plan = Plan()
-    plan.compare((), now, wanted)
+    plan = Plan.of(now, wanted)
     if not plan.directories:
         return
     for segments, old, _ in plan.directories:
@@ -49,25 +48,39 @@ class Plan:
     # Directories in which something changes or that differ themselves, parents first: as they are, and are to be.
     directories: list[tuple[Segments, FileTree, FileTree]] = field(factory=list)
 
-    def compare(self, segments: Segments, now: FileTree, wanted: FileTree) -> bool:
-        """Note what differs between two directories; tell whether anything does."""
-        place = len(self.directories)
-        self.directories.append((segments, now, wanted))
-        differs = (now.mode, now.modified_at) != (wanted.mode, wanted.modified_at)
-        for name, old, new in maps.differences(now.children, wanted.children):
-            below = (*segments, name)
-            if type(old) is FileTree and type(new) is FileTree:
-                differs = self.compare(below, old, new) or differs
-            elif type(old) is tuple and type(new) is tuple and _hold_the_same(old, new):
-                if _status(old) != _status(new):
-                    self.statuses.append((below, new))
-                    differs = True
-            else:
-                self.steps.append((below, new))
-                differs = True
-        if not differs:
-            del self.directories[place:]
-        return differs
+    @classmethod
+    def of(cls, now: FileTree, wanted: FileTree) -> Plan:
+        """Compare two trees. O(what differs)."""
+        plan = cls()
+        # Every directory that was compared, parents first, with where its parent stands and whether it differs.
+        compared: list[tuple[Segments, FileTree, FileTree]] = [((), now, wanted)]
+        parents, differs = [0], [False]
+        place = 0
+        while place < len(compared):
+            segments, old_tree, new_tree = compared[place]
+            differs[place] = (old_tree.mode, old_tree.modified_at) != (new_tree.mode, new_tree.modified_at)
+            for name, old, new in maps.differences(old_tree.children, new_tree.children):
+                below = (*segments, name)
+                if type(old) is FileTree and type(new) is FileTree:
+                    compared.append((below, old, new))
+                    parents.append(place)
+                    differs.append(False)
+                elif plan._note(below, old, new):
+                    differs[place] = True
+            place += 1
+        for place in range(len(compared) - 1, 0, -1):
+            differs[parents[place]] |= differs[place]
+        plan.directories = [one for one, does in zip(compared, differs, strict=True) if does]
+        return plan
+
+    def _note(self, segments: Segments, old: Node | None, new: Node | None) -> bool:
+        if type(old) is tuple and type(new) is tuple and _hold_the_same(old, new):
+            if _status(old) == _status(new):
+                return False
+            self.statuses.append((segments, new))
+        else:
+            self.steps.append((segments, new))
+        return True
 
 
 def _hold_the_same(old: Leaf, new: Leaf) -> bool:

@@ -50,7 +50,9 @@ def _evolved(event: Any, named: dict[str, str]) -> Any:
     return attrs.evolve(event, filesystem=None, **named)
 
 
-def _put_beside(disk: HostDirectory, journal: Journal, segments: Segments, leaf: leaves.Leaf, *, exclusive: bool) -> None:
+def _put_beside(
+    disk: HostDirectory, journal: Journal, segments: Segments, leaf: leaves.Leaf, *, exclusive: bool
+) -> None:
     temporary = temporary_name()
     journal.absent((*segments[:-1], temporary.decode()))
     journal.keep(segments)

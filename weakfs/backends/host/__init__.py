@@ -1,0 +1,5 @@
+"""Files in a directory of the host."""
+
+from weakfs.backends.host.filesystem import HostFilesystem
+
+__all__ = ["HostFilesystem"]

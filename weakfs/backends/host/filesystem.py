@@ -1,0 +1,307 @@
+"""A filesystem whose files are a directory of the host: changed in place, and undone exactly."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast, get_args
+
+import attrs
+
+from weakfs.backends.host.changes import apply
+from weakfs.backends.host.external import HostExternal
+from weakfs.backends.host.finding import found_before
+from weakfs.backends.host.kinds import Kinds, SnapshotKind
+from weakfs.backends.host.messages import told
+from weakfs.backends.host.root import HostRoot, Part, Work
+from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy, paths
+from weakfs.filesystem.restoring import check_snapshot, report
+from weakfs.reducers import FileTree, TreeRestored
+from weakfs.reducers.events import (
+    DirectoryMade,
+    EntryCopied,
+    EntryMoved,
+    Event,
+    FileAppended,
+    FileSpliced,
+    FileWritten,
+    ModeChanged,
+)
+from weakfs.reducers.leaf import Leaf, content_of
+from weakfs.reducers.tree import Node, Segments
+from weakfs.session import Session
+from weakfs.snapshots.archive import pack, unpack
+from weakfs.snapshots.store import Store
+
+# Their path is followed through links, as far as links are followed here; all others are about a link itself.
+FOLLOWING = (FileWritten, FileAppended, FileSpliced, DirectoryMade, ModeChanged)
+
+
+class HostFilesystem(BaseFilesystem):
+    """Files in a host directory, changed in place. Nothing outside it is read or changed, whatever links say.
+
+    Without a session it makes one of its own; every change is an event of it, and it is attached, so that the
+    session's snapshots, rollbacks and transactions cover the files. `snapshots` says how those are kept, `store`
+    where (a directory outside `root`; by default one of the user's state directory). Work that a killed process left
+    unfinished is undone when the root is opened again for writing.
+
+    Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory.
+    """
+
+    __slots__ = ("_external", "_kinds", "_prefixes", "_read_only", "_root", "_session", "follow_symlinks", "limits")
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        session: Session | None = None,
+        limits: Limits = Limits(),  # noqa: B008  # frozen
+        read_only: bool = False,
+        follow_symlinks: SymlinkPolicy = "deny",
+        snapshots: SnapshotKind = "tree",
+        store: Store | str | os.PathLike[str] | None = None,
+    ) -> None:
+        if follow_symlinks not in get_args(SymlinkPolicy):
+            raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
+        given = os.fspath(root)
+        self._open(HostRoot(given, store), session or Session(), limits, read_only, follow_symlinks, snapshots, given)
+        if not read_only:
+            self._root.recover()
+
+    def _open(
+        self,
+        root: HostRoot,
+        session: Session,
+        limits: Limits,
+        read_only: bool,
+        follow_symlinks: SymlinkPolicy,
+        snapshots: SnapshotKind,
+        given: str,
+    ) -> None:
+        self._session = session
+        self.limits = limits
+        self.follow_symlinks: SymlinkPolicy = follow_symlinks
+        self._read_only = read_only
+        own = next(
+            (one for one in session.attached if isinstance(one, HostExternal) and one.root.path == root.path), None
+        )
+        # Two objects over one directory and one session are one filesystem to it.
+        self._root = root if own is None else own.root
+        self._kinds = Kinds(self._root, snapshots)
+        self._external = HostExternal(self, self._root) if own is None else own
+        session.attach(self._external)
+        spellings = {root.path, os.path.abspath(given)} - {"/"}
+        self._prefixes = tuple(f"{spelling}/" for spelling in sorted(spellings, key=len, reverse=True))
+
+    def __repr__(self) -> str:
+        return f"<HostFilesystem at {self._root.path!r}>"
+
+    @property
+    def session(self) -> Session:
+        """The session that changes are written down in."""
+        return self._session
+
+    @property
+    def external(self) -> HostExternal:
+        """What a session that this is attached to asks."""
+        return self._external
+
+    @property
+    def root(self) -> str:
+        """The host directory, with no link in its path."""
+        return self._root.path
+
+    @property
+    def read_only(self) -> bool:
+        """Whether every change is refused."""
+        return self._read_only
+
+    @property
+    def filesystem_id(self) -> str:
+        """What snapshots of this filesystem are known by."""
+        return f"host:{self._root.path}"
+
+    @property
+    def store(self) -> Store:
+        """Where snapshots are kept: what they cost, and dropping them."""
+        return self._root.store
+
+    def bind(self, session: Session) -> HostFilesystem:
+        """Give the same filesystem for another session, such as a fork."""
+        bound = HostFilesystem.__new__(HostFilesystem)
+        kind = self._kinds.kind
+        bound._open(self._root, session, self.limits, self._read_only, self.follow_symlinks, kind, self._root.path)
+        return bound
+
+    # The whole
+
+    def tree(self) -> FileTree:
+        """Give all files as one immutable value. O(entries); what changed since the last scan is read."""
+        with self._exclusive(), told("scan", "/"):
+            return self._root.look()
+
+    def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
+        """Keep the files as they are now, durably, and write that down in the session.
+
+        O(entries) to look, and what changed since the last scan is read. Raises `PermissionError` that names a file
+        which cannot be read.
+        """
+        with self._exclusive():
+            self._session.check_writable()
+            snapshot, taken = self._kinds.take(tag, self._next_id, self.filesystem_id, self._now())
+            self._session.dispatch(taken)
+            if snapshot.tree is not None:
+                self._dispatch_tree(snapshot.tree, snapshot.snapshot_id)
+        self._session.tell()
+        return snapshot
+
+    def restore(self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False) -> RestoreReport:
+        """Go back to a snapshot exactly: only what differs is touched, and files only, no other slice.
+
+        With `dry_run` nothing is changed. Raises `ValueError` for a snapshot of another filesystem, unless
+        `foreign`; whatever else is raised, the files are as they were.
+        """
+        check_snapshot(snapshot, self.filesystem_id, read_only=self._read_only, dry_run=dry_run, foreign=foreign)
+        with self._exclusive():
+            wanted = self._wanted(snapshot)
+            if dry_run:
+                before = self.tree()
+            else:
+                self._session.check_writable()
+                with self._work("restore", "/", ()) as work:
+                    before = self._root.go_to(work.journal, wanted)
+                    self._dispatch_tree(wanted, snapshot.snapshot_id)
+        self._session.tell()
+        return report(snapshot.snapshot_id, before, wanted, dry_run=dry_run)
+
+    def go_to(self, snapshot: FilesystemSnapshot) -> None:
+        """Restore a snapshot without an event, for a session that rolls itself back."""
+        with self._exclusive(), self._work("restore", "/", ()) as work:
+            self._root.go_to(work.journal, self._wanted(snapshot))
+
+    def _wanted(self, snapshot: FilesystemSnapshot) -> FileTree:
+        wanted = self._kinds.tree_of(snapshot, self.limits)
+        if snapshot.filesystem_id != self.filesystem_id:
+            self.limits.check_tree(wanted)
+        return wanted
+
+    def export_bytes(self) -> bytes:
+        """Give all files as one tar archive; the same files give the same bytes."""
+        return pack(self.tree())
+
+    def import_bytes(self, data: bytes) -> None:
+        """Replace all files with those of a tar archive; see `weakfs.snapshots.archive.unpack` for what it refuses."""
+        self._refuse_if_read_only("import into", "/")
+        tree = unpack(data, limits=self.limits, at=self._now())
+        with self._exclusive(), self._work("import into", "/", ()) as work:
+            self._root.go_to(work.journal, tree)
+            self._dispatch_tree(tree, "archive")
+        self._session.tell()
+
+    def _next_id(self) -> str:
+        return self._session.next_id("files")
+
+    def _dispatch_tree(self, tree: FileTree, source: str) -> None:
+        self._session.dispatch(TreeRestored(tree, source, self._now(), self.filesystem_id))
+
+    # Primitives
+
+    def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:  # type: ignore[override]
+        text = os.fspath(path) if isinstance(path, os.PathLike) else path
+        if isinstance(text, str):
+            for prefix in self._prefixes:
+                if text.startswith(prefix) or text == prefix[:-1]:
+                    return paths.parse(text[len(prefix) - 1 :] or "/")
+        return paths.parse(text)
+
+    def _find(self, segments: Segments) -> Node | None:
+        with told("look at", _shown(segments)):
+            return self._root.directory.node(segments)
+
+    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        with told("list", _shown(segments)):
+            return self._root.directory.entries(segments)
+
+    def _content(self, path: str, leaf: Leaf) -> bytes:
+        with told("read", path):
+            return content_of(leaf)
+
+    def _totals(self, segments: Segments) -> tuple[int, int, int]:
+        with told("scan", _shown(segments)):
+            tree = cast(FileTree, self._root.directory.subtree(segments))
+            return tree.total_size, tree.file_count, tree.directory_count
+
+    def _height(self, segments: Segments) -> int:
+        from weakfs.reducers.tree import height
+
+        return height(cast(FileTree, self._root.directory.subtree(segments)))
+
+    def _now(self) -> int:
+        return self._session.now()
+
+    def _told(self) -> None:
+        self._session.tell()
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:  # type: ignore[override]
+        with self._session.lock, self._root.lock:
+            yield
+
+    def _commit(self, event: Event) -> None:
+        self._session.check_writable()
+        places = self._places(event)
+        verb, path = _wording(event)
+        claimed = [self._claimed(place) for place in places]
+        with self._work(verb, path, *claimed) as work:
+            found = found_before(self._root, self._session, event, places, self.filesystem_id)
+            apply(self._root.directory, work.journal, event, *places)
+            for one in found:
+                self._session.dispatch(one)
+            self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
+
+    def _places(self, event: Any) -> list[Segments]:
+        if isinstance(event, EntryMoved | EntryCopied):
+            return [self._locate(path, follow=False)[1] for path in (event.source, event.destination)]
+        return [self._locate(event.path, follow=isinstance(event, FOLLOWING))[1]]
+
+    def _claimed(self, segments: Segments) -> Segments:
+        """Give the topmost path that a change at a path makes: a directory that is missing, or itself."""
+        for depth in range(1, len(segments)):
+            if self._root.directory.status(segments[:depth]) is None:
+                return segments[:depth]
+        return segments
+
+    @contextmanager
+    def _work(self, verb: str, path: str, *claimed: Segments) -> Iterator[Work]:
+        """Do something to the disk as a whole: in the work of the running transaction, or as a piece of its own."""
+        running = cast("Work | Part | None", self._session.journal(self.filesystem_id))
+        work = running.work if isinstance(running, Part) else running or self._root.work()
+        if running is not None:
+            self._root.claims.take(work, *claimed)
+        mark = work.journal.mark
+        try:
+            if running is None:
+                self._root.claims.take(work, *claimed)
+            with told(verb, path):
+                yield work
+        except BaseException as error:
+            try:
+                work.journal.undo(mark)
+            except BaseException as second:
+                raise self._session.needs_repair(self.filesystem_id, work.undo, second) from error
+            if running is None:
+                work.undo()
+            raise
+        if running is None:
+            work.close()
+
+
+def _shown(segments: Segments) -> str:
+    return "/" + "/".join(segments)
+
+
+def _wording(event: Any) -> tuple[str, str]:
+    if isinstance(event, EntryMoved | EntryCopied):
+        return ("move" if isinstance(event, EntryMoved) else "copy"), event.source
+    return "change", event.path

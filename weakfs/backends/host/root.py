@@ -1,0 +1,174 @@
+"""What all filesystem objects over one host directory share: the directory, its lock, its store, its unfinished work."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+from threading import RLock
+
+from weakfs.backends.host.claims import Claims
+from weakfs.filesystem.errors import fault
+from weakfs.reducers.tree import FileTree, Segments
+from weakfs.snapshots.directory import HostDirectory
+from weakfs.snapshots.journal import Journal, Nested, undo_left_behind
+from weakfs.snapshots.restoring import restore_tree
+from weakfs.snapshots.seen import Survey
+from weakfs.snapshots.store import Store
+from weakfs.snapshots.survey import survey, survey_entry
+from weakfs.snapshots.writer import StoreWriter
+
+
+class HostRoot:
+    """One host directory that is worked on. `lock` is held by whoever looks and changes as one step."""
+
+    def __init__(self, root: str, store: Store | str | os.PathLike[str] | None) -> None:
+        try:
+            self.directory = HostDirectory(root)
+        except FileNotFoundError as error:
+            raise fault(
+                FileNotFoundError,
+                error.errno or 0,
+                f"cannot open {root!r}: there is no such directory; make it first",
+            ) from None
+        except NotADirectoryError as error:
+            raise fault(
+                NotADirectoryError,
+                error.errno or 0,
+                f"cannot open {root!r}: it is no directory; name a directory of the host",
+            ) from None
+        self.path = self.directory.root
+        self.lock = RLock()
+        self.claims = Claims()
+        self.store = store if isinstance(store, Store) else Store(store or default_store(self.path))
+        if _is_inside(os.path.realpath(self.store.path), self.path):
+            raise ValueError(
+                f"cannot keep snapshots of {self.path!r} in {self.store.path!r}: that lies inside it; name a store "
+                f"outside"
+            )
+        self._seen: Survey | None = None
+
+    @property
+    def journals(self) -> str:
+        """Where the journals of unfinished work lie."""
+        return os.path.join(self.store.path, "journals")
+
+    def look(self) -> FileTree:
+        """Scan the directory; contents go into the store. O(entries), and what changed is read."""
+        with self.store.writer() as writer:
+            seen = self.look_into(writer)
+            writer.finish()
+        return seen.tree
+
+    def look_into(self, writer: StoreWriter) -> Survey:
+        """Scan the directory; contents go where `writer` puts them, which has to be finished."""
+        with self.lock:
+            self._seen = survey(self.directory.descriptor, writer, self._newest())
+            return self._seen
+
+    def keep(self, segments: Segments) -> FileTree:
+        """Put what is at a path into the store, and give it as a tree of that entry alone."""
+        parent = self.directory.open_directory(segments[:-1])
+        try:
+            with self.store.writer() as writer:
+                known = self._seen and self._seen.entry(segments)
+                found = survey_entry(parent, segments[-1], writer, known, directory="/" + "/".join(segments[:-1]))
+                writer.finish()
+                return found.tree
+        finally:
+            os.close(parent)
+
+    def _newest(self) -> Survey | None:
+        """Give the newest scan that is known: of this process, or the newest snapshot in the store."""
+        if self._seen is None:
+            newest = self.store.newest()
+            if newest is not None:
+                self._seen = self.store.survey(newest)
+        return self._seen
+
+    def work(self) -> Work:
+        """Begin a piece of work."""
+        return Work(self)
+
+    def go_to(self, journal: Journal, wanted: FileTree) -> FileTree:
+        """Make the directory what a tree says, with every step in the journal; give what it was."""
+        now = self.look()
+        restore_tree(self.directory, journal, now, wanted)
+        return now
+
+    def go_back(self, ref: str) -> None:
+        """Make the directory what a manifest says; for a journal that is undone."""
+        wanted = self.store.tree(ref)
+        now = self.look()
+        journal = Journal(self.directory, self.journals, self.go_back)
+        try:
+            restore_tree(self.directory, journal, now, wanted)
+        except BaseException:
+            journal.undo()
+            raise
+        journal.close()
+
+    def recover(self) -> int:
+        """Undo what processes that are gone left unfinished; give how many pieces of work that were."""
+        with self.lock:
+            return undo_left_behind(self.directory, self.journals, self.go_back)
+
+
+class Work:
+    """One piece of work on a root: its journal and its claims, ended together."""
+
+    def __init__(self, root: HostRoot) -> None:
+        self.root = root
+        self.journal = Journal(root.directory, root.journals, root.go_back)
+
+    def begin(self) -> Part:
+        """Begin a part of this work, which may be undone by itself."""
+        return Part(self)
+
+    def undo(self) -> None:
+        """Put everything back; raises what stops it, and may then be called again."""
+        with self.root.lock:
+            self.journal.undo()
+            self.root.claims.release(self)
+
+    def close(self) -> None:
+        """Let everything stay."""
+        with self.root.lock:
+            self.root.claims.release(self)
+            self.journal.close()
+
+
+class Part:
+    """A part of a piece of work: that of a transaction in a transaction."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self._nested = Nested(work.journal)
+
+    def begin(self) -> Part:
+        """Begin a part of this part."""
+        return Part(self.work)
+
+    def undo(self) -> None:
+        """Put back what this part changed."""
+        with self.work.root.lock:
+            self._nested.undo()
+
+    def close(self) -> None:
+        """Let what was done stay, as far as the whole work does."""
+
+
+def default_store(root: str) -> str:
+    """Give where a root's snapshots are kept if nobody says: below the user's state directory, or the system's."""
+    name = os.path.basename(root) or "root"
+    own = f"{name}-{sha256(os.fsencode(root)).hexdigest()[:16]}"
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    for folder in (os.path.join(state, "weakfs"), f"/var/tmp/weakfs-{os.getuid()}"):
+        if os.path.isabs(folder) and not _is_inside(os.path.realpath(folder), root):
+            return os.path.join(folder, own)
+    raise ValueError(
+        f"cannot find a place outside {root!r} for what its snapshots hold; name one: HostFilesystem(..., store=PATH)"
+    )
+
+
+def _is_inside(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")

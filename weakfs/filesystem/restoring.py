@@ -1,0 +1,41 @@
+"""What every backend checks before it restores a snapshot, and what it reports."""
+
+from __future__ import annotations
+
+from errno import EROFS
+
+from weakfs.filesystem.errors import fault
+from weakfs.filesystem.results import FilesystemSnapshot, RestoreReport
+from weakfs.reducers import FileTree, diff
+
+
+def check_snapshot(
+    snapshot: FilesystemSnapshot, filesystem_id: str, *, read_only: bool, dry_run: bool, foreign: bool
+) -> None:
+    """Refuse what is no snapshot (`TypeError`), one of another filesystem unless `foreign` (`ValueError`), and
+    restoring where nothing may be changed (`PermissionError`)."""
+    if not isinstance(snapshot, FilesystemSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"cannot restore {snapshot!r:.60}: it is no snapshot of a filesystem; give what snapshot() gave, or "
+            f"use session.rollback for a session's"
+        )
+    if read_only and not dry_run:
+        raise fault(
+            PermissionError,
+            EROFS,
+            f"cannot restore {snapshot.tag or snapshot.snapshot_id!r}: the filesystem is read-only; open one that is "
+            f"not to make changes",
+        )
+    if snapshot.filesystem_id != filesystem_id and not foreign:
+        raise ValueError(
+            f"cannot restore {snapshot.snapshot_id!r}: it is of {snapshot.filesystem_id!r} and this is "
+            f"{filesystem_id!r}; pass foreign=True if that is meant"
+        )
+
+
+def report(snapshot_id: str, before: FileTree, after: FileTree, *, dry_run: bool) -> RestoreReport:
+    """Tell what going from one tree to another changes. O(what differs)."""
+    found = diff(before, after)
+    written = {*found.added, *found.changed, *(new for _, new in found.moved)}
+    removed = {*found.removed, *(old for old, _ in found.moved)}
+    return RestoreReport(snapshot_id, tuple(sorted(written)), tuple(sorted(removed)), dry_run)
