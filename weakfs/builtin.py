@@ -11,10 +11,11 @@ from weakfs.session.registry import Registry
 def registry() -> Registry:
     """Give the registry of everything that weakfs itself puts into sessions and their files."""
     from weakfs.reducers.events import EVENTS as FILE_EVENTS
+    from weakfs.filesystem.results import FilesystemSnapshot
     from weakfs.reducers.pool import TreePool
     from weakfs.reducers.slice import SLICES as FILE_SLICES
     from weakfs.tools.slice import EVENTS as TOOL_EVENTS
     from weakfs.tools.slice import SLICES as TOOL_SLICES
 
-    known = Registry.empty().with_types(*FILE_EVENTS, *TOOL_EVENTS)
+    known = Registry.empty().with_types(*FILE_EVENTS, *TOOL_EVENTS, FilesystemSnapshot)
     return known.with_slices(*FILE_SLICES, *TOOL_SLICES).with_pools(TreePool())

@@ -100,9 +100,7 @@ class Primitives(ABC):
         while todo:
             name = todo.pop()
             if name == "..":
-                if not done:
-                    raise self._outside(path)
-                done.pop()
+                self._climb(done, path)
                 continue
             here = (*done, name)
             node = self._find(here)
@@ -125,10 +123,21 @@ class Primitives(ABC):
                 )
             target = cast(str, node[CONTENT])
             if target.startswith("/"):
-                done.clear()
+                done[:], target = self._from_the_top(target, path)
             todo.extend(part for part in reversed(target.split("/")) if part not in ("", "."))
         found = tuple(done)
-        return _shown(found), found, self._find(found)
+        # What lies outside has no path of its own here.
+        return (_shown(found) if found[:1] != ("..",) else path), found, self._find(found)
+
+    def _climb(self, done: list[str], path: str) -> None:
+        """Go up one directory, as a link on the way of `path` says."""
+        if not done:
+            raise self._outside(path)
+        done.pop()
+
+    def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
+        """Tell where an absolute target of a link on the way of `path` starts, and how it goes on from there."""
+        return [], target
 
     def _outside(self, path: str) -> PermissionError:
         return fault(

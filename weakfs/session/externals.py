@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from attrs import frozen
+
+if TYPE_CHECKING:
+    from weakfs.session.views import SessionView
 
 logger = logging.getLogger("weakfs.session")
 
@@ -40,6 +43,17 @@ class Attachable(Protocol):
 
     @property
     def external(self) -> External: ...
+
+
+@runtime_checkable
+class Rewindable(Protocol):
+    """A filesystem whose changes the session's slices tell, so that it can go back to any record."""
+
+    @property
+    def filesystem_id(self) -> str: ...
+    def known_at(self, then: SessionView, now: SessionView) -> Any:
+        """Give what `restore` takes back to `then`: every path that the session knows to have changed since."""
+        ...
 
 
 class Repair(Protocol):

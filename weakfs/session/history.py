@@ -8,8 +8,8 @@ from typing import Any
 from weakfs.session.core import SessionCore, checked_text
 from weakfs.session.errors import RollbackIncomplete, SessionError, UnknownSnapshot
 from weakfs.session.events import Merged, Record, RolledBack
-from weakfs.session.externals import restore_all, snapshot_all
-from weakfs.session.timeline import SnapshotEntry, Timeline, changed, ordered_snapshots
+from weakfs.session.externals import Rewindable, restore_all, snapshot_all
+from weakfs.session.timeline import Mark, SnapshotEntry, Timeline, changed, ordered_snapshots
 from weakfs.session.views import SessionSnapshot, SessionView
 
 
@@ -70,14 +70,16 @@ class History(SessionCore):
 
         O(1) for a snapshot; a record number costs what `at` costs.
 
-        The rollback is itself a record: rolling back to the record before it undoes it. Attached
-        filesystems go back as well; if one cannot, all return to where they were and its error is raised.
+        The rollback is itself a record: rolling back to the record before it undoes it. Attached filesystems go
+        back as well: to a snapshot exactly; to a record, of which there is none, by undoing what was changed through
+        the session since. If one cannot, all return to where they were and its error is raised.
         """
         with self.lock:
             line = self._writable()
             if type(target) is int:
-                state, seq, snapshot_id = line.mark_at(self._rules, target).state, target, None
-                externals = self._externals_at(line, target) if self._attached else ()
+                mark = line.mark_at(self._rules, target)
+                state, seq, snapshot_id = mark.state, target, None
+                externals = self._externals_at(line, mark, target) if self._attached else ()
             else:
                 entry = self._entry(line, target)
                 state, seq, snapshot_id, externals = entry.state, entry.seq, entry.snapshot_id, entry.externals
@@ -91,19 +93,25 @@ class History(SessionCore):
         self.tell()
         return record
 
-    def _externals_at(self, line: Timeline, seq: int) -> tuple[tuple[str, Any], ...]:
-        """Give the snapshots of attached filesystems that were taken after record `seq`."""
+    def _externals_at(self, line: Timeline, mark: Mark, seq: int) -> tuple[tuple[str, Any], ...]:
+        """Give what takes attached filesystems back to record `seq`: a snapshot from there, or what is known of it."""
         found = line.externals.get(seq)
         if found is None:
             found = next(
-                (entry.externals for entry in ordered_snapshots(line) if entry.seq == seq and entry.externals), None
+                (entry.externals for entry in ordered_snapshots(line) if entry.seq == seq and entry.externals), ()
             )
-        if found is None:
-            names = ", ".join(external.filesystem_id for external in self._attached)
-            raise UnknownSnapshot(
-                f"cannot roll {names} back to record {seq}: no snapshot was taken there; roll back to a snapshot"
-            )
-        return found
+        kept = dict(found)
+        then = SessionView(self._rules, seq, mark.state, mark.logs)
+        now = SessionView(self._rules, line.seq, line.state, line.logs)
+        for external in self._attached:
+            name = external.filesystem_id
+            if name not in kept:
+                if not isinstance(external, Rewindable):
+                    raise UnknownSnapshot(
+                        f"cannot roll {name} back to record {seq}: no snapshot was taken there; roll back to a snapshot"
+                    )
+                kept[name] = external.known_at(then, now)
+        return tuple(kept.items())
 
     def _restore_externals(self, line: Timeline, wanted: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
         """Restore attached filesystems, all or none, and give what takes them back to before."""

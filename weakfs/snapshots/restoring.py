@@ -6,6 +6,7 @@ Then each path gets its new entry by a rename, with the old one kept in the jour
 
 from __future__ import annotations
 
+import stat
 from errno import EXDEV
 
 from attrs import define, field
@@ -36,6 +37,30 @@ def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: F
         _set_status(disk, journal, segments, leaf)
     for segments, _, new in reversed(plan.directories):
         disk.set_status(segments, mode=new.mode, modified_at=new.modified_at)
+
+
+def restore_entries(disk: HostDirectory, journal: Journal, now: FileTree, wanted: FileTree) -> None:
+    """Change what differs between two trees that hold only a part of what is on the disk.
+
+    Their directories stand for no more than the way to what they hold: they keep their times, and their
+    permission bits where the two trees agree.
+    """
+    plan = Plan.of(now, wanted)
+    held: list[tuple[Segments, int, int]] = []
+    for segments, old, new in plan.directories:
+        status = disk.status(segments)
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            journal.status(segments)
+            mode = stat.S_IMODE(status.st_mode)
+            held.append((segments, mode if old.mode == new.mode else new.mode, status.st_mtime_ns))
+            if mode & 0o300 != 0o300:
+                disk.set_status(segments, mode=mode | 0o300)
+    if plan.steps:
+        _put_all(disk, journal, plan.steps)
+    for segments, leaf in plan.statuses:
+        _set_status(disk, journal, segments, leaf)
+    for segments, mode, at in reversed(held):
+        disk.set_status(segments, mode=mode, modified_at=at)
 
 
 @define

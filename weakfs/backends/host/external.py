@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from attrs import field, frozen
+
 from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.filesystem import FilesystemSnapshot
+from weakfs.reducers import FileTree
+from weakfs.reducers.external_trees import ExternalTrees
+from weakfs.session import SessionView
 
 if TYPE_CHECKING:
     from weakfs.backends.host.filesystem import HostFilesystem
+
+
+@frozen
+class Rewind:
+    """Two trees of what is known: the files are to become the second where that differs from the first."""
+
+    now: FileTree = field(repr=False)
+    wanted: FileTree = field(repr=False)
 
 
 class HostExternal:
@@ -27,9 +40,18 @@ class HostExternal:
         """Keep the files as they are now."""
         return self._filesystem.snapshot(tag)
 
-    def restore(self, snapshot: FilesystemSnapshot) -> None:
-        """Go back to a snapshot; the session's own slices are its affair."""
+    def restore(self, snapshot: FilesystemSnapshot | Rewind) -> None:
+        """Go back to a snapshot, or undo what is known; the session's own slices are its affair."""
         self._filesystem.go_to(snapshot)
+
+    def known_at(self, then: SessionView, now: SessionView) -> Rewind:
+        """Give the paths that differ between two moments, as far as the session knows them. O(what differs)."""
+        name = self.filesystem_id
+        before, after = (
+            (view[ExternalTrees].latest() or ExternalTrees()).known(name) for view in (then, now)
+        )
+        # What one of them never heard of is there all the same.
+        return Rewind(after.completed(before), before.completed(after))
 
     def begin(self) -> Work | Part:
         """Begin the journal of a transaction; of one inside another, a part of that one's."""

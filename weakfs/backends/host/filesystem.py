@@ -10,14 +10,14 @@ from typing import Any, cast, get_args
 import attrs
 
 from weakfs.backends.host.changes import apply
-from weakfs.backends.host.external import HostExternal
+from weakfs.backends.host.external import HostExternal, Rewind
 from weakfs.backends.host.finding import found_before
 from weakfs.backends.host.kinds import Kinds, SnapshotKind
 from weakfs.backends.host.messages import told
 from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy, paths
 from weakfs.filesystem.restoring import check_snapshot, report
-from weakfs.reducers import FileTree, TreeRestored
+from weakfs.reducers import FileTree, TreeRestored, names
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
@@ -32,6 +32,7 @@ from weakfs.reducers.leaf import Leaf, content_of
 from weakfs.reducers.tree import Node, Segments
 from weakfs.session import Session
 from weakfs.snapshots.archive import pack, unpack
+from weakfs.snapshots.restoring import restore_entries
 from weakfs.snapshots.store import Store
 
 # Their path is followed through links, as far as links are followed here; all others are about a link itself.
@@ -175,10 +176,14 @@ class HostFilesystem(BaseFilesystem):
         self._session.tell()
         return report(snapshot.snapshot_id, before, wanted, dry_run=dry_run)
 
-    def go_to(self, snapshot: FilesystemSnapshot) -> None:
-        """Restore a snapshot without an event, for a session that rolls itself back."""
+    def go_to(self, target: FilesystemSnapshot | Rewind) -> None:
+        """Restore a snapshot, or undo what is known, without an event: for a session that rolls itself back."""
+        self._refuse_if_read_only("restore", "/")
         with self._exclusive(), self._work("restore", "/", ()) as work:
-            self._root.go_to(work.journal, self._wanted(snapshot))
+            if isinstance(target, Rewind):
+                restore_entries(self._root.directory, work.journal, target.now, target.wanted)
+            else:
+                self._root.go_to(work.journal, self._wanted(target))
 
     def _wanted(self, snapshot: FilesystemSnapshot) -> FileTree:
         wanted = self._kinds.tree_of(snapshot, self.limits)
@@ -214,6 +219,23 @@ class HostFilesystem(BaseFilesystem):
                 if text.startswith(prefix) or text == prefix[:-1]:
                     return paths.parse(text[len(prefix) - 1 :] or "/")
         return paths.parse(text)
+
+    def _climb(self, done: list[str], path: str) -> None:
+        if done and done[-1] != "..":
+            done.pop()
+        elif self.follow_symlinks == "allow":
+            done.append("..")
+        else:
+            raise self._outside(path)
+
+    def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
+        # A target is what every other program takes it for: a path of the host.
+        top = "/".join(names.from_bytes(os.fsencode(part)) for part in self._root.path.split("/"))
+        if target == top or target.startswith(top.rstrip("/") + "/"):
+            return [], target[len(top) :]
+        if self.follow_symlinks != "allow":
+            raise self._outside(path)
+        return [".."] * len(paths.parse(top)[1]), target
 
     def _find(self, segments: Segments) -> Node | None:
         with told("look at", _shown(segments)):

@@ -1,4 +1,4 @@
-"""What all filesystem objects over one host directory share: the directory, its lock, its store, its unfinished work."""
+"""What all filesystem objects over one host directory share: the directory, its lock, store and unfinished work."""
 
 from __future__ import annotations
 
