@@ -13,8 +13,8 @@ from attrs import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.tools.results import clip, one_line, plural
 from weakfs.tools.shell.environment import ENVIRONMENT, PRIVATE, select
-from weakfs.tools.shell.processes import Running, Sandboxed, Supervised
-from weakfs.tools.shell.sandbox import Bubblewrap, refusal
+from weakfs.tools.shell.processes import Job
+from weakfs.tools.shell.sandbox import Bubblewrap, confined, refusal
 from weakfs.tools.shell.watching import Watch
 
 SandboxMode = Literal["auto", "required", "off"]
@@ -92,13 +92,14 @@ def run_command(
         **(environment or {}),
     }
 
-    def start(pipes: tuple[int, int, int]) -> Running:
+    def command_line(status: int) -> list[str]:
         if program is None:
-            return Supervised(place, arguments, variables, pipes, grace=grace)
-        return Sandboxed(program, top, place, arguments, variables, pipes, readable=readable)
+            return arguments
+        return confined(program, top, place, status, arguments, readable=readable)
 
-    with Watch(start, max_output) as watch:
-        timed_out = watch.until_ended(timeout, grace)
+    job = Job(command_line, place if program is None else "/", variables, float(grace), program is not None)
+    with Watch(job, max_output) as watch:
+        timed_out = watch.until_ended(timeout)
     status, out, err = watch.status, watch.out, watch.err
     if status.left:
         raise fault(
@@ -112,10 +113,11 @@ def run_command(
             status.failure.errno or errno.EIO,
             f"cannot start {shell} in {place!r}: {status.failure.strerror}; see that both are there",
         )
-    if status.exit_code is None and not timed_out:
-        raise fault(OSError, errno.EIO, _unreported(watch.returncode, err.text(), sandboxed=program is not None))
+    exit_code = status.ended if program is None else status.exit_code
+    if exit_code is None and not timed_out:
+        raise fault(OSError, errno.EIO, _unreported(status.ended, err.text()))
     return Finished(
-        exit_code=None if timed_out else status.exit_code,
+        exit_code=None if timed_out else exit_code,
         stdout=out.text(),
         stderr=err.text(),
         timed_out=timed_out,
@@ -168,14 +170,11 @@ def _why_not(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str) -> str |
     return problem
 
 
-def _unreported(returncode: int | None, said: str, *, sandboxed: bool) -> str:
-    """Say what happened to a command of which no end was reported."""
-    if returncode is not None and returncode < 0:
+def _unreported(ended: int | None, said: str) -> str:
+    """Say what happened to a command of which no end was told; `ended` is the exit code of its sandbox."""
+    if ended is None or ended > 128:
         return (
-            f"the command was ended from outside by signal {-returncode}, together with what watched over it; see "
-            f"whether the machine is out of memory, and try again"
+            "the command was killed from outside, together with what watched over it; see whether the machine is "
+            "out of memory, and try again"
         )
-    what = "bwrap" if sandboxed else "the supervisor"
-    return (
-        f"cannot start the command: {what} says {one_line(clip(said.strip(), 300))!r}; mend that, or run it otherwise"
-    )
+    return f"cannot start the command: bwrap says {one_line(clip(said.strip(), 300))!r}; mend that, or run it otherwise"

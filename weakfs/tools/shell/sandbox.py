@@ -74,7 +74,7 @@ def refusal(problem: str) -> SandboxUnavailable:
     )
 
 
-def command_line(
+def confined(
     program: str, directory: str, workdir: str, status: int, arguments: list[str], *, readable: Iterable[str] = ()
 ) -> list[str]:
     """Give the command line that runs `arguments` in `workdir`, with `directory` as the only place to change.
@@ -112,8 +112,6 @@ def _base(program: str) -> list[str]:
 
 
 def _try_out(program: str) -> str | None:
-    if not hasattr(os, "pidfd_open"):
-        return "this system cannot watch its processes (pidfd)"
     try:
         done = subprocess.run(
             [*_base(program), "--remount-ro", "/", "--json-status-fd", "1", "--", "/bin/sh", "-c", ":"],

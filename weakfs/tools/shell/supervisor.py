@@ -1,8 +1,8 @@
-"""Run one command without a sandbox, and let nothing of it outlive the call.
+"""Run one command, and let nothing of it outlive the call.
 
 A script of its own, which knows the standard library only: `python -I -S supervisor.py STATUS_FD`. The first line
 of its standard input is the job; the end of that input, which also comes when the runtime dies, ends the command.
-It tells what happened as JSON, a line each, on STATUS_FD, in the words of bubblewrap's `--json-status-fd`.
+It tells what happened as JSON, a line each, on STATUS_FD; a command that is bubblewrap tells of more there.
 
 On Linux it adopts every process that the command leaves behind, those that made a session of their own among
 them, and is gone itself only when they are. What cannot be caught: work that the command had another program do,
@@ -47,14 +47,13 @@ def main() -> None:
         signal.signal(number, _woken)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     child = _start(job, status)
-    _tell(status, {"child-pid": child})
     # The command's output ends when the command lets go of it, not when this process does.
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
     code = _wait_for(child, woken)
     if code is not None:
-        _tell(status, {"exit-code": code})
+        _tell(status, {"ended": code})
     left = _end_all(child, woken, _seconds(job["grace"]), _seconds(job["killing"]))
     if left:
         _tell(status, {"left": left})
@@ -73,7 +72,8 @@ def _prctl(option: int, value: int) -> None:
 def _tell(status: int, message: dict[str, object]) -> None:
     # Nobody may be listening any more.
     with suppress(OSError):
-        os.write(status, json.dumps(message).encode() + b"\n")
+        # A bubblewrap that was killed may have left half a line.
+        os.write(status, b"\n" + json.dumps(message).encode() + b"\n")
 
 
 def _start(job: dict[str, object], status: int) -> int:
@@ -86,12 +86,15 @@ def _start(job: dict[str, object], status: int) -> int:
         return child
     try:
         os.setsid()
+        # Told from here, since bubblewrap writes to the same pipe, and in pieces.
+        _tell(status, {"started": os.getpid()})
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         # Python ignores these, and what is ignored stays so in the program.
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(directory)
+        os.set_inheritable(status, bool(job["tells"]))
         os.execve(arguments[0], arguments, {name: value for name, _, value in environment})
     except BaseException as error:
         _tell(status, {"failed": getattr(error, "strerror", None) or str(error), "errno": getattr(error, "errno", 0)})

@@ -11,18 +11,12 @@ from types import TracebackType
 from typing import TypeVar
 
 from weakfs.tools.shell.output import HeadAndTail
-from weakfs.tools.shell.processes import Running
+from weakfs.tools.shell.processes import Job, Running
 from weakfs.tools.shell.status import Status
 
 Self = TypeVar("Self", bound="Watch")
 
-# Starts a command that writes to three pipes: its output, its errors, and its status.
-Start = Callable[[tuple[int, int, int]], Running]
-
 _CHUNK = 1 << 16
-
-# How long is waited for the first word of a command that is to be ended before it has properly begun.
-_BEGINNING = 5.0
 
 # How long output is read when every process of the command is gone. None can be on its way any more, but a
 # descriptor may have been handed to a process that was not the command's.
@@ -32,24 +26,23 @@ _DRAINING = 1.0
 class Watch:
     """A command from its start until nothing of it is left; leaving the block sees to that."""
 
-    def __init__(self, start: Start, max_output: int) -> None:
+    def __init__(self, job: Job, max_output: int) -> None:
         self.out, self.err = HeadAndTail(max_output), HeadAndTail(max_output)
         self.status = Status()
-        self.returncode: int | None = None
-        self._start = start
+        self._job = job
 
     def __enter__(self: Self) -> Self:
         self._selector = selectors.DefaultSelector()
         self._reading: list[int] = []
         writing: list[int] = []
         try:
-            for take in (self.out.add, self.err.add, self._take_status):
+            for take in (self.out.add, self.err.add, self.status.add):
                 ends = os.pipe()
                 self._reading.append(ends[0])
                 writing.append(ends[1])
                 os.set_blocking(ends[0], False)
                 self._selector.register(ends[0], selectors.EVENT_READ, take)
-            self._running = self._start((writing[0], writing[1], writing[2]))
+            self._running = Running(self._job, (writing[0], writing[1], writing[2]))
         except BaseException:
             self._close()
             raise
@@ -63,29 +56,20 @@ class Watch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            # bwrap can be told to end as soon as it has told of its child, and not before.
-            self._read(_BEGINNING, lambda: self.status.child is not None or self.status.closed)
-            self._running.end()
-            self.returncode = self._running.process.returncode
+            self._running.end(self.status)
             if kind is None:
                 self._read(_DRAINING, lambda: False)
         finally:
             self._close()
 
-    def until_ended(self, timeout: float, grace: float) -> bool:
+    def until_ended(self, timeout: float) -> bool:
         """Wait for the command; tells whether it had to be ended because its time was over."""
         status = self.status
-        self._read(timeout, lambda: status.ended)
-        timed_out = not status.ended
-        if timed_out:
-            self._read(_BEGINNING, lambda: status.child is not None or status.closed)
-            self._running.ask()
-        self._read(grace, lambda: status.closed)
+        self._read(timeout, lambda: status.is_final)
+        timed_out = not status.is_final
+        if not timed_out or self._running.ask(status):
+            self._read(self._job.grace, lambda: status.closed)
         return timed_out
-
-    def _take_status(self, data: bytes) -> None:
-        self.status.add(data)
-        self._running.told(self.status)
 
     def _read(self, seconds: float, enough: Callable[[], bool]) -> None:
         """Read for so long, until it is enough, or until all pipes are closed."""

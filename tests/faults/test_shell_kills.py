@@ -1,0 +1,127 @@
+"""A runtime that is killed while a command runs: nothing of the command is left running."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.faults.watchdog import watched
+from weakfs.tools.shell import Bubblewrap, SandboxMode
+
+TOP = Path(__file__).parents[2]
+MODES: list[SandboxMode] = ["off", "required"]
+
+RUNTIME = """
+import sys
+from weakfs.tools.shell import Bubblewrap, run_command
+
+directory, mode, cookie = sys.argv[1:]
+bubblewrap = Bubblewrap()
+bubblewrap.problem()
+print("ready", flush=True)
+daemon = "(setsid sh -c 'trap : TERM HUP; while :; do sleep 1000; done' > /dev/null 2>&1 &) &"
+run_command(
+    f"{daemon} sleep 1000 & touch begun; trap '' TERM; while :; do sleep 1000; done",
+    directory,
+    sandbox=mode,
+    bubblewrap=bubblewrap,
+    environment={"COOKIE": cookie},
+    grace=0.05,
+)
+"""
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found through /proc")
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> SandboxMode:
+    chosen: SandboxMode = request.param
+    problem = Bubblewrap().problem()
+    if chosen == "required" and problem:
+        pytest.skip(f"no sandbox: {problem}")
+    return chosen
+
+
+@pytest.fixture(autouse=True)
+def never_hung() -> Iterator[None]:
+    with watched(60):
+        yield
+
+
+@contextmanager
+def running(directory: Path, mode: SandboxMode, cookie: str) -> Generator[subprocess.Popen[str]]:
+    arguments = [sys.executable, "-c", RUNTIME, str(directory), mode, cookie]
+    with subprocess.Popen(arguments, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as runtime:
+        try:
+            assert runtime.stdout is not None
+            assert runtime.stdout.readline() == "ready\n"
+            yield runtime
+        finally:
+            runtime.kill()
+
+
+def living(cookie: str) -> dict[int, str]:
+    """Name the processes that were given the cookie in their environment, by their numbers."""
+    found: dict[int, str] = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if cookie.encode() in (place / "environ").read_bytes():
+                found[int(place.name)] = (place / "cmdline").read_text().replace("\0", " ")
+    return found
+
+
+def wait_for(directory: Path) -> None:
+    while not (directory / "begun").exists():
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_command_does_not_outlive_its_runtime(tmp_path: Path, mode: SandboxMode, number: int) -> None:
+    cookie = secrets.token_hex(16)
+    with running(tmp_path, mode, cookie) as runtime:
+        wait_for(tmp_path)
+        # The command's shell, and what it started.
+        assert len(living(cookie)) >= 3
+
+        runtime.send_signal(number)
+
+        assert runtime.wait() == -number
+    while living(cookie):
+        time.sleep(0.01)
+
+
+def test_a_runtime_that_is_killed_at_any_moment_leaves_nothing_running(tmp_path: Path, mode: SandboxMode) -> None:
+    cookie = secrets.token_hex(16)
+    for moment in range(25):
+        with running(tmp_path, mode, cookie) as runtime:
+            time.sleep(moment * 0.002)
+            runtime.kill()
+
+    while living(cookie):
+        time.sleep(0.01)
+
+
+def test_a_supervisor_that_is_killed_takes_the_command_with_it(tmp_path: Path) -> None:
+    cookie = secrets.token_hex(16)
+    with running(tmp_path, "off", cookie) as runtime:
+        wait_for(tmp_path)
+        (supervisor,) = Path(f"/proc/{runtime.pid}/task/{runtime.pid}/children").read_text().split()
+
+        os.kill(int(supervisor), signal.SIGKILL)
+
+        _, said = runtime.communicate()
+    assert "OSError: the command was killed from outside" in said
+    # The daemon with a session of its own is out of reach: it has to be ended here.
+    left = living(cookie)
+    assert all(name.startswith(("sh -c trap", "sleep")) for name in left.values())
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,291 @@
+"""The `shell` tool: commands over a session's files, what they change, and when that is undone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.watchdog import watched
+from tests.tools.checkouts import Laid, Work
+from weakfs.backends import InMemoryFilesystem, MockFilesystem
+from weakfs.filesystem import Checkout, Limits, SupportsCheckout
+from weakfs.session import Session
+from weakfs.testing import make_stub_context
+from weakfs.tools import DEFAULT_TOOLS, Tool, ToolCalls, ToolResult, Toolset, ToolValidationError
+from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell_handler, shell_tool
+from weakfs.tools.shell import Bubblewrap
+
+BUBBLEWRAP = Bubblewrap()
+ANY = ShellOptions(bubblewrap=BUBBLEWRAP)
+PLAIN = ShellOptions(sandbox="off")
+NO_TIME = ShellOptions(bubblewrap=BUBBLEWRAP, timeout=1e-6)
+
+OTHERS = [tool for tool in DEFAULT_TOOLS if tool.name != "shell"]
+
+
+@pytest.fixture(autouse=True)
+def never_hung() -> Iterator[None]:
+    with watched(30):
+        yield
+
+
+def toolset(options: ShellOptions = ANY, **more: Any) -> Toolset:
+    session = Session(session_id="s")
+    files = Laid(session)
+    files.write("/src/app.py", "port = 80\n")
+    files.write("/run.sh", "#!/bin/sh\necho ran\n")
+    files.chmod("/run.sh", 0o755)
+    files.mkdir("/empty")
+    return Toolset(session, Laid(session, **more), tools=[*OTHERS, shell_tool(options)])
+
+
+def shell(tools: Toolset, command: str, **arguments: object) -> ToolResult[ShellReceipt]:
+    result = tools.call("shell", {"command": command, **arguments}, call_id="c1")
+    assert isinstance(result.value, ShellReceipt)
+    return result  # type: ignore[return-value]
+
+
+# What a command sees and does
+
+
+def test_a_command_sees_the_files_and_its_changes_are_events_like_any_other() -> None:
+    tools = toolset()
+    before = tools.session.seq
+
+    result = shell(tools, "./run.sh && sed -i s/80/8080/ src/app.py && mkdir new && echo x > new/file && rmdir empty")
+
+    assert (result.success, result.status, result.error_code) == (True, "ok", None)
+    assert result.value.stdout == "ran\n"
+    assert result.value.changed_paths == ("/empty", "/new", "/new/file", "/src/app.py")
+    assert tools.filesystem.read("/src/app.py").content == "port = 8080\n"
+    records = [record for record in tools.session.records if record.seq > before]
+    assert {record.cause for record in records} == {"c1"}
+    (call,) = tools.session[ToolCalls].all()
+    assert (call.first_seq, call.last_seq) == (before + 1, records[-2].seq)
+    tools.session.rollback(before)
+    assert tools.filesystem.read("/src/app.py").content == "port = 80\n"
+
+
+def test_a_command_that_changes_nothing_leaves_no_record_but_the_call() -> None:
+    tools = toolset()
+    before = tools.filesystem.tree()
+
+    result = shell(tools, "cat src/app.py")
+
+    assert result.value.changed_paths == ()
+    assert tools.filesystem.tree() is before
+    (call,) = tools.session[ToolCalls].all()
+    assert call.first_seq is None
+
+
+def test_a_command_runs_in_the_directory_that_it_names() -> None:
+    tools = toolset()
+    tools.filesystem.write("/a b/\n/-x/file", "deep\n")
+
+    assert shell(tools, "cat app.py", workdir="src").value.stdout == "port = 80\n"
+    assert shell(tools, "cat file", cwd="/a b/\n/-x").value.stdout == "deep\n"
+
+
+def test_a_directory_whose_name_is_no_text_is_found_on_the_host(tmp_path: Path) -> None:
+    name = b"caf\xe9"
+    (tmp_path / name.decode("utf-8", "surrogateescape")).mkdir()
+    session = Session()
+    files = InPlace(session, tmp_path)
+    files.mkdir("/caf\uf7e9")
+
+    tools = Toolset(session, files, tools=[shell_tool(PLAIN)])
+    result = shell(tools, "echo x > file", workdir="/caf\uf7e9")
+
+    assert result.success
+    assert (tmp_path / name.decode("utf-8", "surrogateescape") / "file").exists()
+
+
+# How it ends
+
+
+@pytest.mark.parametrize(("command", "code"), [("exit 3", 3), ("no-such-program", 127), ("kill -9 $$", 137)])
+def test_an_exit_code_is_an_answer_and_what_was_done_stays(command: str, code: int) -> None:
+    tools = toolset()
+
+    result = shell(tools, f"echo report > report; echo failed >&2; {command}")
+
+    assert (result.success, result.status, result.value.exit_code) == (True, "ok", code)
+    assert tools.filesystem.read("/report").content == "report\n"
+    assert result.summary_text.startswith(f"Exit code {code}, 1 path changed")
+
+
+def test_a_command_whose_time_is_over_fails_and_everything_is_undone() -> None:
+    tools = toolset(PLAIN)
+    before, fingerprint = tools.filesystem.tree(), tools.filesystem.tree().fingerprint
+
+    result = shell(tools, "echo partial; rm -rf src; sleep 1000", timeout=0.5)
+
+    assert (result.success, result.status, result.error_code) == (False, "error", "timed_out")
+    receipt = result.value
+    assert (receipt.exit_code, receipt.timed_out, receipt.changed_paths) == (None, True, ())
+    assert "it ran for 0.5 s; what it changed is undone" in result.summary_text
+    assert tools.filesystem.tree() is before
+    assert tools.filesystem.tree().fingerprint == fingerprint
+
+
+def test_a_command_gets_no_more_time_than_is_allowed() -> None:
+    result = shell(toolset(ShellOptions(bubblewrap=BUBBLEWRAP, max_timeout=1e-6)), "sleep 1000", timeout=1e9)
+
+    assert result.error_code == "timed_out"
+    assert shell(toolset(NO_TIME), "sleep 1000").error_code == "timed_out"
+
+
+def test_a_command_ends_with_the_deadline_of_its_call() -> None:
+    tools = toolset()
+    before = tools.filesystem.tree()
+
+    deadline = tools.session.now() + 10**8
+    result = tools.call("shell", {"command": "touch x; sleep 1000"}, deadline=deadline)
+
+    assert (result.status, result.error_code) == ("error", "deadline_exceeded")
+    assert tools.filesystem.tree() is before
+
+
+def test_a_call_past_its_deadline_runs_nothing(tmp_path: Path) -> None:
+    context = make_stub_context(Laid(), deadline=0)
+
+    with pytest.raises(TimeoutError, match="time was over"):
+        shell_handler(ShellParams(f"touch {tmp_path}/ran"), context=context, options=PLAIN)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_changes_that_are_beyond_the_limits_fail_the_call_and_are_undone() -> None:
+    tools = toolset(limits=Limits(max_total_size=1000))
+    before = tools.filesystem.tree()
+
+    result = shell(tools, "echo a > a; head -c 2000 /dev/zero > z")
+
+    assert (result.success, result.error_code) == (False, "quota_exceeded")
+    assert tools.filesystem.tree() is before
+
+
+def test_a_session_that_is_interrupted_is_as_it_was() -> None:
+    tools = toolset(PLAIN)
+    before = tools.filesystem.tree()
+
+    with pytest.raises(KeyboardInterrupt):
+        shell(tools, f"rm -rf *; kill -INT {os.getpid()}; sleep 1000")
+
+    assert tools.filesystem.tree() is before
+
+
+# What it answers
+
+
+def test_the_message_holds_both_streams_and_a_last_line_in_brackets() -> None:
+    text = shell(toolset(PLAIN), "echo out; printf err >&2; exit 2").message
+
+    assert text == ("out\n[stderr]\nerr\n[Exit code 2, 0 paths changed; not sandboxed: the sandbox is switched off]")
+
+
+def test_the_receipt_and_the_summary_tell_whether_there_was_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not BUBBLEWRAP.problem():
+        result = shell(toolset(), "true")
+        assert result.value.sandboxed is True
+        assert result.summary_text == "Exit code 0, 0 paths changed"
+    monkeypatch.setenv("PATH", "/nonesuch")
+
+    result = shell(toolset(), "echo hello")
+
+    assert (result.success, result.value.stdout, result.value.sandboxed) == (True, "hello\n", False)
+    assert result.value.unsandboxed_because == "bwrap is not on the PATH"
+    assert result.summary_text.endswith("; not sandboxed: bwrap is not on the PATH")
+
+
+def test_long_output_is_cut_in_the_middle_and_the_receipt_says_so() -> None:
+    tools = toolset(ShellOptions(bubblewrap=BUBBLEWRAP, max_output=100))
+
+    result = shell(tools, "seq 1000")
+
+    assert result.value.truncated is True
+    assert result.message.startswith("1\n2\n")
+    assert "1000\n[Exit code 0" in result.message
+    assert "bytes are left out here]" in result.message
+    assert len(result.message) < 300
+
+
+def test_a_runtime_decides_about_variables_and_the_shell() -> None:
+    options = ShellOptions(sandbox="off", environment={"PORT": "8080"}, environment_allow=("PATH",), shell="/bin/bash")
+
+    assert shell(toolset(options), 'echo "$PORT $HOME ${BASH_VERSION:+bash}"').value.stdout == "8080  bash\n"
+
+
+# What is refused
+
+
+def test_a_command_that_needs_a_sandbox_does_not_run_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", "/nonesuch")
+
+    result = shell(toolset(ShellOptions(sandbox="required")), f"touch {tmp_path}/ran")
+
+    assert (result.success, result.status, result.error_code) == (False, "error", "sandbox_unavailable")
+    assert "install bubblewrap" in result.summary_text
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_filesystem_without_a_directory_says_which_have_one() -> None:
+    files = MockFilesystem()
+    files.answer("stat", InMemoryFilesystem().stat("/"))
+    assert not isinstance(files, SupportsCheckout)
+
+    result = Toolset(Session(), files).call("shell", {"command": "true"})
+
+    assert (result.success, result.error_code) == (False, "invalid_arguments")
+    assert "on a MockFilesystem" in result.message
+    assert "use an InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem" in result.message
+
+
+def test_a_read_only_filesystem_runs_no_commands(tmp_path: Path) -> None:
+    result = shell(toolset(PLAIN, read_only=True), f"touch {tmp_path}/ran")
+
+    assert (result.status, result.error_code) == ("forbidden", "read_only")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_handler_without_a_filesystem_says_so() -> None:
+    with pytest.raises(ToolValidationError, match="there is no filesystem"):
+        shell_handler(ShellParams("true"), context=make_stub_context())
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
+def test_a_timeout_is_a_number_above_zero(timeout: float) -> None:
+    assert shell(toolset(), "true", timeout=timeout).error_code == "invalid_arguments"
+
+
+def test_a_shell_that_is_not_there_is_an_answer() -> None:
+    result = shell(toolset(ShellOptions(sandbox="off", shell="/no/shell")), "true")
+
+    assert (result.success, result.error_code) == (False, "not_found")
+    assert "cannot start /no/shell" in result.message
+
+
+def test_the_tool_is_among_those_that_come_with_weakfs_and_can_be_left_out() -> None:
+    (tool,) = [tool for tool in DEFAULT_TOOLS if tool.name == "shell"]
+
+    assert isinstance(tool, Tool)
+    assert not tool.read_only
+    assert Toolset(Session(), tools=OTHERS).call("shell", {"command": "true"}).error_code == "unknown_tool"
+
+
+class InPlace(InMemoryFilesystem):
+    """Runs commands in a directory that is there, and reads nothing back."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, session: Session, place: Path) -> None:
+        super().__init__(session)
+        self.place = place
+
+    @contextmanager
+    def checkout(self, path: str = "/") -> Generator[Checkout]:
+        yield Work(str(self.place))
