@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar, cast
 
+from weakfs.backends.checkout import private_checkout
 from weakfs.backends.mount import HostMount, check_places, mount
 from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
+from weakfs.filesystem.checkout import Checkout
 from weakfs.filesystem.restoring import check_snapshot, report
 from weakfs.reducers import FileTree, MountReport, TreeRestored
 from weakfs.reducers import children as maps
@@ -127,6 +129,13 @@ class InMemoryFilesystem(BaseFilesystem):
         self._refuse_if_read_only("import into", "/")
         tree = unpack(data, limits=self.limits, at=self._now())
         self._commit(TreeRestored(tree, "archive", self._now()))
+
+    def checkout(self, path: str = "/") -> AbstractContextManager[Checkout]:
+        """Lay the files out in a private directory of the host, for a program to work on; see `SupportsCheckout`."""
+        session = self._session
+        if not isinstance(session, Session):
+            self._refuse_if_read_only("run a program in", path)
+        return private_checkout(self, cast(Session, session), path)
 
     # Primitives
 

@@ -19,11 +19,22 @@ def segments_of(path: str) -> Segments:
     return tuple(path[1:].split("/")) if path != "/" else ()
 
 
+def _is_whiteout(node: Node | None) -> bool:
+    return type(node) is tuple and node[leaves.CONTENT] is leaves.WHITEOUT
+
+
+def _unhidden(tree: FileTree, segments: Segments, at: int) -> FileTree:
+    """Take a whiteout away: what is put in its place is an entry that was not there, and its directory changes."""
+    return remove(tree, segments, at) if _is_whiteout(find(tree, segments)) else tree
+
+
 def on_file_written(tree: FileTree, event: e.FileWritten) -> FileTree:
     at, mode = event.at, event.mode
     way = way_to(tree, segments_of(event.path), at)
     old = way[-1][2]
-    if type(old) is not tuple or leaves.is_link(old):
+    if type(old) is not tuple or not leaves.is_file(old):
+        if old is not None and _is_whiteout(old):
+            way = way_to(_unhidden(tree, segments_of(event.path), at), segments_of(event.path), at)
         new = leaves.file(event.content, mode=leaves.FILE_MODE if mode is None else mode, at=at)
     else:
         new = leaves.with_content(old, event.content, at)
@@ -35,8 +46,8 @@ def on_file_written(tree: FileTree, event: e.FileWritten) -> FileTree:
 def on_file_appended(tree: FileTree, event: e.FileAppended) -> FileTree:
     way = way_to(tree, segments_of(event.path), event.at)
     old = way[-1][2]
-    if type(old) is not tuple or leaves.is_link(old):
-        return rebuilt(way, leaves.file(event.tail, at=event.at), event.at)
+    if type(old) is not tuple or not leaves.is_file(old):
+        return on_file_written(tree, e.FileWritten(event.path, event.tail, event.at))
     content = Rope(cast("bytes | Rope", old[leaves.CONTENT]), event.tail)
     return rebuilt(way, leaves.with_content(old, content, event.at), event.at)
 
@@ -44,7 +55,7 @@ def on_file_appended(tree: FileTree, event: e.FileAppended) -> FileTree:
 def on_file_spliced(tree: FileTree, event: e.FileSpliced) -> FileTree:
     way = way_to(tree, segments_of(event.path), event.at)
     old = way[-1][2]
-    if type(old) is not tuple or leaves.is_link(old):
+    if type(old) is not tuple or not leaves.is_file(old):
         return tree
     content = leaves.content_of(old)
     parts: list[bytes] = []
@@ -60,7 +71,8 @@ def on_directory_made(tree: FileTree, event: e.DirectoryMade) -> FileTree:
     segments = segments_of(event.path)
     if type(find(tree, segments)) is FileTree:
         return tree
-    return put(tree, segments, FileTree({}, leaves.DIRECTORY_MODE, event.at, event.at), event.at)
+    made = FileTree({}, leaves.DIRECTORY_MODE, event.at, event.at)
+    return put(_unhidden(tree, segments, event.at), segments, made, event.at)
 
 
 def on_entry_deleted(tree: FileTree, event: e.EntryDeleted) -> FileTree:
@@ -72,7 +84,7 @@ def on_entry_moved(tree: FileTree, event: e.EntryMoved) -> FileTree:
     node = find(tree, source)
     if node is None or source == destination:
         return tree
-    return put(remove(tree, source, event.at), destination, node, event.at)
+    return put(_unhidden(remove(tree, source, event.at), destination, event.at), destination, node, event.at)
 
 
 def on_entry_copied(tree: FileTree, event: e.EntryCopied) -> FileTree:
@@ -80,7 +92,7 @@ def on_entry_copied(tree: FileTree, event: e.EntryCopied) -> FileTree:
     node = find(tree, source)
     if node is None or source == destination:
         return tree
-    return put(tree, destination, _newborn(node, event.at), event.at)
+    return put(_unhidden(tree, destination, event.at), destination, _newborn(node, event.at), event.at)
 
 
 def _newborn(node: Node, at: int) -> Node:
@@ -108,7 +120,8 @@ def on_mode_changed(tree: FileTree, event: e.ModeChanged) -> FileTree:
 
 
 def on_link_made(tree: FileTree, event: e.LinkMade) -> FileTree:
-    return put(tree, segments_of(event.path), leaves.link(event.target, at=event.at), event.at)
+    segments = segments_of(event.path)
+    return put(_unhidden(tree, segments, event.at), segments, leaves.link(event.target, at=event.at), event.at)
 
 
 def on_tree_mounted(tree: FileTree, event: e.TreeMounted) -> FileTree:
@@ -116,7 +129,7 @@ def on_tree_mounted(tree: FileTree, event: e.TreeMounted) -> FileTree:
     return put(tree, segments, event.tree, event.at) if segments else event.tree
 
 
-def on_tree_restored(tree: FileTree, event: e.TreeRestored) -> FileTree:
+def on_tree_restored(tree: FileTree, event: e.TreeRestored | e.TreeSeen) -> FileTree:
     return event.tree
 
 
@@ -126,7 +139,7 @@ def on_entry_found(tree: FileTree, event: e.EntryFound) -> FileTree:
     A directory without entries tells of its bits and times only, where more is known of what lies in it.
     """
     segments = segments_of(event.path)
-    found = maps.get(event.tree.children, segments[-1])
+    found = maps.get(event.tree.children, segments[-1]) if segments else event.tree
     if found is None:
         return remove(tree, segments, event.at)
     known = find(tree, segments)
@@ -140,7 +153,21 @@ def on_entry_found(tree: FileTree, event: e.EntryFound) -> FileTree:
             known.directory_count,
             known.total_size,
         )
-    return put(tree, segments, found, event.at)
+    return put(tree, segments, found, event.at) if segments else cast(FileTree, found)
+
+
+def on_entry_put(tree: FileTree, event: e.EntryPut) -> FileTree:
+    segments = segments_of(event.path)
+    return put(tree, segments, maps.get(event.tree.children, segments[-1]), event.at)
+
+
+def on_entry_hidden(tree: FileTree, event: e.EntryHidden) -> FileTree:
+    segments = segments_of(event.path)
+    return put(tree, segments, leaves.special(leaves.WHITEOUT, at=event.at), event.at)
+
+
+def on_layer_emptied(tree: FileTree, event: e.LayerEmptied) -> FileTree:
+    return EMPTY_TREE
 
 
 REDUCERS: dict[type, Callable[[FileTree, Any], FileTree]] = {
@@ -156,6 +183,10 @@ REDUCERS: dict[type, Callable[[FileTree, Any], FileTree]] = {
     e.TreeMounted: on_tree_mounted,
     e.TreeRestored: on_tree_restored,
     e.EntryFound: on_entry_found,
+    e.EntryPut: on_entry_put,
+    e.TreeSeen: on_tree_restored,
+    e.EntryHidden: on_entry_hidden,
+    e.LayerEmptied: on_layer_emptied,
 }
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
+from weakfs.reducers.lower_entries import LowerEntry
 from weakfs.reducers.rules import EntryPath, Mode, OptionalMode, Path, Target
 from weakfs.reducers.tree import FileTree
 from weakfs.session import tagged
@@ -144,11 +145,57 @@ class EntryFound:
     """What an outside place held at a path before the first change there.
 
     `tree` has exactly one entry, named as the path's last segment: a file, a link, or a directory with all that is
-    known to lie in it. An empty tree says that nothing was there.
+    known to lie in it. An empty tree says that nothing was there. For the root `tree` is the root itself.
+    """
+
+    path: Path
+    tree: FileTree = field(repr=False)
+    at: int
+    filesystem: str | None = None
+
+
+@tagged("fs/entry_put")
+@frozen
+class EntryPut:
+    """An entry that no other event makes was put at a path: a FIFO, a large file whose content lies in a store.
+
+    `tree` has exactly one entry, named as the path's last segment.
     """
 
     path: EntryPath
     tree: FileTree = field(repr=False)
+    at: int
+    filesystem: str | None = None
+
+
+@tagged("fs/tree_seen")
+@frozen
+class TreeSeen:
+    """All files of an outside place were looked at, as for a snapshot: this is how they were. Nothing changed."""
+
+    tree: FileTree = field(repr=False)
+    source: str
+    at: int
+    filesystem: str | None = None
+
+
+@tagged("fs/entry_hidden")
+@frozen
+class EntryHidden:
+    """An entry of the layer below is not to be seen any more. `seen` is what it was."""
+
+    path: EntryPath
+    at: int
+    seen: LowerEntry | None = None
+    filesystem: str | None = None
+
+
+@tagged("fs/layer_emptied")
+@frozen
+class LayerEmptied:
+    """A layer over other files holds nothing any more: it was written down, or given up, as `reason` says."""
+
+    reason: str
     at: int
     filesystem: str | None = None
 
@@ -166,6 +213,10 @@ EVENTS = (
     TreeMounted,
     TreeRestored,
     EntryFound,
+    EntryPut,
+    TreeSeen,
+    EntryHidden,
+    LayerEmptied,
 )
 
 Event = (
@@ -181,4 +232,8 @@ Event = (
     | TreeMounted
     | TreeRestored
     | EntryFound
+    | EntryPut
+    | TreeSeen
+    | EntryHidden
+    | LayerEmptied
 )

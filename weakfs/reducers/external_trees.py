@@ -7,19 +7,17 @@ which paths were known at a moment, and an earlier moment is completed with what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from attrs import field, frozen
 
 from weakfs.reducers import children as maps
-from weakfs.reducers.events import EntryFound, TreeRestored
-from weakfs.reducers.leaf import MODIFIED_AT
-from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, find, put, remove, with_mode
+from weakfs.reducers.completing import filled, missing, with_changes
+from weakfs.reducers.events import EntryFound, TreeSeen
+from weakfs.reducers.tree import EMPTY_TREE, FileTree
 from weakfs.session import tagged
 from weakfs.session.log import Log
-
-Segments = tuple[str, ...]
 
 
 @tagged("fs/external_tree")
@@ -37,7 +35,7 @@ class ExternalTree:
 
     def completed(self, other: ExternalTree) -> FileTree:
         """Give the files of this moment, with what only another one knows to have been there. O(what differs)."""
-        return _filled(self.tree, _missing(self.found, other.found), ())
+        return filled(self.tree, missing(self.found, other.found), ())
 
 
 @tagged("fs/external_trees")
@@ -79,7 +77,7 @@ def on_external(
     found, is_whole = known.found, known.is_whole
     if type(event) is EntryFound:
         found = _with_found(known, event)
-    elif type(event) is TreeRestored and not is_whole:
+    elif type(event) is TreeSeen and not is_whole:
         # What nobody asked about before was there all the time, as far as anybody can tell.
         found, is_whole = _with_all(known, event.tree), True
     if tree is known.tree and found is known.found and is_whole is known.is_whole:
@@ -90,49 +88,13 @@ def on_external(
 def _with_found(known: ExternalTree, event: EntryFound) -> FileTree:
     segments = tuple(event.path[1:].split("/"))
     node = maps.get(event.tree.children, segments[-1])
-    return known.found if node is None else _filled(known.found, [(segments, node)], (known.tree,))
+    return known.found if node is None else filled(known.found, [(segments, node)], (known.tree,))
 
 
 def _with_all(known: ExternalTree, tree: FileTree) -> FileTree:
     if not known.found.node_count and not known.tree.node_count:
         return tree
-    return _filled(known.found, (((name,), node) for name, node in maps.items(tree.children)), (known.tree,))
-
-
-def _filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple[FileTree, ...]) -> FileTree:
-    """Give a tree with `nodes` where neither it nor one of `others` holds anything; directories are looked into."""
-    stack = list(nodes)
-    while stack:
-        segments, node = stack.pop()
-        there = [found for one in (tree, *others) if (found := _at(one, segments)) is not None]
-        if not there:
-            at = node.modified_at if type(node) is FileTree else node[MODIFIED_AT]
-            tree = put(tree, segments, node, at)
-        elif type(node) is FileTree and all(type(found) is FileTree for found in there):
-            stack.extend(((*segments, name), child) for name, child in maps.items(node.children))
-    return tree
-
-
-def _at(tree: FileTree, segments: Segments) -> Node | None:
-    """Give what stands at a path, or in its way: a file where a directory would have to be."""
-    node: Node | None = tree
-    for name in segments:
-        if type(node) is not FileTree:
-            break
-        node = maps.get(node.children, name)
-    return node
-
-
-def _missing(found: FileTree, later: FileTree) -> Iterator[tuple[Segments, Node]]:
-    """Go through the topmost nodes that only `later` holds."""
-    stack: list[tuple[Segments, FileTree, FileTree]] = [((), found, later)]
-    while stack:
-        segments, old_tree, new_tree = stack.pop()
-        for name, old, new in maps.differences(old_tree.children, new_tree.children):
-            if old is None:
-                yield (*segments, name), new
-            elif type(old) is FileTree and type(new) is FileTree:
-                stack.append(((*segments, name), old, new))
+    return filled(known.found, (((name,), node) for name, node in maps.items(tree.children)), (known.tree,))
 
 
 def merge_external(base: ExternalTrees | None, ours: ExternalTrees, theirs: ExternalTrees) -> ExternalTrees:
@@ -151,30 +113,7 @@ def merge_external(base: ExternalTrees | None, ours: ExternalTrees, theirs: Exte
         if mine is old:
             merged = merged.with_tree(name, new)
             continue
-        found = _filled(mine.found, _missing(mine.found, new.found), ())
-        tree = _with_changes(old.tree, mine.tree, new.tree)
+        found = filled(mine.found, missing(mine.found, new.found), ())
+        tree = with_changes(old.tree, mine.tree, new.tree)
         merged = merged.with_tree(name, ExternalTree(tree, found, mine.is_whole or new.is_whole))
-    return merged
-
-
-def _with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
-    """Give `ours` with every entry that `theirs` changed as it is there. O(what they changed)."""
-    merged = ours
-    stack: list[tuple[Segments, FileTree, FileTree]] = [((), base, theirs)]
-    while stack:
-        segments, old_tree, new_tree = stack.pop()
-        at = new_tree.modified_at
-        if old_tree.mode != new_tree.mode:
-            mine = find(merged, segments)
-            if type(mine) is FileTree:
-                again = with_mode(mine, new_tree.mode)
-                merged = put(merged, segments, again, at) if segments else again
-        for name, old, new in maps.differences(old_tree.children, new_tree.children):
-            path = (*segments, name)
-            if new is None:
-                merged = remove(merged, path, at)
-            elif type(new) is FileTree and type(find(merged, path)) is FileTree:
-                stack.append((path, old if type(old) is FileTree else EMPTY_TREE, new))
-            else:
-                merged = put(merged, path, new, at)
     return merged

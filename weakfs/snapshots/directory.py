@@ -238,6 +238,12 @@ class HostDirectory:
         for here, tree in reversed(made):
             self.set_status(here, mode=tree.mode, modified_at=tree.modified_at)
 
+    def fill(self, tree: FileTree) -> None:
+        """Make this directory, which is empty, exactly what a tree says."""
+        for name, child in maps.items(tree.children):
+            self.put((name,), child)
+        self.set_status((), mode=tree.mode, modified_at=tree.modified_at)
+
     def set_status(self, segments: Segments, *, mode: int | None = None, modified_at: int | None = None) -> None:
         """Set permission bits and the time of modification (nanoseconds) of an entry itself."""
         if segments:

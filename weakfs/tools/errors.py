@@ -56,6 +56,7 @@ BY_CLASS: dict[type, tuple[str, str]] = {
 
 # More exact than the class, where an error has a number.
 BY_ERRNO: dict[int, tuple[str, str]] = {
+    errno.EBUSY: ("conflict", "path_in_use"),
     errno.EROFS: ("forbidden", "read_only"),
     errno.ENOTEMPTY: ("error", "directory_not_empty"),
     errno.EFBIG: ("error", "file_too_large"),

@@ -47,9 +47,7 @@ class HostExternal:
     def known_at(self, then: SessionView, now: SessionView) -> Rewind:
         """Give the paths that differ between two moments, as far as the session knows them. O(what differs)."""
         name = self.filesystem_id
-        before, after = (
-            (view[ExternalTrees].latest() or ExternalTrees()).known(name) for view in (then, now)
-        )
+        before, after = ((view[ExternalTrees].latest() or ExternalTrees()).known(name) for view in (then, now))
         # What one of them never heard of is there all the same.
         return Rewind(after.completed(before), before.completed(after))
 

@@ -9,6 +9,7 @@ from typing import Any, cast, get_args
 
 import attrs
 
+from weakfs.backends.checkout import Laid, changed_paths
 from weakfs.backends.host.changes import apply
 from weakfs.backends.host.external import HostExternal, Rewind
 from weakfs.backends.host.finding import found_before
@@ -16,6 +17,7 @@ from weakfs.backends.host.kinds import Kinds, SnapshotKind
 from weakfs.backends.host.messages import told
 from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy, paths
+from weakfs.filesystem.checkout import Checkout
 from weakfs.filesystem.restoring import check_snapshot, report
 from weakfs.reducers import FileTree, TreeRestored, names
 from weakfs.reducers.events import (
@@ -27,13 +29,18 @@ from weakfs.reducers.events import (
     FileSpliced,
     FileWritten,
     ModeChanged,
+    TreeSeen,
 )
 from weakfs.reducers.leaf import Leaf, content_of
 from weakfs.reducers.tree import Node, Segments
 from weakfs.session import Session
 from weakfs.snapshots.archive import pack, unpack
+from weakfs.snapshots.read_back import events_between
 from weakfs.snapshots.restoring import restore_entries
 from weakfs.snapshots.store import Store
+
+# A program may leave large files: up to this size an event holds them, the others stay in the store.
+MOST_IN_EVENTS = 1 << 20
 
 # Their path is followed through links, as far as links are followed here; all others are about a link itself.
 FOLLOWING = (FileWritten, FileAppended, FileSpliced, DirectoryMade, ModeChanged)
@@ -152,8 +159,7 @@ class HostFilesystem(BaseFilesystem):
             self._session.check_writable()
             snapshot, taken = self._kinds.take(tag, self._next_id, self.filesystem_id, self._now())
             self._session.dispatch(taken)
-            if snapshot.tree is not None:
-                self._dispatch_tree(snapshot.tree, snapshot.snapshot_id)
+            self._session.dispatch(self._seen(self._root.last, snapshot.snapshot_id))
         self._session.tell()
         return snapshot
 
@@ -172,7 +178,7 @@ class HostFilesystem(BaseFilesystem):
                 self._session.check_writable()
                 with self._work("restore", "/", ()) as work:
                     before = self._root.go_to(work.journal, wanted)
-                    self._dispatch_tree(wanted, snapshot.snapshot_id)
+                    self._restored(before, wanted, snapshot.snapshot_id)
         self._session.tell()
         return report(snapshot.snapshot_id, before, wanted, dry_run=dry_run)
 
@@ -200,15 +206,44 @@ class HostFilesystem(BaseFilesystem):
         self._refuse_if_read_only("import into", "/")
         tree = unpack(data, limits=self.limits, at=self._now())
         with self._exclusive(), self._work("import into", "/", ()) as work:
-            self._root.go_to(work.journal, tree)
-            self._dispatch_tree(tree, "archive")
+            self._restored(self._root.go_to(work.journal, tree), tree, "archive")
         self._session.tell()
 
     def _next_id(self) -> str:
         return self._session.next_id("files")
 
-    def _dispatch_tree(self, tree: FileTree, source: str) -> None:
-        self._session.dispatch(TreeRestored(tree, source, self._now(), self.filesystem_id))
+    @contextmanager
+    def checkout(self, path: str = "/") -> Iterator[Checkout]:
+        """Let a program work on the files where they are: no other call may change any of them meanwhile.
+
+        What it changed becomes events when the block ends well, and is put back otherwise. Costs two scans.
+        """
+        self._refuse_if_read_only("run a program in", path)
+        canonical, segments = self._directory(path, "run a program in")
+        host = "/".join((self._root.path.rstrip("/"), *(os.fsdecode(names.to_bytes(name)) for name in segments)))
+        laid = Laid(host or "/")
+        with self._work("run a program in", canonical, ()) as work:
+            with self._exclusive():
+                before = self._root.look_durably(work.journal)
+            yield laid
+            with self._exclusive():
+                after = self._root.look()
+                for event in events_between(before, after, at=self._now(), most=MOST_IN_EVENTS):
+                    self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
+                self._check_whole(after)
+        laid.changed = changed_paths(before, after, "/")
+        self._session.tell()
+
+    def _check_whole(self, tree: FileTree) -> None:
+        """Refuse a program's work that goes over a quota."""
+        self.limits.check_quota("/", size=0, more_size=tree.total_size, nodes=0, more_nodes=tree.node_count)
+
+    def _restored(self, before: FileTree, after: FileTree, source: str) -> None:
+        self._session.dispatch(self._seen(before, "a scan"))
+        self._session.dispatch(TreeRestored(after, source, self._now(), self.filesystem_id))
+
+    def _seen(self, tree: FileTree, source: str) -> TreeSeen:
+        return TreeSeen(tree, source, self._now(), self.filesystem_id)
 
     # Primitives
 

@@ -59,11 +59,26 @@ class HostRoot:
             writer.finish()
         return seen.tree
 
+    @property
+    def last(self) -> FileTree:
+        """Give what the last scan found."""
+        assert self._seen is not None
+        return self._seen.tree
+
     def look_into(self, writer: StoreWriter) -> Survey:
         """Scan the directory; contents go where `writer` puts them, which has to be finished."""
         with self.lock:
             self._seen = survey(self.directory.descriptor, writer, self._newest())
             return self._seen
+
+    def look_durably(self, journal: Journal) -> FileTree:
+        """Scan the directory before anything in it may change, so that undoing the journal goes back to that."""
+        with self.store.writer() as writer:
+            seen = self.look_into(writer)
+            writer.finish()
+        assert seen.ref is not None
+        journal.tree(seen.ref.hex())
+        return seen.tree
 
     def keep(self, segments: Segments) -> FileTree:
         """Put what is at a path into the store, and give it as a tree of that entry alone."""
@@ -97,7 +112,7 @@ class HostRoot:
 
     def go_back(self, ref: str) -> None:
         """Make the directory what a manifest says; for a journal that is undone."""
-        wanted = self.store.tree(ref)
+        wanted = self.store.tree(bytes.fromhex(ref))
         now = self.look()
         journal = Journal(self.directory, self.journals, self.go_back)
         try:

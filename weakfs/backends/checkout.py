@@ -1,0 +1,80 @@
+"""Files that lie in no directory of the host, laid out in a private one while a program works on them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from attrs import define
+
+from weakfs.filesystem import Limits
+from weakfs.reducers import diff
+from weakfs.reducers.events import Event
+from weakfs.reducers.tree import FileTree, Segments, find
+from weakfs.session import Session
+from weakfs.snapshots.directory import HostDirectory
+from weakfs.snapshots.read_back import events_between, placed_below
+from weakfs.snapshots.sinks import InMemory
+from weakfs.snapshots.survey import survey
+
+
+@define
+class Laid:
+    """A directory that stands for some files; `changed` is known when the program is done."""
+
+    directory: str
+    changed: tuple[str, ...] = ()
+
+
+class Checkable(Protocol):
+    """What a filesystem needs for its files to be laid out."""
+
+    limits: Limits
+
+    def tree(self) -> FileTree: ...
+    def _directory(self, path: str, verb: str) -> tuple[str, Segments]: ...
+    def _refuse_if_read_only(self, verb: str, path: object) -> None: ...
+    def _commit(self, event: Event) -> None: ...
+
+
+@contextmanager
+def private_checkout(filesystem: Checkable, session: Session, path: str) -> Iterator[Laid]:
+    """Lay files out, and make what became of them events of the session when the block ends well.
+
+    Costs what writing and reading all of them costs. Whatever is raised, nothing has changed.
+    """
+    filesystem._refuse_if_read_only("run a program in", path)
+    canonical, segments = filesystem._directory(path, "run a program in")
+    before = find(filesystem.tree(), segments)
+    assert type(before) is FileTree
+    with _private_directory() as host:
+        host.fill(before)
+        laid = Laid(host.root)
+        yield laid
+        after = survey(host.descriptor, InMemory()).tree
+        with session.transaction():
+            for event in events_between(before, after, at=session.now()):
+                filesystem._commit(placed_below(event, canonical))
+            filesystem.limits.check_tree(filesystem.tree())
+        laid.changed = changed_paths(before, after, canonical)
+
+
+def changed_paths(before: FileTree, after: FileTree, prefix: str) -> tuple[str, ...]:
+    """Give the paths that were added, changed or removed, sorted."""
+    found = diff(before, after)
+    moved = {one for pair in found.moved for one in pair}
+    paths = {*found.added, *found.removed, *found.changed, *moved}
+    return tuple(sorted(path if prefix == "/" else (prefix + path).rstrip("/") for path in paths))
+
+
+@contextmanager
+def _private_directory() -> Iterator[HostDirectory]:
+    path = os.path.realpath(tempfile.mkdtemp(prefix="weakfs-"))
+    try:
+        yield HostDirectory(path)
+    finally:
+        folder, name = os.path.split(path)
+        HostDirectory(folder).remove((name,))
