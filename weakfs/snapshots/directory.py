@@ -18,6 +18,7 @@ from weakfs.reducers import leaf as leaves
 from weakfs.reducers import names
 from weakfs.reducers.leaf import Leaf
 from weakfs.reducers.tree import FileTree, Node, Segments, tree_of
+from weakfs.session.rope import Content
 from weakfs.snapshots import entries as own
 
 DIRECTORY = own.DIRECTORY
@@ -146,7 +147,8 @@ class HostDirectory:
         special = SPECIALS.get(stat.S_IFMT(status.st_mode))
         if special is not None:
             return leaves.special(special, mode=mode, at=at)
-        return leaves.file(OnDisk(self, segments, status.st_size), mode=mode, at=at)
+        content = cast(Content, OnDisk(self, segments, status.st_size))
+        return leaves.file(content, mode=mode, at=at)
 
     def entries(self, segments: Segments) -> list[tuple[str, Node]]:
         """Give the entries of a directory as `node` gives each."""
@@ -234,7 +236,7 @@ class HostDirectory:
                 stack += [((*here, name), child) for name, child in maps.items(one.children)]
             else:
                 with Parent(self, here) as (directory, name):
-                    own.make_leaf(directory, name, cast(Leaf, one))
+                    own.make_leaf(directory, name, one)
         for here, tree in reversed(made):
             self.set_status(here, mode=tree.mode, modified_at=tree.modified_at)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import attrs
 
@@ -76,7 +77,10 @@ def _made_leaf(path: str, old: Leaf | None, new: Leaf, most: int | None) -> Iter
 
 def placed_below(event: Event, directory: str) -> Event:
     """Give an event of one path with that path below a directory."""
-    path: str = getattr(event, "path")  # noqa: B009  # every event that is made here has one
+    # Every event that is made here has one path.
+    one: Any = event
     if directory == "/":
         return event
-    return attrs.evolve(event, path=directory + path if path != "/" else directory)
+    path = directory + one.path if one.path != "/" else directory
+    placed: Event = attrs.evolve(one, path=path)
+    return placed

@@ -247,7 +247,7 @@ class HostFilesystem(BaseFilesystem):
 
     # Primitives
 
-    def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:  # type: ignore[override]
+    def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:
         text = os.fspath(path) if isinstance(path, os.PathLike) else path
         if isinstance(text, str):
             for prefix in self._prefixes:
@@ -301,7 +301,7 @@ class HostFilesystem(BaseFilesystem):
         self._session.tell()
 
     @contextmanager
-    def _exclusive(self) -> Iterator[None]:  # type: ignore[override]
+    def _exclusive(self) -> Iterator[None]:
         with self._session.lock, self._root.lock:
             yield
 
