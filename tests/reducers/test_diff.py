@@ -19,6 +19,7 @@ from weakfs.reducers import diff as diff_trees
 from weakfs.reducers.diff import differences, equal
 from weakfs.reducers.events import EntryCopied, EntryMoved, FileWritten
 from weakfs.reducers.tree import EMPTY_TREE, Node, put, remove, tree_of
+from weakfs.session import stored
 
 diff_module = import_module("weakfs.reducers.diff")
 
@@ -222,7 +223,7 @@ def test_a_thousand_equal_files_that_moved_cost_a_thousand_times_one() -> None:
 
 def test_contents_are_hashed_for_a_move_only_where_sizes_are_equal_on_both_sides() -> None:
     before = build(old="of one size", keep="k")
-    with mock.patch.object(leaf, "sha256", side_effect=AssertionError("a content was hashed")):
+    with mock.patch.object(stored, "sha256", side_effect=AssertionError("a content was hashed")):
         assert diff_trees(before, build(keep="k")).removed == ("/old",)
         assert diff_trees(before, build(keep="k", new="another size")).added == ("/new",)
 

@@ -18,7 +18,7 @@ from cattrs.gen import make_dict_unstructure_fn
 from weakfs.session import kinds
 from weakfs.session.atoms import AS_IT_IS, ATOMS, plain_atom, simple_types
 from weakfs.session.decoding import Reading
-from weakfs.session.errors import SessionError, SessionFileError
+from weakfs.session.errors import MissingBlob, SessionError, SessionFileError
 from weakfs.session.kinds import DEEPEST, plain_key
 from weakfs.session.pools import Blobs, Json, Pool, PoolWriter
 from weakfs.session.registry import Registry
@@ -91,6 +91,8 @@ class Writing:
             text = orjson.dumps(row, option=AS_IT_IS)
             found = difference(value, self._back.value(orjson.loads(text), type_, where), where)
         except SessionFileError as error:
+            if isinstance(error, MissingBlob) and error.digest is not None:
+                raise
             raise SessionError(f"cannot save {error}") from None
         except NameError as error:
             raise SessionError(

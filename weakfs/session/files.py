@@ -5,24 +5,25 @@ The first fields are the format, its version and a SHA-256 of all that follows, 
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import gc
+import logging
 import os
 import re
-import stat
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from weakfs.session.atomic import write_atomically
 from weakfs.session.atoms import AS_IT_IS
+from weakfs.session.beside import BlobFolder
 from weakfs.session.errors import SessionError, SessionFileError, UnsupportedVersion
 from weakfs.session.reading import Fields, LoadedDocument
-from weakfs.session.stored import Held
+from weakfs.session.stored import Stored
 from weakfs.session.views import SaveReport
 from weakfs.session.writing import Document
 
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 FORMAT = "weakfs-session"
 VERSION = 1
 
+# As many bytes as tell one document from another: the checksum is among them.
+HEAD = 128
+
+logger = logging.getLogger("weakfs.session")
+
 _HEAD = re.compile(rb'\{"format":"weakfs-session","version":1,"sha256":"([0-9a-f]{64})",')
 
 
@@ -40,8 +46,9 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
     with session.lock:
         rules, line, own = session.parts()
         line = line.branch()
+    made = Document(rules, embed=embed)
     with _collector_at_rest():
-        document = {**own, **Document(rules).of(line)}
+        document = {**own, **made.of(line)}
     try:
         body = orjson.dumps(document, option=AS_IT_IS)
     except TypeError as error:
@@ -56,102 +63,34 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
     )
     data = head + body[1:]
     target = os.path.realpath(path)
-    write_atomically(target, data)
+    _put(target, data, made.stored, embed=embed)
     return SaveReport(target, len(data), len(line.rows), len(line.snapshots), len(document["blobs"]))
 
 
-def write_atomically(path: str, data: bytes) -> None:
-    """Put `data` at `path`: a temporary file beside it, fsync, rename, fsync of the folder.
-
-    Whatever happens, `path` holds what it held or all of `data`. Two writers take turns. The temporary file's
-    name is fixed, so that what a killed process leaves is taken over by the next. Raises `OSError` that says of
-    which file and why.
-    """
-    try:
-        _write(path, data)
-    except OSError as error:
-        raise _unsaved(path, error) from error
-    try:
-        _sync_folder(os.path.dirname(path))
-    except OSError as error:
-        raise OSError(
-            error.errno,
-            f"saved to {path!r}, but its folder could not be synced: {error.strerror}; after a power cut the old "
-            f"file may be there again, so save once more when the cause is removed",
-        ) from error
-
-
-def _write(path: str, data: bytes) -> None:
-    folder, name = os.path.split(path)
-    # The name of a file may be as long as the filesystem allows; the temporary one is longer.
-    short = name if len(os.fsencode(name)) < 200 else sha256(os.fsencode(name)).hexdigest()
-    temporary = os.path.join(folder, f".{short}.tmp")
-    descriptor = _locked(temporary)
-    try:
-        os.ftruncate(descriptor, 0)
-        with suppress(FileNotFoundError):
-            status = os.stat(path)
-            if not stat.S_ISREG(status.st_mode):
-                kind = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
-                raise OSError(kind, "it is not a regular file")
-            os.fchmod(descriptor, status.st_mode & 0o777)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
-        os.rename(temporary, path)
-    except BaseException:
-        _remove(temporary)
-        raise
-    finally:
-        os.close(descriptor)
-
-
-def _unsaved(path: str, error: OSError) -> OSError:
-    """Say of an error which file it concerns; `OSError` makes the right class of the errno."""
-    return OSError(
-        error.errno,
-        f"cannot save to {path!r}: {error.strerror}; what was saved before is as it was, remove the cause and save "
-        f"again",
-    )
-
-
-def _locked(temporary: str) -> int:
-    """Open and lock the temporary file; another writer may rename it away while we wait."""
-    while True:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(temporary, flags, 0o666)
+def _put(path: str, data: bytes, stored: Mapping[bytes, Collection[Stored]], *, embed: bool) -> None:
+    """Put the contents that lie elsewhere beside `path`, the document at `path`, and remove what it does not need."""
+    folder = BlobFolder(path)
+    wanted = {} if embed else stored
+    # What the session itself goes on reading there stays, even if its file now embeds it.
+    read_here = {digest for digest, found in stored.items() if any(folder.is_source_of(content) for content in found)}
+    with folder.locked(make=bool(wanted)) as is_there:
+        added = folder.add(wanted)
         try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(
-                    errno.EINVAL, "cannot save: the place of the temporary file is taken; remove it", temporary
-                )
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if os.path.samestat(os.fstat(descriptor), os.stat(temporary, follow_symlinks=False)):
-                return descriptor
-        except FileNotFoundError:
-            pass
+            write_atomically(path, data)
         except BaseException:
-            os.close(descriptor)
+            if added and not _begins(path, data[:HEAD]):
+                folder.remove(added)
             raise
-        os.close(descriptor)
+        if is_there:
+            folder.keep_only(wanted.keys() | read_here)
 
 
-def _remove(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)
-
-
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        # Some network filesystems cannot sync a folder; the rename is all that they offer.
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(descriptor)
+def _begins(path: str, head: bytes) -> bool:
+    """Tell whether a document took its place after all: the checksum at its beginning says it."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as stream:
+        return stream.read(len(head)) == head
 
 
 def load_session(session: Session, path: str | PathLike[str]) -> None:
@@ -159,7 +98,7 @@ def load_session(session: Session, path: str | PathLike[str]) -> None:
     with open(path, "rb") as stream:
         data = stream.read()
     with _collector_at_rest():
-        _take_over(session, data)
+        _take_over(session, data, BlobFolder(os.fspath(path)))
 
 
 @contextmanager
@@ -174,7 +113,7 @@ def _collector_at_rest() -> Generator[None]:
             gc.enable()
 
 
-def _take_over(session: Session, data: bytes) -> None:
+def _take_over(session: Session, data: bytes, folder: BlobFolder) -> None:
     document = _parsed(data)
     fields = Fields(document, "$")
     fields.take("format", str)
@@ -186,7 +125,7 @@ def _take_over(session: Session, data: bytes) -> None:
         "counter": fields.take("counter", int),
     }
     try:
-        loaded = LoadedDocument(session.parts()[0], fields, Held())
+        loaded = LoadedDocument(session.parts()[0], fields, folder)
         fields.done()
     except (RecursionError, MemoryError, OverflowError) as error:
         raise SessionFileError(f"the file is not one that a session writes: {error}") from None
@@ -196,7 +135,17 @@ def _take_over(session: Session, data: bytes) -> None:
             "take it from a copy",
             where="$.sha256",
         )
-    session.take_over(loaded.rules, loaded.line, own)
+    beside = [content for content in loaded.blobs if type(content) is Stored and content.source is folder]
+    missing = folder.missing(beside) if beside else ()
+    for content in missing:
+        logger.warning(
+            "the content %s of %d bytes is missing beside the session file: put %r back from a copy; what needs it "
+            "cannot be read until then",
+            content.digest.hex(),
+            content.size,
+            folder.place(content.digest),
+        )
+    session.take_over(loaded.rules, loaded.line, own, partial(folder.missing, missing) if missing else None)
 
 
 def _parsed(data: bytes) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class Blobs:
         if number is None:
             row: dict[str, Json] = {"stored": content.digest.hex(), "size": content.size}
             if self._embed:
-                row["blob"] = self.number(content.join())
+                row["blob"] = self.number(_embedded(content))
             number = self._by_content[content] = self._add(row, content)
         self.stored.setdefault(content.digest, {}).setdefault(id(content.source), content)
         return number
@@ -126,6 +126,18 @@ class Blobs:
         self.rows.append(row)
         self.contents.append(content)
         return len(self.rows) - 1
+
+
+def _embedded(content: Stored) -> bytes:
+    try:
+        return content.join()
+    except MissingBlob as error:
+        raise MissingBlob(
+            f"cannot save: {error.told}; what was saved before is as it was. Save again when it is back, or without "
+            f"the snapshots that need it",
+            where=error.where,
+            digest=content.digest,
+        ) from None
 
 
 def _key(content: Content) -> Any:

@@ -12,6 +12,7 @@ from weakfs.session.errors import RollbackIncomplete
 from weakfs.session.externals import Attachable, External, repair_all
 from weakfs.session.registry import Registry
 from weakfs.session.rules import Rules
+from weakfs.session.stored import Stored
 from weakfs.session.timeline import Timeline
 from weakfs.session.views import SaveReport
 
@@ -53,8 +54,11 @@ class Session(Branching):
     def save(self, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
         """Write the session to one JSON file, so that a crash leaves the old file or the new one.
 
-        What an open transaction has done so far is not in it. Raises `SessionError` that names the place of a
-        value that could not be read back, and `OSError` if the file cannot be written.
+        Contents that lie elsewhere, such as those of external snapshots, are put into the folder `NAME.blobs`
+        beside the file, or with `embed` into the file itself; what the file before needed there and this one does
+        not, is removed. What an open transaction has done so far is not in it. Raises `SessionError` that names the
+        place of a value that could not be read back, `MissingBlob` for a content that is nowhere, and `OSError` if
+        the file cannot be written; what was saved before is then as it was.
         """
         from weakfs.session.files import save_session
 
@@ -72,8 +76,9 @@ class Session(Branching):
     ) -> Session:
         """Read a session back: slices, snapshots and records, exactly as they were saved.
 
-        Raises `SessionFileError` that names what is wrong and where, `UnsupportedVersion` for a newer
-        format, and `OSError` if the file cannot be read.
+        What lies in the folder `NAME.blobs` beside the file is read when it is needed; what is missing there is
+        logged, and told by `missing_blobs`. Raises `SessionFileError` that names what is wrong and where,
+        `UnsupportedVersion` for a newer format, and `OSError` if the file cannot be read.
         """
         from weakfs.session.files import load_session
 
@@ -81,16 +86,30 @@ class Session(Branching):
         load_session(session, path)
         return session
 
+    @property
+    def missing_blobs(self) -> tuple[str, ...]:
+        """The contents, by digest in hex, that were missing beside the file when it was loaded, and are so still.
+
+        Looked for when this is asked. Reading one of them raises `MissingBlob`; all else can be used.
+        """
+        return tuple(content.digest.hex() for content in self._missing()) if self._missing is not None else ()
+
     def parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:
         """Give what a file of this session is made of; for `weakfs.session.files`."""
         own = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}
         return self._rules, self._trunk, own
 
-    def take_over(self, rules: Rules, line: Timeline, own: dict[str, Any]) -> None:
+    def take_over(
+        self,
+        rules: Rules,
+        line: Timeline,
+        own: dict[str, Any],
+        missing: Callable[[], tuple[Stored, ...]] | None = None,
+    ) -> None:
         """Become what a file held; for `weakfs.session.files`."""
         self.session_id, self.origin_id = own["session_id"], own["origin_id"]
         # Never a number that a kept snapshot has.
         own_prefix = f"{self.session_id}/"
         taken = [e.number for e in line.snapshots.values() if e.snapshot_id.startswith(own_prefix)]
         self._counter = max([own["counter"], *taken])
-        self._rules, self._trunk = rules, line
+        self._rules, self._trunk, self._missing = rules, line, missing

@@ -7,7 +7,7 @@ from the one before. The same state gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from pyrsistent import pmap
@@ -88,7 +88,7 @@ class Document:
         }
 
     @property
-    def stored(self) -> Mapping[bytes, Iterable[Stored]]:
+    def stored(self) -> Mapping[bytes, Collection[Stored]]:
         """The contents of the document that lie elsewhere, by digest: each as often as there are sources of it."""
         return {digest: found.values() for digest, found in self._writing.blobs.stored.items()}
 

@@ -1,0 +1,105 @@
+"""Files that are replaced as a whole: whatever happens, the old one is there or the new one."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from contextlib import suppress
+from hashlib import sha256
+
+
+def write_atomically(path: str, data: bytes) -> None:
+    """Put `data` at `path`: a temporary file beside it, fsync, rename, fsync of the folder.
+
+    Whatever happens, `path` holds what it held or all of `data`. Two writers take turns. The temporary file's
+    name is fixed, so that what a killed process leaves is taken over by the next. Raises `OSError` that says of
+    which file and why.
+    """
+    try:
+        _write(path, data)
+    except OSError as error:
+        raise unsaved(path, error) from error
+    try:
+        sync_folder(os.path.dirname(path))
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"saved to {path!r}, but its folder could not be synced: {error.strerror}; after a power cut the old "
+            f"file may be there again, so save once more when the cause is removed",
+        ) from error
+
+
+def _write(path: str, data: bytes) -> None:
+    folder, name = os.path.split(path)
+    # The name of a file may be as long as the filesystem allows; the temporary one is longer.
+    short = name if len(os.fsencode(name)) < 200 else sha256(os.fsencode(name)).hexdigest()
+    temporary = os.path.join(folder, f".{short}.tmp")
+    descriptor = _locked(temporary)
+    try:
+        os.ftruncate(descriptor, 0)
+        with suppress(FileNotFoundError):
+            status = os.stat(path)
+            if not stat.S_ISREG(status.st_mode):
+                kind = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
+                raise OSError(kind, "it is not a regular file")
+            os.fchmod(descriptor, status.st_mode & 0o777)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+        os.rename(temporary, path)
+    except BaseException:
+        _remove(temporary)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def unsaved(path: str, error: OSError) -> OSError:
+    """Say of an error which file could not be saved; `OSError` makes the right class of the errno."""
+    return OSError(
+        error.errno,
+        f"cannot save to {path!r}: {error.strerror}; what was saved before is as it was, remove the cause and save "
+        f"again",
+    )
+
+
+def _locked(temporary: str) -> int:
+    """Open and lock the temporary file; another writer may rename it away while we wait."""
+    while True:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(temporary, flags, 0o666)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(
+                    errno.EINVAL, "cannot save: the place of the temporary file is taken; remove it", temporary
+                )
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(descriptor), os.stat(temporary, follow_symlinks=False)):
+                return descriptor
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def sync_folder(folder: str) -> None:
+    """Let the names in a folder outlast a power cut."""
+    descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network filesystems cannot sync a folder; the rename is all that they offer.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)

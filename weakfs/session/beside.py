@@ -1,0 +1,233 @@
+"""The contents of a session that lie beside its file, one file each: `NAME.blobs/ab/cdef...`, named by digest.
+
+A blob is there whole or not at all, and before the session file that needs it; it goes after the one that does
+not. So whichever session file a crash leaves, its blobs are there.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import logging
+import os
+import re
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+
+from weakfs.session.atomic import sync_folder, unsaved
+from weakfs.session.errors import MissingBlob
+from weakfs.session.stored import Stored, checked
+
+logger = logging.getLogger("weakfs.session")
+
+# Its name is fixed, so that what a killed process leaves is taken over by the next.
+TEMPORARY = ".blob.tmp"
+
+_FOLDER = re.compile("[0-9a-f]{2}")
+_REST = re.compile("[0-9a-f]{62}")
+
+
+class BlobFolder:
+    """The folder beside one session file: a source of its contents, and where they are put."""
+
+    def __init__(self, file: str) -> None:
+        folder, name = os.path.split(os.path.realpath(file))
+        # The name of a file may be as long as the filesystem allows; the folder's is longer.
+        short = name if len(os.fsencode(name)) < 200 else sha256(os.fsencode(name)).hexdigest()
+        self._file = os.path.join(folder, name)
+        self.path = os.path.join(folder, f"{short}.blobs")
+
+    def __repr__(self) -> str:
+        return f"<BlobFolder {self.path!r}>"
+
+    def read(self, digest: bytes) -> bytes:
+        """Give a content; `MissingBlob` that names digest and file if it is not there or is another."""
+        path = self.place(digest)
+        try:
+            with open(path, "rb") as stream:
+                content = stream.read()
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingBlob(
+                f"the content {digest.hex()} is missing; put this file back from a copy, or keep the folder "
+                f"{os.path.basename(self.path)!r} together with the session file",
+                where=path,
+                digest=digest,
+            ) from None
+        return checked(digest, content, path)
+
+    def is_source_of(self, content: Stored) -> bool:
+        """Tell whether a content is read from here."""
+        return isinstance(content.source, BlobFolder) and content.source.path == self.path
+
+    def missing(self, contents: Iterable[Stored]) -> tuple[Stored, ...]:
+        """Give those contents that are not here. Looks at names, and opens nothing."""
+        there = {digest for digest, _ in self._all()}
+        return tuple(content for content in contents if content.digest not in there)
+
+    @contextmanager
+    def locked(self, *, make: bool) -> Generator[bool]:
+        """Hold the folder for oneself; gives false where there is none and it is not to be made."""
+        try:
+            descriptor = self._lock(make)
+        except OSError as error:
+            raise unsaved(self._file, error) from error
+        if descriptor is None:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            os.close(descriptor)
+
+    def add(self, wanted: Mapping[bytes, Iterable[Stored]]) -> list[bytes]:
+        """Put contents here that are not, one at a time, and give their digests. All are on the disk at the end.
+
+        What was put is taken back if one of them fails. `MissingBlob` if none of its sources has a content.
+        """
+        added: list[bytes] = []
+        try:
+            for digest in sorted(wanted):
+                candidates = list(wanted[digest])
+                if _size(self.place(digest)) != candidates[0].size:
+                    content = self._found(digest, candidates)
+                    added.append(digest)
+                    self._put(self.place(digest), content)
+            if added:
+                self._sync(added)
+        except BaseException as error:
+            self.remove(added)
+            if isinstance(error, OSError):
+                raise unsaved(self._file, error) from error
+            raise
+        return added
+
+    def keep_only(self, needed: Collection[bytes]) -> None:
+        """Remove the blobs that are not needed, and the folders that are then empty; other files stay."""
+        self._remove_file(os.path.join(self.path, TEMPORARY))
+        self.remove(digest for digest, _ in list(self._all()) if digest not in needed)
+
+    def remove(self, digests: Iterable[bytes]) -> None:
+        """Remove blobs. What cannot be removed is only in the way: it is logged, and tried again by the next save."""
+        for digest in digests:
+            self._remove_file(self.place(digest))
+        for folder in (*self._folders(), self.path):
+            with suppress(OSError):
+                os.rmdir(folder)
+
+    def _lock(self, make: bool) -> int | None:
+        while True:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(self.path, self._folder_mode())
+            elif not os.path.isdir(self.path):
+                return None
+            try:
+                descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except (FileNotFoundError, NotADirectoryError):
+                if make and not os.path.isdir(self.path) and os.path.lexists(self.path):
+                    raise OSError(errno.ENOTDIR, f"the place of its contents, {self.path!r}, is taken") from None
+                if make:
+                    continue
+                return None
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                # Whoever held it may have removed it.
+                if os.path.samestat(os.fstat(descriptor), os.stat(self.path)):
+                    return descriptor
+            except FileNotFoundError:
+                pass
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+
+    def _found(self, digest: bytes, candidates: list[Stored]) -> bytes:
+        told: MissingBlob | None = None
+        for content in candidates:
+            try:
+                return checked(digest, content.join(), repr(content.source))
+            except MissingBlob as error:
+                told = told or error
+        raise MissingBlob(
+            f"cannot save to {self._file!r}: {told.told if told else 'nobody has a content'}; what was saved before is "
+            f"as it was. Save again when it is back, or without the snapshots that need it",
+            where=told.where if told else "$",
+            digest=digest,
+        )
+
+    def _sync(self, added: Iterable[bytes]) -> None:
+        for folder in sorted({os.path.dirname(self.place(digest)) for digest in added}):
+            sync_folder(folder)
+        sync_folder(self.path)
+        sync_folder(os.path.dirname(self.path))
+
+    def _put(self, place: str, content: bytes) -> None:
+        with suppress(FileExistsError):
+            os.mkdir(os.path.dirname(place), self._folder_mode())
+        temporary = os.path.join(self.path, TEMPORARY)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(temporary, flags, 0o666)
+        try:
+            mode = self._mode()
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+            view = memoryview(content)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            os.fsync(descriptor)
+            os.rename(temporary, place)
+        except BaseException:
+            self._remove_file(temporary)
+            raise
+        finally:
+            os.close(descriptor)
+
+    def _mode(self) -> int | None:
+        """Give the permission bits of the session file, which hold for its contents too; `None` if it is new."""
+        try:
+            return os.stat(self._file).st_mode & 0o777
+        except FileNotFoundError:
+            return None
+
+    def _folder_mode(self) -> int:
+        mode = self._mode()
+        # Whoever may read may enter; its owner always may.
+        return 0o777 if mode is None else mode | (mode & 0o444) >> 2 | 0o700
+
+    def place(self, digest: bytes) -> str:
+        """Give the path of a content's file."""
+        name = digest.hex()
+        return os.path.join(self.path, name[:2], name[2:])
+
+    def _folders(self) -> list[str]:
+        try:
+            return [os.path.join(self.path, name) for name in sorted(os.listdir(self.path)) if _FOLDER.fullmatch(name)]
+        except OSError:
+            # What cannot be looked into holds nothing that could be read.
+            return []
+
+    def _all(self) -> Iterator[tuple[bytes, str]]:
+        for folder in self._folders():
+            try:
+                names = os.listdir(folder)
+            except OSError:
+                continue
+            for name in sorted(names):
+                if _REST.fullmatch(name):
+                    yield bytes.fromhex(os.path.basename(folder) + name), os.path.join(folder, name)
+
+    def _remove_file(self, path: str) -> None:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            logger.warning("a content that is needed no more cannot be removed: %s", error)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path, follow_symlinks=False).st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return -1
