@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 
 from tests.faults.watchdog import watched
 from tests.tools.witness import Witness
-from weakfs.tools.shell import Bubblewrap, Finished, SandboxMode, run_command, watching
+from weakfs.tools.shell import Bubblewrap, Finished, SandboxMode, processes, run_command, watching
 from weakfs.tools.shell.runner import MAX_COMMAND
 
 BUBBLEWRAP = Bubblewrap()
@@ -353,6 +354,30 @@ def test_a_command_that_kills_what_watches_over_it_fails_and_ends(tmp_path: Path
         run(f"{Witness.HOLD}; kill -9 $PPID; sleep 1000", tmp_path, "off")
 
     assert witness.saw_it_end()
+
+
+def test_processes_that_cannot_be_ended_are_told_of(
+    tmp_path: Path, mode: SandboxMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The supervisor has no time to kill anything. What is left here ends by itself.
+    monkeypatch.setattr(processes, "_KILLING", 0.0)
+
+    with pytest.raises(OSError, match=r"of its processes \d+ could not be killed; end them by hand"):
+        run("sleep 0.5 & exit 0", tmp_path, mode, grace=0.0)
+
+
+def test_without_an_interpreter_nothing_is_run(
+    tmp_path: Path, mode: SandboxMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "")
+    with pytest.raises(OSError, match="there is no Python interpreter to watch over it"):
+        run("touch ran", tmp_path, mode)
+
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(OSError, match="cannot start the command: the supervisor says"):
+        run("touch ran", tmp_path, mode)
+
+    assert not (tmp_path / "ran").exists()
 
 
 def test_calls_leave_no_descriptors_and_no_zombies(tmp_path: Path, mode: SandboxMode) -> None:

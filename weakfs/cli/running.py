@@ -19,10 +19,12 @@ from weakfs.cli.reporting import Reporter, reporter
 from weakfs.filesystem import Limits
 from weakfs.reducers import MountReport, diff
 from weakfs.session import SaveReport, Session
-from weakfs.tools import ToolResult, Toolset
+from weakfs.tools import DEFAULT_TOOLS, ToolResult, Toolset
 from weakfs.tools.transcripts import Transcript, TranscriptCall, read_transcript
 
 STANDARD_INPUT = "-"
+# A transcript is a file from anywhere: performing it changes files, and never runs what somebody wrote in it.
+PERFORMED = tuple(tool for tool in DEFAULT_TOOLS if tool.name != "shell")
 # What a session file begins with: only such a file is replaced without asking.
 SESSION_HEAD = b'{"format":"weakfs-session"'
 
@@ -65,7 +67,7 @@ def run_transcript(out: Output, job: Job, *, as_json: bool) -> Outcome:
         told.skipped(skipped)
         outcome.unread += 1
     before = files.tree()
-    perform_all(transcript, Toolset(session, files), told, outcome, with_bar=not out.is_terminal)
+    perform_all(transcript, Toolset(session, files, tools=PERFORMED), told, outcome, with_bar=not out.is_terminal)
     if job.save is not None:
         told.saved(save(session, job.save))
     told.total(outcome.statuses, outcome.failed, outcome.unread, amounts(diff(before, files.tree())))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from weakfs.filesystem.errors import fault
 from weakfs.tools.shell.status import Status
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -45,9 +46,13 @@ class Running:
     """
 
     def __init__(self, job: Job, pipes: tuple[int, int, int]) -> None:
-        if not sys.executable:
-            raise OSError(
-                errno.ENOENT, "cannot run a command: the Python interpreter's path is unknown; set sys.executable"
+        # In a frozen program that is the program itself.
+        if not sys.executable or getattr(sys, "frozen", False):
+            raise fault(
+                OSError,
+                errno.ENOENT,
+                "cannot run a command: there is no Python interpreter to watch over it (sys.executable); run this "
+                "program with one",
             )
         out, err, status = pipes
         self._job = job
@@ -73,8 +78,10 @@ class Running:
         }
         try:
             assert self.process.stdin is not None
-            self.process.stdin.write(json.dumps(words).encode() + b"\n")
-            self.process.stdin.flush()
+            # One that is gone already has said why on the error stream.
+            with suppress(BrokenPipeError):
+                self.process.stdin.write(json.dumps(words).encode() + b"\n")
+                self.process.stdin.flush()
         except BaseException:
             self.end(Status())
             raise
@@ -93,8 +100,11 @@ class Running:
                 return True
         return False
 
-    def end(self, status: Status) -> None:
-        """See to it that nothing of the command runs any more; what the supervisor cannot end, it has told of."""
+    def end(self, status: Status) -> int:
+        """See to it that nothing of the command runs any more, and give the supervisor's exit code.
+
+        What the supervisor could not end it has told of.
+        """
         self._stop()
         try:
             self.process.wait(self._grace + _KILLING + 1)
@@ -108,6 +118,7 @@ class Running:
                 if status.started is not None:
                     with suppress(OSError):
                         os.killpg(status.started, signal.SIGKILL)
+        return self.process.returncode
 
     def _stop(self) -> None:
         assert self.process.stdin is not None

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from attrs import frozen
 
 from weakfs.filesystem.errors import fault
-from weakfs.tools.results import clip, one_line, plural
+from weakfs.tools.results import clip, one_line
 from weakfs.tools.shell.environment import ENVIRONMENT, PRIVATE, select
 from weakfs.tools.shell.processes import Job
 from weakfs.tools.shell.sandbox import Bubblewrap, confined, refusal
@@ -105,7 +105,7 @@ def run_command(
         raise fault(
             OSError,
             errno.EBUSY,
-            f"cannot end the command: {plural(status.left, 'process')} of it could not be killed; end them by hand",
+            f"cannot end the command: of its processes {status.left} could not be killed; end them by hand",
         )
     if status.failure is not None:
         raise fault(
@@ -115,7 +115,7 @@ def run_command(
         )
     exit_code = status.ended if program is None else status.exit_code
     if exit_code is None and not timed_out:
-        raise fault(OSError, errno.EIO, _unreported(status.ended, err.text()))
+        raise fault(OSError, errno.EIO, _unreported(status.ended, watch.returncode, err.text()))
     return Finished(
         exit_code=None if timed_out else exit_code,
         stdout=out.text(),
@@ -170,11 +170,13 @@ def _why_not(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str) -> str |
     return problem
 
 
-def _unreported(ended: int | None, said: str) -> str:
-    """Say what happened to a command of which no end was told; `ended` is the exit code of its sandbox."""
-    if ended is None or ended > 128:
+def _unreported(ended: int | None, returncode: int, said: str) -> str:
+    """Say what happened to a command of which no end was told, from what sandbox and supervisor ended with."""
+    if returncode < 0 or (ended is not None and ended > 128):
         return (
             "the command was killed from outside, together with what watched over it; see whether the machine is "
             "out of memory, and try again"
         )
-    return f"cannot start the command: bwrap says {one_line(clip(said.strip(), 300))!r}; mend that, or run it otherwise"
+    what = "the supervisor" if ended is None else "bwrap"
+    words = one_line(clip(said.strip(), 300))
+    return f"cannot start the command: {what} says {words!r}; mend that, or run it otherwise"

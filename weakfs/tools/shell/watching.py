@@ -29,6 +29,7 @@ class Watch:
     def __init__(self, job: Job, max_output: int) -> None:
         self.out, self.err = HeadAndTail(max_output), HeadAndTail(max_output)
         self.status = Status()
+        self.returncode = 0
         self._job = job
 
     def __enter__(self: Self) -> Self:
@@ -56,7 +57,7 @@ class Watch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._running.end(self.status)
+            self.returncode = self._running.end(self.status)
             if kind is None:
                 self._read(_DRAINING, lambda: False)
         finally:

@@ -1,0 +1,19 @@
+"""`weakfs run` performs what changes files, and runs no commands that a transcript holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .conftest import Run
+
+
+def test_a_command_in_a_transcript_is_not_run(run: Run, tmp_path: Path) -> None:
+    command = {"id": "c1", "tool": "shell", "arguments": {"command": f"touch {tmp_path}/ran"}}
+    (tmp_path / "t.jsonl").write_text(json.dumps(command) + "\n")
+
+    done = run("run", tmp_path / "t.jsonl", "--json")
+
+    (call,) = [one for one in done.objects if one["type"] == "call"]
+    assert call["success"] is False
+    assert not (tmp_path / "ran").exists()
