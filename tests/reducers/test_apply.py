@@ -16,11 +16,13 @@ from weakfs.reducers import (
     EntryCopied,
     EntryDeleted,
     EntryFound,
+    EntryHidden,
     EntryMoved,
     FileAppended,
     FileSpliced,
     FileTree,
     FileWritten,
+    LayerEmptied,
     LinkMade,
     ModeChanged,
     TreeMounted,
@@ -28,7 +30,7 @@ from weakfs.reducers import (
     leaf,
     reduce,
 )
-from weakfs.reducers.events import EVENTS, Event
+from weakfs.reducers.events import EVENTS, EntryPut, Event, TreeSeen
 from weakfs.reducers.tree import EMPTY_TREE, Node, find, tree_of
 
 ROOT = Path(__file__).parents[2]
@@ -114,6 +116,10 @@ def test_every_event_type_has_a_reducer_and_none_stands_for_the_empty_tree() -> 
         TreeMounted: TreeMounted("/a", "host", EMPTY_TREE, (), 1),
         TreeRestored: TreeRestored(EMPTY_TREE, "s", 1),
         EntryFound: EntryFound("/a", EMPTY_TREE, 1),
+        EntryPut: EntryPut("/a", tree_of({"a": EMPTY_TREE}), 1),
+        TreeSeen: TreeSeen(EMPTY_TREE, "s", 1),
+        EntryHidden: EntryHidden("/a", 1),
+        LayerEmptied: LayerEmptied("commit", 1),
     }
     assert made.keys() == set(EVENTS)
     for event in made.values():

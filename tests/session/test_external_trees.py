@@ -24,6 +24,7 @@ from weakfs.reducers import (
     TreeMounted,
     TreeRestored,
 )
+from weakfs.reducers.events import TreeSeen
 from weakfs.reducers.leaf import Leaf, content_of, file
 from weakfs.reducers.tree import EMPTY_TREE, Node, find, put, tree_of, walk
 from weakfs.session import Session
@@ -264,7 +265,7 @@ def test_a_first_scan_tells_what_was_there_all_the_time() -> None:
     session.dispatch(FileWritten("/d/a", b"2", 2, filesystem=HOST))
     inner: dict[str, Node] = {"a": file(b"2", at=3), "b": file(b"b", at=3)}
     scan = tree_of({"d": tree_of(inner), "c": file(b"c", at=3)})
-    session.dispatch(TreeRestored(scan, "scan", 4, HOST))
+    session.dispatch(TreeSeen(scan, "scan", 4, HOST))
     whole = session.seq
     session.dispatch(TreeRestored(put(scan, ("late",), _leaf(b"l"), 5), "snapshot", 5, HOST))
     assert known(session) == {"/d/a": b"2", "/d/b": b"b", "/c": b"c", "/late": b"l"}

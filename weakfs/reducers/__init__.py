@@ -7,10 +7,12 @@ from weakfs.reducers.events import (
     EntryCopied,
     EntryDeleted,
     EntryFound,
+    EntryHidden,
     EntryMoved,
     FileAppended,
     FileSpliced,
     FileWritten,
+    LayerEmptied,
     LinkMade,
     ModeChanged,
     TreeMounted,
@@ -18,6 +20,8 @@ from weakfs.reducers.events import (
 )
 from weakfs.reducers.external_snapshots import ExternalFsSnapshot
 from weakfs.reducers.external_trees import ExternalTree, ExternalTrees
+from weakfs.reducers.lower import LowerFound
+from weakfs.reducers.lower_entries import LowerEntry
 from weakfs.reducers.merge import merge
 from weakfs.reducers.mounts import MountReport
 from weakfs.reducers.tree import FileTree
@@ -27,6 +31,7 @@ __all__ = [
     "EntryCopied",
     "EntryDeleted",
     "EntryFound",
+    "EntryHidden",
     "EntryMoved",
     "ExternalFsSnapshot",
     "ExternalTree",
@@ -35,7 +40,10 @@ __all__ = [
     "FileSpliced",
     "FileTree",
     "FileWritten",
+    "LayerEmptied",
     "LinkMade",
+    "LowerEntry",
+    "LowerFound",
     "ModeChanged",
     "MountReport",
     "TreeDiff",

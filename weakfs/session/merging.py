@@ -10,7 +10,7 @@ from weakfs.session.events import Merged
 from weakfs.session.log import Log
 from weakfs.session.registry import tag_of
 from weakfs.session.rules import Rules
-from weakfs.session.slices import Conflict, Merge, WholeMerge
+from weakfs.session.slices import Conflict, Merge, StateMerge, WholeMerge
 from weakfs.session.table import Table
 from weakfs.session.timeline import Mark, Point, SnapshotEntry, Timeline, changed, event_of, ordered_snapshots
 
@@ -29,7 +29,10 @@ def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table
             merged = merged.set(tag, other)
         elif spec is not None and spec.merge is not None:
             try:
-                merged = merged.set(tag, _merged(spec.merge, old, mine, other))
+                if isinstance(spec.merge, StateMerge):
+                    merged = merged.set(tag, spec.merge.merge(base, ours, theirs))
+                else:
+                    merged = merged.set(tag, _merged(spec.merge, old, mine, other))
             except Conflict as conflict:
                 conflicts.extend(conflict.names or (tag,))
         elif tuple(mine) == tuple(old):

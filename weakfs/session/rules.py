@@ -17,6 +17,7 @@ from weakfs.session.slices import (
     Reaction,
     Reducer,
     SliceSpec,
+    StateMerge,
     WholeMerge,
     WholeSlice,
     marked_reducers,
@@ -75,7 +76,7 @@ class Rules:
         tag: str | None = None,
         kind: Kind | None = None,
         initial: object = None,
-        merge: Merge | WholeMerge | None = None,
+        merge: Merge | WholeMerge | StateMerge | None = None,
     ) -> Rules:
         """Give rules with a slice type and its marked reducers; the same rules if nothing is new.
 
@@ -93,7 +94,12 @@ class Rules:
         return rules
 
     def _reinstall(
-        self, known: SliceSpec, tag: str | None, kind: Kind | None, initial: object, merge: Merge | WholeMerge | None
+        self,
+        known: SliceSpec,
+        tag: str | None,
+        kind: Kind | None,
+        initial: object,
+        merge: Merge | WholeMerge | StateMerge | None,
     ) -> Rules:
         if (tag or known.tag) != known.tag or (kind or known.kind) != known.kind:
             raise ValueError(

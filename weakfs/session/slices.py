@@ -41,6 +41,16 @@ class WholeMerge:
 
 
 @frozen(eq=False)
+class StateMerge:
+    """A merge function that also sees the other slices: (base, ours, theirs) as tables of all STATE slices.
+
+    Gives the values of its own slice.
+    """
+
+    merge: Callable[[Table, Table, Table], Log[Any]]
+
+
+@frozen(eq=False)
 class WholeSlice:
     """A reducer that acts on all values of a slice, not on the latest alone.
 
@@ -122,7 +132,7 @@ class Declaration:
     cls: type
     kind: Kind = "state"
     initial: object = None
-    merge: Merge | WholeMerge | None = None
+    merge: Merge | WholeMerge | StateMerge | None = None
     reducers: Mapping[type, Reducer | WholeSlice] = field(factory=dict)
 
 
@@ -171,7 +181,7 @@ class SliceSpec:
     tag: str
     kind: Kind
     empty: Log[Any]
-    merge: Merge | WholeMerge | None
+    merge: Merge | WholeMerge | StateMerge | None
 
     @classmethod
     def declared(
@@ -181,7 +191,7 @@ class SliceSpec:
         *,
         kind: Kind | None = None,
         initial: object = None,
-        merge: Merge | WholeMerge | None = None,
+        merge: Merge | WholeMerge | StateMerge | None = None,
     ) -> SliceSpec:
         """Make a slice's entry out of what `Session.install` takes."""
         kind = kind or "state"
