@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from errno import EACCES, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, EROFS
+from errno import EACCES, EFBIG, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
 from typing import Literal, cast
 
 from weakfs.filesystem import paths
@@ -51,6 +51,26 @@ class Primitives(ABC):
     @abstractmethod
     def _content(self, path: str, leaf: Leaf) -> bytes:
         """Give a file's bytes."""
+
+    def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
+        """Give a part of a file's bytes."""
+        return self._content(path, leaf)[start:stop]
+
+    def _entries_if_readable(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        """Give the entries of a directory on the way of a search, which passes over what it may not look into."""
+        try:
+            return self._entries(segments)
+        except (PermissionError, FileNotFoundError, NotADirectoryError):
+            return ()
+
+    def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
+        """Give a file's bytes to a search, which passes over what it may not read, what is gone or is too large."""
+        try:
+            return self._content(path, leaf)
+        except OSError as error:
+            if error.errno in (EACCES, EPERM, ENOENT, ENOTDIR, ELOOP, EFBIG):
+                return None
+            raise
 
     @abstractmethod
     def _totals(self, segments: Segments) -> tuple[int, int, int]:

@@ -87,16 +87,17 @@ class Reading(Primitives):
         """Read bytes: `limit` of them (`None` or -1: all) from `offset` on."""
         canonical, leaf = self._file(path, "read")
         content = leaf[CONTENT]
-        data = content if type(content) is bytes else self._content(canonical, leaf)
         if limit is None and offset == 0:
+            data = content if type(content) is bytes else self._content(canonical, leaf)
             return ReadBytesResult(data, canonical, len(data), 0, None, False)
         if offset < 0 or (limit is not None and limit < -1):
             raise ValueError(
                 f"cannot read {limit} bytes of {canonical!r} from {offset}; give numbers from 0 on, or limit=-1 for all"
             )
-        size = len(data)
+        size = size_of(leaf)
         stop = size if limit is None or limit == -1 else min(offset + limit, size)
-        return ReadBytesResult(data[offset:stop], canonical, size, offset, None if limit == -1 else limit, stop < size)
+        data = content[offset:stop] if type(content) is bytes else self._piece(canonical, leaf, offset, stop)
+        return ReadBytesResult(data, canonical, size, offset, None if limit == -1 else limit, stop < size)
 
     def read_lines(self, path: PathArg) -> tuple[str, ...]:
         """Read all lines of a text, each with its line end."""
@@ -165,7 +166,7 @@ def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[st
             yield path, node
             if type(node) is FileTree:
                 below = (*segments, name)
-                stack.append((below, path, iter(_in_path_order(now._entries(below)))))
+                stack.append((below, path, iter(_in_path_order(now._entries_if_readable(below)))))
                 break
         else:
             stack.pop()

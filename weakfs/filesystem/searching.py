@@ -92,7 +92,7 @@ def _matching(now: Primitives, pattern: GlobPattern, path: str, segments: Segmen
         literals = state.literals()
         entries: Iterable[tuple[str, Node]]
         if literals is None:
-            entries = now._entries(here)
+            entries = now._entries_if_readable(here)
         else:
             entries = [(name, node) for name in literals if (node := now._find((*here, name))) is not None]
         for name, node in entries:
@@ -115,7 +115,7 @@ def _files(
     while stack:
         prefix, here, state = stack.pop()
         files: list[tuple[str, Leaf]] = []
-        for name, node in now._entries(here):
+        for name, node in now._entries_if_readable(here):
             if type(node) is FileTree:
                 below = state.enter(name) if state is not None else None
                 if state is None or below is not None:
@@ -160,7 +160,9 @@ def _batches(now: Primitives, prefix: str, files: list[tuple[str, Leaf]]) -> Ite
     size = 0
     for name, leaf in files:
         content = leaf[0]
-        data = content if type(content) is bytes else now._content(f"{prefix}/{name}", leaf)
+        data = content if type(content) is bytes else now._content_if_readable(f"{prefix}/{name}", leaf)
+        if data is None:
+            continue
         size += len(data)
         batch.append((name, data))
         if size >= BATCH:

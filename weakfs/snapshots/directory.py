@@ -58,6 +58,18 @@ class OnDisk:
         """Read the whole file."""
         return b"".join(self.pieces())
 
+    def piece(self, start: int, stop: int) -> bytes:
+        """Read a part of the file; less where it ends before."""
+        descriptor = self._directory.open_file(self._segments)
+        try:
+            pieces: list[bytes] = []
+            while start < stop and (piece := os.pread(descriptor, min(PIECE, stop - start), start)):
+                pieces.append(piece)
+                start += len(piece)
+            return b"".join(pieces)
+        finally:
+            os.close(descriptor)
+
     def pieces(self) -> Iterator[bytes]:
         """Read the file piece by piece."""
         descriptor = self._directory.open_file(self._segments)

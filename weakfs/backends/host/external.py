@@ -36,6 +36,11 @@ class HostExternal:
         """What the directory is known by."""
         return self._filesystem.filesystem_id
 
+    def stand_for(self, filesystem: HostFilesystem) -> None:
+        """Work through another object over the same directory, if that may change it and this one's may not."""
+        if self._filesystem.read_only and not filesystem.read_only:
+            self._filesystem = filesystem
+
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
         """Keep the files as they are now."""
         return self._filesystem.snapshot(tag)

@@ -31,16 +31,20 @@ from weakfs.reducers.events import (
     ModeChanged,
     TreeSeen,
 )
-from weakfs.reducers.leaf import Leaf, content_of
+from weakfs.reducers.leaf import CONTENT, Leaf, content_of, size_of
 from weakfs.reducers.tree import Node, Segments
 from weakfs.session import Session
 from weakfs.snapshots.archive import pack, unpack
+from weakfs.snapshots.directory import OnDisk
 from weakfs.snapshots.read_back import events_between
 from weakfs.snapshots.restoring import restore_entries
 from weakfs.snapshots.store import Store
 
 # A program may leave large files: up to this size an event holds them, the others stay in the store.
 MOST_IN_EVENTS = 1 << 20
+
+# A search passes over files that are larger, which it would have to hold in memory.
+MOST_SEARCHED = 256 << 20
 
 # Their path is followed through links, as far as links are followed here; all others are about a link itself.
 FOLLOWING = (FileWritten, FileAppended, FileSpliced, DirectoryMade, ModeChanged)
@@ -98,6 +102,7 @@ class HostFilesystem(BaseFilesystem):
         self._root = root if own is None else own.root
         self._kinds = Kinds(self._root, snapshots)
         self._external = HostExternal(self, self._root) if own is None else own
+        self._external.stand_for(self)
         session.attach(self._external)
         spellings = {root.path, os.path.abspath(given)} - {"/"}
         self._prefixes = tuple(f"{spelling}/" for spelling in sorted(spellings, key=len, reverse=True))
@@ -283,6 +288,16 @@ class HostFilesystem(BaseFilesystem):
     def _content(self, path: str, leaf: Leaf) -> bytes:
         with told("read", path):
             return content_of(leaf)
+
+    def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
+        return None if size_of(leaf) > MOST_SEARCHED else super()._content_if_readable(path, leaf)
+
+    def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
+        content = leaf[CONTENT]
+        if not isinstance(content, OnDisk):
+            return super()._piece(path, leaf, start, stop)
+        with told("read", path):
+            return content.piece(start, stop)
 
     def _totals(self, segments: Segments) -> tuple[int, int, int]:
         with told("scan", _shown(segments)):
