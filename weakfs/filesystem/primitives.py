@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from errno import EACCES, EFBIG, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
+from errno import EACCES, EFBIG, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
 from typing import Literal, cast
 
 from weakfs.filesystem import paths
