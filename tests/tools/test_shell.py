@@ -269,6 +269,20 @@ def test_a_shell_that_is_not_there_is_an_answer() -> None:
     assert "cannot start /no/shell" in result.message
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sandbox": "always"}, "sandbox is 'always'; use 'auto', 'required' or 'off'"),
+        ({"timeout": 0}, "timeout is 0; give"),
+        ({"max_timeout": float("inf")}, "max_timeout is inf; give"),
+        ({"max_output": -1}, "max_output is -1; give"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_when_they_are_made(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ShellOptions(**options)
+
+
 def test_the_tool_is_among_those_that_come_with_weakfs_and_can_be_left_out() -> None:
     (tool,) = [tool for tool in DEFAULT_TOOLS if tool.name == "shell"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from errno import EROFS
 from functools import partial
+from math import inf
+from typing import get_args
 
 from attrs import field, frozen
 
@@ -80,6 +82,15 @@ class ShellOptions:
     shell: str = "/bin/sh"
     bubblewrap: Bubblewrap = field(factory=Bubblewrap, repr=False)
 
+    def __attrs_post_init__(self) -> None:
+        if self.sandbox not in get_args(SandboxMode):
+            raise ValueError(f"sandbox is {self.sandbox!r}; use 'auto', 'required' or 'off'")
+        for name, seconds in (("timeout", self.timeout), ("max_timeout", self.max_timeout)):
+            if not 0 < seconds < inf:
+                raise ValueError(f"{name} is {seconds!r}; give a number of seconds above 0")
+        if self.max_output < 0:
+            raise ValueError(f"max_output is {self.max_output!r}; give a number of bytes from 0 on")
+
 
 class _Failed(Exception):
     """Takes a result out of a checkout, so that nothing is read back."""
@@ -138,7 +149,7 @@ def shell_tool(options: ShellOptions | None = None, *, name: str = "shell") -> T
         "nothing runs on in the background. There may be no network, and no files but these and the system's own.",
         ShellParams,
         partial(shell_handler, options=options),
-        aliases={"cwd": "workdir"},
+        aliases={"cmd": "command", "cwd": "workdir"},
         receipt=ShellReceipt,
     )
 

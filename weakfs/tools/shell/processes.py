@@ -58,6 +58,14 @@ class Running:
         self._job = job
         # The kernel ends a sandbox at one blow; what is to be asked there is asked from here.
         self._grace = 0.0 if job.sandboxed else job.grace
+        words = {
+            "arguments": [_latin(word) for word in job.command_line(status)],
+            "environment": [_latin(f"{name}={value}") for name, value in job.environment.items()],
+            "directory": _latin(job.directory),
+            "grace": self._grace,
+            "killing": _KILLING,
+            "tells": job.sandboxed,
+        }
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", _SUPERVISOR, str(status)],
             stdin=subprocess.PIPE,
@@ -68,14 +76,6 @@ class Running:
             pass_fds=(status,),
             start_new_session=True,
         )
-        words = {
-            "arguments": [_latin(word) for word in job.command_line(status)],
-            "environment": [_latin(f"{name}={value}") for name, value in job.environment.items()],
-            "directory": _latin(job.directory),
-            "grace": self._grace,
-            "killing": _KILLING,
-            "tells": job.sandboxed,
-        }
         try:
             assert self.process.stdin is not None
             # One that is gone already has said why on the error stream.
