@@ -14,7 +14,7 @@ from weakfs.snapshots.journal import Journal, Nested, undo_left_behind
 from weakfs.snapshots.restoring import restore_tree
 from weakfs.snapshots.seen import Survey
 from weakfs.snapshots.store import Store
-from weakfs.snapshots.survey import survey, survey_entry
+from weakfs.snapshots.survey import OnFile, survey, survey_entry
 from weakfs.snapshots.writer import StoreWriter
 
 
@@ -46,6 +46,8 @@ class HostRoot:
                 f"outside"
             )
         self._seen: Survey | None = None
+        # Is told of every file that a scan reads: its path and its size.
+        self.on_file: OnFile | None = None
 
     @property
     def journals(self) -> str:
@@ -68,7 +70,7 @@ class HostRoot:
     def look_into(self, writer: StoreWriter) -> Survey:
         """Scan the directory; contents go where `writer` puts them, which has to be finished."""
         with self.lock:
-            self._seen = survey(self.directory.descriptor, writer, self._newest())
+            self._seen = survey(self.directory.descriptor, writer, self._newest(), on_file=self.on_file)
             return self._seen
 
     def look_durably(self, journal: Journal) -> FileTree:
