@@ -88,7 +88,8 @@ def test_a_program_leaves_the_same_session_file_in_any_process(program: str, tmp
     assert "failed" in told
 
 
-def test_equal_empty_trees_are_written_the_same_before_and_after_loading(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compacts", [False, True])
+def test_equal_empty_trees_are_written_the_same_before_and_after_loading(compacts: bool, tmp_path: Path) -> None:
     session = Session(session_id="s", clock=count(1).__next__)
     fs = InMemoryFilesystem(session)
     empty = fs.export_bytes()
@@ -97,6 +98,11 @@ def test_equal_empty_trees_are_written_the_same_before_and_after_loading(tmp_pat
         fs.import_bytes(empty)
         session.rollback(1)
     fs.import_bytes(empty)
+    if compacts:
+        session.rollback(0)
+        fs.import_bytes(empty)
+        session.compact(keep=0)
+        fs.import_bytes(empty)
     session.save(tmp_path / "first.json")
     Session.load(tmp_path / "first.json").save(tmp_path / "second.json")
     assert (tmp_path / "first.json").read_bytes() == (tmp_path / "second.json").read_bytes()

@@ -8,124 +8,12 @@ from typing import Any
 from weakfs.reducers import children as maps
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers import names
-from weakfs.reducers.leaf import FILE_MODE, NO_FILE, SPECIALS, Leaf, Special
+from weakfs.reducers.leaf import FILE_MODE, SPECIALS, Leaf
+from weakfs.reducers.pool_writer import TreeWriter, is_beginning, is_mode
 from weakfs.reducers.tree import EMPTY_TREE, MAX_NODES, FileTree, Node, tree_of
 from weakfs.session.errors import SessionFileError
 from weakfs.session.pools import Blobs, Json, blob_at
 from weakfs.session.rope import Content
-
-
-class TreeWriter:
-    """Numbers directories, children before parents."""
-
-    def __init__(self, blobs: Blobs) -> None:
-        self.rows: list[Json] = []
-        # What each row stands for; holding it also keeps its identity from being used again.
-        self.values: list[FileTree] = []
-        self._blobs = blobs
-        self._numbers: dict[int, int] = {}
-        self._last: FileTree | None = None
-
-    def number(self, tree: FileTree) -> int:
-        """Give the number of a tree; new directories are written, compared with the last tree's."""
-        stack: list[tuple[FileTree, FileTree | None]] = [(tree, self._last)]
-        while stack:
-            here, before = stack[-1]
-            if _key(here) in self._numbers:
-                stack.pop()
-                continue
-            missing = (
-                [
-                    (child, _directory(before, name))
-                    for name, child in sorted(maps.items(here.children))
-                    if type(child) is FileTree and _key(child) not in self._numbers
-                ]
-                if here.directory_count
-                else []
-            )
-            if missing:
-                stack.extend(reversed(missing))
-                continue
-            stack.pop()
-            self._numbers[_key(here)] = len(self.rows)
-            self.rows.append(self._row(here, before))
-            self.values.append(here)
-        self._last = tree
-        return self._numbers[_key(tree)]
-
-    def _row(self, tree: FileTree, before: FileTree | None) -> Json:
-        if not _is_mode(tree.mode):
-            raise ValueError(f"a directory has the mode {tree.mode!r}; give permission bits from 0 to 0o7777")
-        if tree.node_count > MAX_NODES:
-            raise ValueError(f"a directory holds {tree.node_count} entries and {MAX_NODES} can be read back")
-        row: dict[str, Json] = {"mode": tree.mode, "times": [tree.modified_at, tree.created_at]}
-        known = self._numbers.get(_key(before)) if before is not None else None
-        old: dict[str, Node] = {}
-        if known is not None and before is not None:
-            changes = list(maps.differences(before.children, tree.children))
-            if len(changes) * 2 <= maps.count(tree.children):
-                row["base"] = known
-                entries = [(name, new) for name, _, new in changes if new is not None]
-                gone = sorted(name for name, _, new in changes if new is None)
-                if gone:
-                    row["gone"] = gone
-                old = {name: node for name, node, _ in changes if node is not None}
-                return self._entries(row, sorted(entries), old)
-            old = {name: node for name, node, _ in changes if node is not None}
-        return self._entries(row, sorted(maps.items(tree.children)), old)
-
-    def _entries(self, row: dict[str, Json], entries: list[tuple[str, Node]], old: dict[str, Node]) -> Json:
-        files: list[Json] = []
-        links: list[Json] = []
-        specials: list[Json] = []
-        directories: list[Json] = []
-        number = self._blobs.number
-        for name, node in entries:
-            if type(node) is FileTree:
-                directories.append([name, self._numbers[_key(node)]])
-                continue
-            content, mode, modified_at, created_at, _ = node
-            if isinstance(content, str):
-                links.append([name, content, modified_at, created_at])
-                continue
-            if not _is_mode(mode):
-                raise ValueError(f"the file {name!r:.60} has the mode {mode!r}; give permission bits from 0 to 0o7777")
-            if type(content) is Special:
-                specials.append([name, content.kind, modified_at, created_at, mode])
-                continue
-            was = old.get(name) if old else None
-            before = was[0] if type(was) is tuple else None
-            blob = number(content, None if isinstance(before, NO_FILE) else before)
-            if mode == FILE_MODE:
-                files.append(
-                    [name, blob, modified_at] if created_at == modified_at else [name, blob, modified_at, created_at]
-                )
-            else:
-                files.append([name, blob, modified_at, created_at, mode])
-        if files:
-            row["files"] = files
-        if links:
-            row["links"] = links
-        if specials:
-            row["special"] = specials
-        if directories:
-            row["directories"] = directories
-        return row
-
-
-def _key(tree: FileTree) -> int:
-    """Tell trees apart by identity; all that are as a session begins with count as that one."""
-    return id(EMPTY_TREE) if _is_beginning(tree) else id(tree)
-
-
-def _is_beginning(tree: FileTree) -> bool:
-    begun = (tree.mode, tree.modified_at, tree.created_at) == (EMPTY_TREE.mode, 0, 0)
-    return begun and not tree.file_count and not tree.directory_count
-
-
-def _directory(tree: FileTree | None, name: str) -> FileTree | None:
-    node = maps.get(tree.children, name) if tree is not None else None
-    return node if type(node) is FileTree else None
 
 
 class TreePool:
@@ -154,7 +42,7 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where:
             raise ValueError("a directory with mode, times and entries is expected")
         modified_at, created_at = row["times"]
         mode = row["mode"]
-        if type(modified_at) is not int or type(created_at) is not int or not _is_mode(mode):
+        if type(modified_at) is not int or type(created_at) is not int or not is_mode(mode):
             raise ValueError("its mode or times are no numbers in range")
         new: dict[str, Node] = _read_files(row.get("files", []), blobs, where)
         for entry in row.get("links", ()):
@@ -164,7 +52,7 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where:
             new[_name(name, new)] = leaves.link(target, at=at, created_at=born)
         for entry in row.get("special", ()):
             name, kind, at, born, bits = entry
-            if kind not in SPECIALS or type(at) is not int or type(born) is not int or not _is_mode(bits):
+            if kind not in SPECIALS or type(at) is not int or type(born) is not int or not is_mode(bits):
                 raise ValueError(f"the special entry {name!r:.60} has no kind, times and mode")
             new[_name(name, new)] = leaves.special(SPECIALS[kind], mode=bits, at=at, created_at=born)
         for entry in row.get("directories", ()):
@@ -176,7 +64,7 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where:
             if "gone" in row:
                 raise ValueError("names are gone from no directory")
             tree = tree_of(new, mode=mode, modified_at=modified_at, created_at=created_at)
-            if _is_beginning(tree):
+            if is_beginning(tree):
                 # What compares with the tree that a session begins with must find it.
                 return EMPTY_TREE
         else:
@@ -262,13 +150,9 @@ def _read_file(entry: Json, blobs: Sequence[Content], where: str) -> Leaf:
     number, modified_at = entry[1], entry[2]
     created_at = entry[3] if length > 3 else modified_at
     mode = entry[4] if length > 4 else FILE_MODE
-    if type(modified_at) is not int or type(created_at) is not int or not _is_mode(mode):
+    if type(modified_at) is not int or type(created_at) is not int or not is_mode(mode):
         raise ValueError(f"the file {entry[0]!r:.60} has a mode or times that are no numbers in range")
     return (blob_at(blobs, number, where), mode, modified_at, created_at, bytearray())
-
-
-def _is_mode(mode: Json) -> bool:
-    return type(mode) is int and 0 <= mode <= 0o7777
 
 
 def _name(name: Json, taken: dict[str, Node]) -> str:

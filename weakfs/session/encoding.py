@@ -89,7 +89,7 @@ class Writing:
             row = self._converter.unstructure(value, unstructure_as=type_)
             # Through JSON itself, which knows fewer types than a row may hold.
             text = orjson.dumps(row, option=AS_IT_IS)
-            found = difference(value, self._back.value(orjson.loads(text), type_, where), where)
+            found = difference(value, self._back.value(orjson.loads(text), type_, where), where, self._are_one)
         except SessionFileError as error:
             if isinstance(error, MissingBlob) and error.digest is not None:
                 raise
@@ -106,6 +106,11 @@ class Writing:
         if found is not None:
             raise SessionError(f"cannot save {found}; keep values of the types that the fields name")
         return row
+
+    def _are_one(self, one: object, other: object) -> bool:
+        """Tell whether two values of a pool are held as one."""
+        pooled = self.pools.get(type(one))
+        return pooled is not None and bool(pooled[1].number(one) == pooled[1].number(other))
 
     def any(self, value: object, depth: int = 0) -> Json:
         """Give any value as JSON that tells what it is; `SessionError` if it is of no registered type."""

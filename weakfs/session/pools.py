@@ -98,6 +98,17 @@ class Blobs:
         self._by_identity[id(content)] = number
         return number
 
+    def are_equal(self, one: Content, other: Content) -> bool:
+        """Tell whether two contents are equal, by what is at hand; reads nothing that lies elsewhere."""
+        if one is other:
+            return True
+        if len(one) != len(other):
+            return False
+        mine, theirs = self._by_identity.get(id(one)), self._by_identity.get(id(other))
+        if mine is not None and mine == theirs:
+            return True
+        return bool(_key(one) == _key(other))
+
     def number_all(self, contents: Sequence[Content]) -> list[int]:
         """Give the numbers of many contents; the same as `number` of each, which 10,000 calls make twice as dear."""
         by_identity, by_content, rows, held = self._by_identity, self._by_content, self.rows, self.contents

@@ -8,10 +8,13 @@ from the one before. The same state gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from hashlib import sha256
 from typing import Any
 
+import orjson
 from pyrsistent import pmap
 
+from weakfs.session.atoms import AS_IT_IS
 from weakfs.session.columns import Columns
 from weakfs.session.encoding import Writing
 from weakfs.session.errors import SessionError
@@ -37,7 +40,9 @@ class Document:
         # What each row stands for; holding it also keeps its identity from being used again.
         self._values: list[Log[Any]] = []
         self._numbers: dict[int, int] = {}
-        self._last_log: dict[str, tuple[int, Log[Any]]] = {}
+        self._equals: list[Log[Any]] = []
+        self._by_items: dict[tuple[str, bytes], int] = {}
+        self._last_log: dict[str, tuple[int, Log[Any], bytes]] = {}
 
     def of(self, line: Timeline) -> dict[str, Json]:
         """Give the document of a line of history, without the session's own fields."""
@@ -136,22 +141,30 @@ class Document:
         spec = self._rules.specs.get(tag)
         if spec is None:
             raise SessionError(f"cannot save the slice {tag!r}: its type is not installed; call session.install first")
-        row: dict[str, Json] = {"tag": tag, "kind": spec.kind}
-        skip = 0
-        last = self._last_log.get(tag)
-        if last is not None and len(last[1]) and values.extends(last[1]):
-            if len(last[1]) == len(values):
-                return last[0]
-            row["after"], skip = last[0], len(last[1])
         number = len(self._slices)
-        row["items"] = [
-            self._writing.value(value, spec.cls, f"$.slices[{number}].items[{index}]")
-            for index, value in enumerate(values.since(skip))
-        ]
+        after, before, told = self._last_log.get(tag, (None, Log[Any](), b""))
+        skip = len(before) if values.extends(before) else 0
+        digest = told if skip else b""
+        items: list[Json] = []
+        for index, value in enumerate(values.since(skip)):
+            item = self._writing.value(value, spec.cls, f"$.slices[{number}].items[{index}]")
+            digest = sha256(digest + orjson.dumps(item, option=AS_IT_IS)).digest()
+            items.append(item)
+            if not skip and len(items) == len(before) and digest == told:
+                # It begins with equal items that are other objects: loading makes them the same.
+                items, skip = [], len(before)
+        known = self._by_items.setdefault((tag, digest), number)
+        self._numbers[id(values)] = known
+        if known != number:
+            self._equals.append(values)
+            return known
+        row: dict[str, Json] = {"tag": tag, "kind": spec.kind}
+        if skip:
+            row["after"] = after
+        row["items"] = items
         self._slices.append(row)
         self._values.append(values)
-        self._numbers[id(values)] = number
-        self._last_log[tag] = (number, values)
+        self._last_log[tag] = (number, values, digest)
         return number
 
     def _snapshot(self, entry: SnapshotEntry) -> Json:
