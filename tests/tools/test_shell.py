@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.faults.watchdog import watched
-from tests.tools.checkouts import Laid, Work
-from weakfs.backends import InMemoryFilesystem, MockFilesystem
-from weakfs.filesystem import Checkout, Limits, SupportsCheckout
+from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, MockFilesystem
+from weakfs.filesystem import Filesystem, Limits, SupportsCheckout
 from weakfs.session import Session
 from weakfs.testing import make_stub_context
 from weakfs.tools import DEFAULT_TOOLS, Tool, ToolCalls, ToolResult, Toolset, ToolValidationError
@@ -34,14 +32,30 @@ def never_hung() -> Iterator[None]:
         yield
 
 
-def toolset(options: ShellOptions = ANY, **more: Any) -> Toolset:
-    session = Session(session_id="s")
-    files = Laid(session)
-    files.write("/src/app.py", "port = 80\n")
-    files.write("/run.sh", "#!/bin/sh\necho ran\n")
-    files.chmod("/run.sh", 0o755)
-    files.mkdir("/empty")
-    return Toolset(session, Laid(session, **more), tools=[*OTHERS, shell_tool(options)])
+Make = Callable[..., Toolset]
+
+
+@pytest.fixture(params=["memory", "host"])
+def toolset(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    """Make a toolset over a few files, in memory or in a directory."""
+    root = tmp_path / "root"
+    (root / "src").mkdir(parents=True)
+    (root / "empty").mkdir()
+    (root / "src" / "app.py").write_text("port = 80\n")
+    (root / "run.sh").write_text("#!/bin/sh\necho ran\n")
+    (root / "run.sh").chmod(0o755)
+
+    def make(options: ShellOptions = ANY, **more: Any) -> Toolset:
+        session = Session(session_id="s")
+        files: Filesystem
+        if request.param == "memory":
+            InMemoryFilesystem(session, mounts=[HostMount(str(root))])
+            files = InMemoryFilesystem(session, **more)
+        else:
+            files = HostFilesystem(root, session=session, store=tmp_path / "store", **more)
+        return Toolset(session, files, tools=[*OTHERS, shell_tool(options)])
+
+    return make
 
 
 def shell(tools: Toolset, command: str, **arguments: object) -> ToolResult[ShellReceipt]:
@@ -53,7 +67,7 @@ def shell(tools: Toolset, command: str, **arguments: object) -> ToolResult[Shell
 # What a command sees and does
 
 
-def test_a_command_sees_the_files_and_its_changes_are_events_like_any_other() -> None:
+def test_a_command_sees_the_files_and_its_changes_are_events_like_any_other(toolset: Make) -> None:
     tools = toolset()
     before = tools.session.seq
 
@@ -67,23 +81,45 @@ def test_a_command_sees_the_files_and_its_changes_are_events_like_any_other() ->
     assert {record.cause for record in records} == {"c1"}
     (call,) = tools.session[ToolCalls].all()
     assert (call.first_seq, call.last_seq) == (before + 1, records[-2].seq)
-    tools.session.rollback(before)
-    assert tools.filesystem.read("/src/app.py").content == "port = 80\n"
 
 
-def test_a_command_that_changes_nothing_leaves_no_record_but_the_call() -> None:
+def test_a_rollback_to_a_snapshot_takes_back_what_a_command_did(toolset: Make) -> None:
     tools = toolset()
-    before = tools.filesystem.tree()
+    before = tools.filesystem.tree().fingerprint
+    tools.session.snapshot("before")
+
+    assert shell(tools, "rm -r src && mkdir new && echo x > new/file && chmod 600 run.sh").success
+    tools.session.rollback("before")
+
+    assert tools.filesystem.tree().fingerprint == before
+
+
+def test_a_rollback_to_a_record_takes_back_what_a_command_did(toolset: Make, request: pytest.FixtureRequest) -> None:
+    tools = toolset()
+    if isinstance(tools.filesystem, HostFilesystem):
+        reason = "the session does not learn what was there before the command"
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    before, seq = tools.filesystem.tree().fingerprint, tools.session.seq
+
+    assert shell(tools, "echo x > src/app.py && mkdir new && echo x > new/file").success
+    tools.session.rollback(seq)
+
+    assert tools.filesystem.tree().fingerprint == before
+
+
+def test_a_command_that_changes_nothing_leaves_no_record_but_the_call(toolset: Make) -> None:
+    tools = toolset()
+    before = tools.filesystem.tree().fingerprint
 
     result = shell(tools, "cat src/app.py")
 
     assert result.value.changed_paths == ()
-    assert tools.filesystem.tree() is before
+    assert tools.filesystem.tree().fingerprint == before
     (call,) = tools.session[ToolCalls].all()
     assert call.first_seq is None
 
 
-def test_a_command_runs_in_the_directory_that_it_names() -> None:
+def test_a_command_runs_in_the_directory_that_it_names(toolset: Make) -> None:
     tools = toolset()
     tools.filesystem.write("/a b/\n/-x/file", "deep\n")
 
@@ -95,9 +131,7 @@ def test_a_directory_whose_name_is_no_text_is_found_on_the_host(tmp_path: Path) 
     name = b"caf\xe9"
     (tmp_path / name.decode("utf-8", "surrogateescape")).mkdir()
     session = Session()
-    files = InPlace(session, tmp_path)
-    files.mkdir("/caf\uf7e9")
-
+    files = HostFilesystem(tmp_path, session=session, store=tmp_path.parent / f"{tmp_path.name}-store")
     tools = Toolset(session, files, tools=[shell_tool(PLAIN)])
     result = shell(tools, "echo x > file", workdir="/caf\uf7e9")
 
@@ -109,7 +143,7 @@ def test_a_directory_whose_name_is_no_text_is_found_on_the_host(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("command", "code"), [("exit 3", 3), ("no-such-program", 127), ("kill -9 $$", 137)])
-def test_an_exit_code_is_an_answer_and_what_was_done_stays(command: str, code: int) -> None:
+def test_an_exit_code_is_an_answer_and_what_was_done_stays(toolset: Make, command: str, code: int) -> None:
     tools = toolset()
 
     result = shell(tools, f"echo report > report; echo failed >&2; {command}")
@@ -119,9 +153,9 @@ def test_an_exit_code_is_an_answer_and_what_was_done_stays(command: str, code: i
     assert result.summary_text.startswith(f"Exit code {code}, 1 path changed")
 
 
-def test_a_command_whose_time_is_over_fails_and_everything_is_undone() -> None:
+def test_a_command_whose_time_is_over_fails_and_everything_is_undone(toolset: Make) -> None:
     tools = toolset(PLAIN)
-    before, fingerprint = tools.filesystem.tree(), tools.filesystem.tree().fingerprint
+    before = tools.filesystem.tree().fingerprint
 
     result = shell(tools, "echo partial; rm -rf src; sleep 1000", timeout=0.5)
 
@@ -129,66 +163,67 @@ def test_a_command_whose_time_is_over_fails_and_everything_is_undone() -> None:
     receipt = result.value
     assert (receipt.exit_code, receipt.timed_out, receipt.changed_paths) == (None, True, ())
     assert "it ran for 0.5 s; what it changed is undone" in result.summary_text
-    assert tools.filesystem.tree() is before
-    assert tools.filesystem.tree().fingerprint == fingerprint
+    assert tools.filesystem.tree().fingerprint == before
 
 
-def test_a_command_gets_no_more_time_than_is_allowed() -> None:
+def test_a_command_gets_no_more_time_than_is_allowed(toolset: Make) -> None:
     result = shell(toolset(ShellOptions(bubblewrap=BUBBLEWRAP, max_timeout=1e-6)), "sleep 1000", timeout=1e9)
 
     assert result.error_code == "timed_out"
     assert shell(toolset(NO_TIME), "sleep 1000").error_code == "timed_out"
 
 
-def test_a_command_ends_with_the_deadline_of_its_call() -> None:
+def test_a_command_ends_with_the_deadline_of_its_call(toolset: Make) -> None:
     tools = toolset()
-    before = tools.filesystem.tree()
+    before = tools.filesystem.tree().fingerprint
 
     deadline = tools.session.now() + 10**8
     result = tools.call("shell", {"command": "touch x; sleep 1000"}, deadline=deadline)
 
     assert (result.status, result.error_code) == ("error", "deadline_exceeded")
-    assert tools.filesystem.tree() is before
+    assert tools.filesystem.tree().fingerprint == before
 
 
 def test_a_call_past_its_deadline_runs_nothing(tmp_path: Path) -> None:
-    context = make_stub_context(Laid(), deadline=0)
+    context = make_stub_context(InMemoryFilesystem(), deadline=0)
 
     with pytest.raises(TimeoutError, match="time was over"):
         shell_handler(ShellParams(f"touch {tmp_path}/ran"), context=context, options=PLAIN)
     assert not (tmp_path / "ran").exists()
 
 
-def test_changes_that_are_beyond_the_limits_fail_the_call_and_are_undone() -> None:
+def test_changes_that_are_beyond_the_limits_fail_the_call_and_are_undone(toolset: Make) -> None:
     tools = toolset(limits=Limits(max_total_size=1000))
-    before = tools.filesystem.tree()
+    before = tools.filesystem.tree().fingerprint
 
     result = shell(tools, "echo a > a; head -c 2000 /dev/zero > z")
 
     assert (result.success, result.error_code) == (False, "quota_exceeded")
-    assert tools.filesystem.tree() is before
+    assert tools.filesystem.tree().fingerprint == before
 
 
-def test_a_session_that_is_interrupted_is_as_it_was() -> None:
+def test_a_session_that_is_interrupted_is_as_it_was(toolset: Make) -> None:
     tools = toolset(PLAIN)
-    before = tools.filesystem.tree()
+    before = tools.filesystem.tree().fingerprint
 
     with pytest.raises(KeyboardInterrupt):
         shell(tools, f"rm -rf *; kill -INT {os.getpid()}; sleep 1000")
 
-    assert tools.filesystem.tree() is before
+    assert tools.filesystem.tree().fingerprint == before
 
 
 # What it answers
 
 
-def test_the_message_holds_both_streams_and_a_last_line_in_brackets() -> None:
+def test_the_message_holds_both_streams_and_a_last_line_in_brackets(toolset: Make) -> None:
     text = shell(toolset(PLAIN), "echo out; printf err >&2; exit 2").message
 
     assert text == ("out\n[stderr]\nerr\n[Exit code 2, 0 paths changed; not sandboxed: the sandbox is switched off]")
 
 
-def test_the_receipt_and_the_summary_tell_whether_there_was_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_receipt_and_the_summary_tell_whether_there_was_a_sandbox(
+    toolset: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not BUBBLEWRAP.problem():
         result = shell(toolset(), "true")
         assert result.value.sandboxed is True
@@ -202,7 +237,7 @@ def test_the_receipt_and_the_summary_tell_whether_there_was_a_sandbox(monkeypatc
     assert result.summary_text.endswith("; not sandboxed: bwrap is not on the PATH")
 
 
-def test_long_output_is_cut_in_the_middle_and_the_receipt_says_so() -> None:
+def test_long_output_is_cut_in_the_middle_and_the_receipt_says_so(toolset: Make) -> None:
     tools = toolset(ShellOptions(bubblewrap=BUBBLEWRAP, max_output=100))
 
     result = shell(tools, "seq 1000")
@@ -214,7 +249,7 @@ def test_long_output_is_cut_in_the_middle_and_the_receipt_says_so() -> None:
     assert len(result.message) < 300
 
 
-def test_a_runtime_decides_about_variables_and_the_shell() -> None:
+def test_a_runtime_decides_about_variables_and_the_shell(toolset: Make) -> None:
     options = ShellOptions(sandbox="off", environment={"PORT": "8080"}, environment_allow=("PATH",), shell="/bin/bash")
 
     assert shell(toolset(options), 'echo "$PORT $HOME ${BASH_VERSION:+bash}"').value.stdout == "8080  bash\n"
@@ -223,7 +258,9 @@ def test_a_runtime_decides_about_variables_and_the_shell() -> None:
 # What is refused
 
 
-def test_a_command_that_needs_a_sandbox_does_not_run_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_command_that_needs_a_sandbox_does_not_run_without(
+    toolset: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", "/nonesuch")
 
     result = shell(toolset(ShellOptions(sandbox="required")), f"touch {tmp_path}/ran")
@@ -245,7 +282,7 @@ def test_a_filesystem_without_a_directory_says_which_have_one() -> None:
     assert "use an InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem" in result.message
 
 
-def test_a_read_only_filesystem_runs_no_commands(tmp_path: Path) -> None:
+def test_a_read_only_filesystem_runs_no_commands(toolset: Make, tmp_path: Path) -> None:
     result = shell(toolset(PLAIN, read_only=True), f"touch {tmp_path}/ran")
 
     assert (result.status, result.error_code) == ("forbidden", "read_only")
@@ -258,11 +295,11 @@ def test_a_handler_without_a_filesystem_says_so() -> None:
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan")])
-def test_a_timeout_is_a_number_above_zero(timeout: float) -> None:
+def test_a_timeout_is_a_number_above_zero(toolset: Make, timeout: float) -> None:
     assert shell(toolset(), "true", timeout=timeout).error_code == "invalid_arguments"
 
 
-def test_a_shell_that_is_not_there_is_an_answer() -> None:
+def test_a_shell_that_is_not_there_is_an_answer(toolset: Make) -> None:
     result = shell(toolset(ShellOptions(sandbox="off", shell="/no/shell")), "true")
 
     assert (result.success, result.error_code) == (False, "not_found")
@@ -289,17 +326,3 @@ def test_the_tool_is_among_those_that_come_with_weakfs_and_can_be_left_out() -> 
     assert isinstance(tool, Tool)
     assert not tool.read_only
     assert Toolset(Session(), tools=OTHERS).call("shell", {"command": "true"}).error_code == "unknown_tool"
-
-
-class InPlace(InMemoryFilesystem):
-    """Runs commands in a directory that is there, and reads nothing back."""
-
-    __slots__ = ("place",)
-
-    def __init__(self, session: Session, place: Path) -> None:
-        super().__init__(session)
-        self.place = place
-
-    @contextmanager
-    def checkout(self, path: str = "/") -> Generator[Checkout]:
-        yield Work(str(self.place))
