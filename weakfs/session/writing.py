@@ -80,7 +80,7 @@ class Document:
         state, logs = self.table(line.state), self.table(line.logs)
         sections = {pool.section: writer.rows for pool, writer in self._writing.pools.values()}
         return {
-            "installed": [self._installed(spec) for spec in sorted(self._rules.specs.values(), key=_by_tag)],
+            "installed": self._all_installed(),
             "state": state,
             "logs": logs,
             "slices": self._slices,
@@ -122,10 +122,18 @@ class Document:
         """Give the numbers of a table's slices, in order of tag."""
         return [self._slice(tag, table[tag]) for tag in sorted(table)]
 
-    def _installed(self, spec: SliceSpec) -> Json:
+    def _all_installed(self) -> list[Json]:
+        """Tell which slices there are; one that the registry declares and nobody used goes without saying."""
+        declared = {declaration.cls for declaration in self._rules.registry.slices}
+        used = {row["tag"] for row in self._slices}
+        specs = sorted(self._rules.specs.values(), key=_by_tag)
+        told = [spec for spec in specs if spec.cls not in declared or spec.tag in used]
+        return [self._installed(spec, is_declared=spec.cls in declared) for spec in told]
+
+    def _installed(self, spec: SliceSpec, *, is_declared: bool) -> Json:
         row: dict[str, Json] = {"tag": spec.tag, "kind": spec.kind}
         # What the registry declares begins as that says.
-        if spec.cls not in {declaration.cls for declaration in self._rules.registry.slices}:
+        if not is_declared:
             where = f"the initial value of {spec.tag!r}"
             row["initial"] = [self._writing.value(value, spec.cls, where) for value in spec.empty]
         return row
