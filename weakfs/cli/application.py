@@ -8,23 +8,15 @@ import click
 
 import weakfs
 from weakfs.cli.failures import DONE, INTERRUPTED, UNMET, USAGE, Failure
+from weakfs.cli.host_commands import COMMANDS
+from weakfs.cli.options import EXIT_STATUSES, json_option
 from weakfs.cli.output import Output, ReaderGone, complain
-
-EXIT_STATUSES = """
-\b
-Exit status:
-  0  all was read and done; calls that failed and were rolled back are normal
-  1  something could not be read or done, and is named
-  2  the command line is wrong
-  3  what --strict or --exit-code asks about is so
-"""
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 AT = "A record number, or the tag or id of a snapshot. [default: the end]"
 
 file_argument = click.argument("file", type=click.Path())
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON Lines: one object a line.")
 registry_option = click.option(
     "--registry",
     metavar="MODULE:NAME",
@@ -191,6 +183,10 @@ def stats_command(file: str, registry: str | None, as_json: bool) -> int:
 
     show_statistics(Output(), load(file, registry), file, as_json=as_json)
     return DONE
+
+
+for one in COMMANDS:
+    command.add_command(one)
 
 
 def run(arguments: Sequence[str] | None) -> int:

@@ -1,0 +1,160 @@
+"""Directories of the host, as the commands that keep snapshots of them open them, and how snapshots are named."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+
+from weakfs.backends import HostFilesystem
+from weakfs.backends.host.kinds import SnapshotKind
+from weakfs.backends.host.root import HostRoot
+from weakfs.cli.failures import USAGE, Failure, telling
+from weakfs.cli.output import complain, progress
+from weakfs.cli.wording import counted, shown
+from weakfs.filesystem import FilesystemSnapshot, Limits
+from weakfs.session import Session
+from weakfs.snapshots import Store, StoredSnapshot
+from weakfs.snapshots.unfinished import unfinished
+
+# What `restore` calls the snapshot of what it is about to replace.
+BEFORE_RESTORING = "before restoring "
+
+# No id is shown shorter than this.
+SHORTEST = 8
+
+
+def open_directory(
+    directory: str,
+    *,
+    store: str | None = None,
+    kind: SnapshotKind = "tree",
+    max_bytes: int | None = None,
+    session: Session | None = None,
+    limits: Limits = Limits(),  # noqa: B008  # frozen
+    read_only: bool = False,
+) -> HostFilesystem:
+    """Open a directory; `Failure` says what is wrong with it.
+
+    What a killed process left unfinished in it is undone, or, where nothing is to be changed, told.
+    """
+    with telling(f"open {directory!r}"):
+        root = HostRoot(directory, store)
+        kept = root.store if max_bytes is None else Store(root.store.path, max_bytes=max_bytes)
+        if read_only:
+            tell_of_unfinished(directory, unfinished(root.journals))
+        else:
+            tell_of_undone(directory, root.recover())
+        if session is None:
+            # Short, since the ids of its snapshots are typed.
+            session = Session(session_id=secrets.token_hex(SHORTEST // 2))
+        return HostFilesystem(
+            directory, session=session, limits=limits, read_only=read_only, snapshots=kind, store=kept
+        )
+
+
+def recover(directory: str, store: str | None) -> int:
+    """Undo what a killed process left unfinished in a directory; give how many pieces of work that were."""
+    with telling(f"repair {directory!r}"):
+        return HostRoot(directory, store).recover()
+
+
+def tell_of_undone(directory: str, number: int) -> None:
+    """Tell on standard error that unfinished work was undone."""
+    if number:
+        pieces = counted(number, "piece of work", "pieces of work")
+        complain(f"undid {pieces} in {directory!r} that a process which is gone left unfinished")
+
+
+def tell_of_unfinished(directory: str, number: int) -> None:
+    """Tell on standard error that unfinished work is there."""
+    if number:
+        pieces = counted(number, "piece of work", "pieces of work")
+        complain(
+            f"{directory!r} holds {pieces} that a process which is gone left unfinished; to undo that: "
+            f"weakfs repair {directory}"
+        )
+
+
+@contextmanager
+def scanning(files: HostFilesystem, doing: str) -> Generator[None]:
+    """Show how many files were read while something is done that scans the directory."""
+    root = files.external.root
+    with progress(doing) as advance:
+        root.on_file = lambda _path, _size: advance()
+        try:
+            yield
+        finally:
+            root.on_file = None
+
+
+def kept(files: HostFilesystem, stored: StoredSnapshot) -> FilesystemSnapshot:
+    """Give what a filesystem restores, from what its store says of a snapshot."""
+    return FilesystemSnapshot(
+        stored.snapshot_id,
+        files.filesystem_id,
+        stored.created_at,
+        stored.kind,
+        stored.ref,
+        files.root,
+        stored.tag,
+    )
+
+
+def newest(store: Store) -> StoredSnapshot:
+    """Give the newest snapshot that somebody asked for: none of those that `restore` takes of what it replaces."""
+    for one in reversed(store.list()):
+        if not (one.tag or "").startswith(BEFORE_RESTORING):
+            return one
+    raise Failure("there is no snapshot; take one: weakfs snapshot DIR")
+
+
+def find(store: Store, name: str) -> StoredSnapshot:
+    """Give the snapshot that `name` stands for: its id, the beginning of that, or its tag."""
+    snapshots = store.list()
+    for found in (
+        [one for one in snapshots if one.snapshot_id == name],
+        [one for one in snapshots if one.tag == name],
+        [one for one in snapshots if name and _begins(one.snapshot_id, name)],
+    ):
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = short_ids(snapshots)
+            several = ", ".join(names[one.snapshot_id] for one in found)
+            raise Failure(f"cannot tell which snapshot {name!r} is: it may be {several}; name one by its id")
+    raise Failure(f"there is no snapshot {name!r} in {store.path!r}; see: weakfs snapshots DIR")
+
+
+def short_ids(snapshots: Iterable[StoredSnapshot]) -> dict[str, str]:
+    """Give for each id as much as is unique: of `SESSION/NAME` that is `SESS`, or `SESS/NAME` if it has several."""
+    parts = {one.snapshot_id: one.snapshot_id.rpartition("/") for one in snapshots}
+    sessions = [session for session, _, _ in parts.values()]
+    ordered = sorted(set(sessions))
+    short: dict[str, str] = {}
+    # What one of several snapshots is called, or one whose session begins as another is called.
+    is_shared = {session: sessions.count(session) > 1 for session in ordered}
+    for number, session in enumerate(ordered):
+        beside = [ordered[other] for other in (number - 1, number + 1) if 0 <= other < len(ordered)]
+        short[session] = session[: max([SHORTEST, *(_common(session, other) + 1 for other in beside)])]
+        is_shared[session] |= any(other.startswith(session) for other in beside)
+    return {
+        whole: shown(f"{short[session]}{between}{name}" if is_shared[session] or not session else short[session])
+        for whole, (session, between, name) in parts.items()
+    }
+
+
+def _begins(snapshot_id: str, name: str) -> bool:
+    session, between, rest = snapshot_id.rpartition("/")
+    head, slash, tail = name.rpartition("/")
+    return snapshot_id.startswith(name) or bool(between and slash and session.startswith(head) and tail == rest)
+
+
+def _common(one: str, other: str) -> int:
+    """Count the characters that two texts begin with alike."""
+    return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
+
+
+def usage(message: str) -> Failure:
+    """Give the failure for a command line that is wrong."""
+    return Failure(message, status=USAGE)

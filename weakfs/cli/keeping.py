@@ -1,0 +1,130 @@
+"""`weakfs snapshot`, `snapshots`, `drop` and `compact`: what is kept of a directory, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weakfs.backends import HostFilesystem
+from weakfs.cli.directories import find, scanning, short_ids
+from weakfs.cli.failures import telling
+from weakfs.cli.output import Output, progress
+from weakfs.cli.wording import counted, moment, shown
+from weakfs.snapshots import StoredSnapshot
+from weakfs.snapshots.compaction import SnapshotAccount
+from weakfs.snapshots.unfinished import trees_needed
+
+HEADINGS = ("id", "taken", "kind", "files", "bytes", "frees", "tag")
+# Those columns whose values end below one another.
+NUMBERS = (3, 4, 5)
+
+
+def take(files: HostFilesystem, directory: str, tag: str | None) -> StoredSnapshot:
+    """Take a snapshot of a directory, and give what its store says of it."""
+    with telling(f"take a snapshot of {directory!r}"), scanning(files, f"reading {directory}"):
+        return files.store.get(files.snapshot(tag).snapshot_id)
+
+
+def show_taken(out: Output, files: HostFilesystem, taken: StoredSnapshot, *, as_json: bool) -> None:
+    """Print a snapshot that was taken."""
+    if as_json:
+        out.record(type="snapshot", **described(taken), root=files.root, store=files.store.path)
+        return
+    name = short_ids(files.store.list())[taken.snapshot_id]
+    tag = "" if taken.tag is None else f"  {shown(taken.tag)}"
+    what = f"{counted(taken.file_count, 'file')}, {counted(taken.total_size, 'byte')}"
+    out.line(("snapshot", "bold"), " ", (name, "yellow"), f"{tag}: {what}")
+
+
+def show_snapshots(out: Output, files: HostFilesystem, directory: str, *, as_json: bool) -> None:
+    """Print the snapshots that are kept of a directory, oldest first, what each costs, and what all do."""
+    with telling(f"look into the store of {directory!r}"), progress("adding up"):
+        found = files.store.account()
+        size = files.store.disk_size()
+    if as_json:
+        for one in found:
+            out.record(type="snapshot", **described(one.snapshot), frees=one.frees)
+        out.record(type="store", path=files.store.path, root=files.root, snapshots=len(found), bytes=size)
+        return
+    if found:
+        _show_table(out, found)
+    out.line(
+        ("store", "bold"),
+        f" {shown(files.store.path)}: {counted(len(found), 'snapshot')}, {counted(size, 'byte')} on the disk",
+    )
+
+
+def drop(out: Output, files: HostFilesystem, names: Sequence[str], keep_last: int | None, *, as_json: bool) -> None:
+    """Give snapshots up: those that are named, or all but the last few. Either all names are right, or none goes."""
+    store = files.store
+    with telling(f"drop snapshots of {files.root!r}"):
+        every = store.list()
+        short = short_ids(every)
+        wanted = [find(store, name) for name in names] if keep_last is None else every[: -keep_last or None]
+        for one in {one.snapshot_id: one for one in wanted}.values():
+            store.drop(one.snapshot_id)
+            if as_json:
+                out.record(type="dropped", **described(one))
+            else:
+                tag = "" if one.tag is None else f"  {shown(one.tag)}"
+                out.line(("dropped", "bold"), " ", (short[one.snapshot_id], "yellow"), tag)
+    if not as_json:
+        more = f"what only they needed is freed by: weakfs compact {shown(files.root)}"
+        out.line(more if wanted else "nothing to drop")
+
+
+def compact(out: Output, files: HostFilesystem, directory: str, *, as_json: bool) -> None:
+    """Throw away what no snapshot needs, nor work that is going on."""
+    root = files.external.root
+    with telling(f"compact the store of {directory!r}"), progress(f"compacting {files.store.path}"):
+        report = files.store.compact(keep_trees=trees_needed(root.journals))
+    if as_json:
+        out.record(
+            type="compacted",
+            path=files.store.path,
+            bytes_before=report.bytes_before,
+            bytes_after=report.bytes_after,
+            packs_before=report.packs_before,
+            packs_after=report.packs_after,
+        )
+        return
+    freed = report.bytes_before - report.bytes_after
+    out.line(("compacted", "bold"), f" {counted(freed, 'byte')} freed, {counted(report.bytes_after, 'byte')} are left")
+
+
+def described(stored: StoredSnapshot) -> dict[str, object]:
+    """Give what programs are told of a snapshot."""
+    return {
+        "id": stored.snapshot_id,
+        "tag": stored.tag,
+        "kind": stored.kind,
+        "at": moment(stored.created_at, fraction=True),
+        "files": stored.file_count,
+        "directories": stored.directory_count,
+        "bytes": stored.total_size,
+    }
+
+
+def _show_table(out: Output, found: Sequence[SnapshotAccount]) -> None:
+    short = short_ids(one.snapshot for one in found)
+    rows = [HEADINGS, *(_row(short[one.snapshot.snapshot_id], one) for one in found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+    for number, row in enumerate(rows):
+        cells = [
+            cell.rjust(width) if column in NUMBERS else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        rest = "  ".join(["", *cells[1:]]).rstrip()
+        out.line(*(((cells[0] + rest, "bold"),) if number == 0 else ((cells[0], "yellow"), rest)))
+
+
+def _row(name: str, one: SnapshotAccount) -> tuple[str, ...]:
+    stored = one.snapshot
+    return (
+        name,
+        moment(stored.created_at),
+        stored.kind,
+        f"{stored.file_count:,}",
+        f"{one.total_size:,}",
+        f"{one.frees:,}",
+        shown(stored.tag or ""),
+    )
