@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from tests.faults.watchdog import watched
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, MockFilesystem
 from weakfs.filesystem import Filesystem, Limits, SupportsCheckout
 from weakfs.session import Session
 from weakfs.testing import make_stub_context
-from weakfs.tools import DEFAULT_TOOLS, Tool, ToolCalls, ToolResult, Toolset, ToolValidationError
+from weakfs.tools import DEFAULT_TOOLS, Tool, ToolCalls, ToolContext, ToolResult, Toolset, ToolValidationError
 from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell_handler, shell_tool
 from weakfs.tools.shell import Bubblewrap
 
@@ -164,6 +165,58 @@ def test_a_command_whose_time_is_over_fails_and_everything_is_undone(toolset: Ma
     assert (receipt.exit_code, receipt.timed_out, receipt.changed_paths) == (None, True, ())
     assert "it ran for 0.5 s; what it changed is undone" in result.summary_text
     assert tools.filesystem.tree().fingerprint == before
+
+
+HAVOC = [
+    "rm -rf src && ln -s /etc src",
+    "rm run.sh && mkdir run.sh && touch run.sh/x",
+    "rmdir empty && mkfifo empty",
+    "chmod 000 src && chmod 700 .",
+    "touch -r run.sh stamp && printf '#!/bin/sh\\necho RAN\\n' > run.sh && touch -r stamp run.sh && rm stamp",
+    "ln run.sh hard && echo more >> hard",
+    "mv src elsewhere && mv empty src",
+    "find . -mindepth 1 -delete",
+    "mkdir -p deep/$(seq -s / 40) && chmod 000 deep",
+    "printf x > \"$(printf 'odd\\377\\nname')\"",
+    "git init -q . && git add -A && git -c user.name=a -c user.email=b commit -qm c && git rm -rq .",
+]
+
+
+def state(tools: Toolset) -> tuple[str, list[object]]:
+    """Give everything that is to be as it was: the fingerprint, and the times of what is there."""
+    files = tools.filesystem
+    return files.tree().fingerprint, [(entry.path, files.stat(entry.path).modified_at) for entry in files.walk()]
+
+
+@pytest.mark.parametrize("command", HAVOC)
+def test_whatever_an_unfinished_command_did_is_undone(toolset: Make, command: str) -> None:
+    tools = toolset(PLAIN)
+    before = state(tools)
+
+    # The command did what it says, and then ended what watches over it, and nothing else.
+    result = shell(tools, f"{command} && echo havoc && kill -9 $PPID; sleep 1000")
+
+    assert (result.success, result.error_code) == (False, "io_error")
+    assert "killed from outside" in result.message
+    assert state(tools) == before
+
+
+@pytest.mark.parametrize("command", HAVOC)
+def test_whatever_a_command_did_is_undone_when_its_call_fails_afterwards(toolset: Make, command: str) -> None:
+    tools = toolset(PLAIN)
+    before = state(tools)
+
+    def fail_late(params: ShellParams, *, context: ToolContext) -> ToolResult[object]:
+        result = shell_handler(params, context=context, options=PLAIN)
+        assert (result.value.exit_code, result.value.stderr) == (0, "")
+        raise OSError("too late")
+
+    (tool,) = [tool for tool in tools.tools if tool.name == "shell"]
+    late = Toolset(tools.session, tools.filesystem, tools=[evolve(tool, handler=fail_late)])
+    result = late.call("shell", {"command": command})
+
+    assert (result.success, result.message) == (False, "too late")
+    assert state(tools) == before
 
 
 def test_a_command_gets_no_more_time_than_is_allowed(toolset: Make) -> None:
