@@ -50,8 +50,12 @@ class Branching(History):
                 self._abandon(own, error)
                 raise
             close_all(own.journals)
+            own.settled = True
         finally:
             own.leave()
+            if not own.settled:
+                # An interrupt came between these lines.
+                self._abandon(own, None)
             own.forget()
             self.tell()
 
@@ -67,11 +71,13 @@ class Branching(History):
                 own.outer.merged += own.merged
             self._join(own)
 
-    def _abandon(self, own: Transaction, error: BaseException) -> None:
+    def _abandon(self, own: Transaction, error: BaseException | None) -> None:
         """Undo a transaction: the records that it made stay, followed by the rollback that undoes them."""
         with self.lock:
             if own.joined is not None and own.joined is self._line_outside(own):
                 # An interrupt that came when all was done: it took place.
+                close_all(own.journals)
+                own.settled = True
                 return
             repairs, states, undone = undo_all(own.journals)
             for fork, base in reversed(own.merged):
@@ -83,6 +89,7 @@ class Branching(History):
             # What an outer undo put back needs no repair any more.
             left = {name: step for name, step in self._repairs.items() if name not in undone}
             self._repairs = {**left, **repairs}
+            own.settled = True
         if repairs:
             raise RollbackIncomplete(states) from error
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from attrs import frozen
+from attrs import define, field
 
 if TYPE_CHECKING:
     from weakfs.session.views import SessionView
@@ -67,47 +67,48 @@ def snapshot_all(attached: Sequence[External], tag: str | None) -> tuple[tuple[s
     return tuple((external.filesystem_id, external.snapshot(tag)) for external in attached)
 
 
-@frozen(eq=False)
-class Restored:
-    """How restoring went: the steps still to be taken, what became of each filesystem, and what stopped it."""
+@define(eq=False)
+class Restoring:
+    """Several filesystems that are restored, all of them or none."""
 
-    repairs: dict[str, Repair]
-    states: dict[str, str]
-    failure: BaseException | None
-    # A snapshot of each filesystem from before, so that the restoring can be undone later.
-    before: tuple[tuple[str, Any], ...]
+    states: dict[str, str] = field(factory=dict[str, str])
+    # Each that was begun with, and a snapshot of it from before.
+    begun: list[tuple[External, Any]] = field(factory=list[tuple[External, Any]])
+    # Whether it is restored for good, or put back.
+    settled: bool = False
 
+    @property
+    def before(self) -> tuple[tuple[str, Any], ...]:
+        """A snapshot of each filesystem from before, so that the restoring can be undone later."""
+        return tuple((external.filesystem_id, snapshot) for external, snapshot in self.begun)
 
-def restore_all(attached: Sequence[External], wanted: Mapping[str, Any]) -> Restored:
-    """Restore each filesystem to its snapshot; if one fails, put all back to where they were."""
-    states: dict[str, str] = {external.filesystem_id: "untouched" for external in attached}
-    done: list[tuple[External, Any]] = []
-    failure: BaseException | None = None
-    for external in attached:
-        name = external.filesystem_id
-        if name not in wanted:
-            continue
-        try:
-            done.append((external, external.snapshot(None)))
-            external.restore(wanted[name])
-            states[name] = "restored"
-        # An interrupt, too, must not leave the filesystems in different states.
-        except BaseException as error:
-            states[name] = f"not restored: {_told(error)}"
-            failure = error
-            break
-    before = tuple((external.filesystem_id, snapshot) for external, snapshot in done)
-    repairs: dict[str, Repair] = {}
-    for external, snapshot in reversed(done) if failure is not None else ():
-        name = external.filesystem_id
-        step = partial(external.restore, snapshot)
-        try:
-            step()
-            states[name] = "as it was"
-        except BaseException as error:
-            states[name] = f"neither restored nor as it was: {_told(error)}"
-            repairs[name] = step
-    return Restored(repairs, states, failure, before)
+    def run(self, attached: Sequence[External], wanted: Mapping[str, Any]) -> None:
+        """Restore each filesystem that has a wanted snapshot; raises what stops it, and `put_back` then undoes it."""
+        self.states = {external.filesystem_id: "untouched" for external in attached}
+        for external in attached:
+            name = external.filesystem_id
+            if name in wanted:
+                try:
+                    self.begun.append((external, external.snapshot(None)))
+                    external.restore(wanted[name])
+                except BaseException as error:
+                    self.states[name] = f"not restored: {_told(error)}"
+                    raise
+                self.states[name] = "restored"
+
+    def put_back(self) -> dict[str, Repair]:
+        """Put all back to where they were, the last first; give the steps that failed and may be tried again."""
+        repairs: dict[str, Repair] = {}
+        for external, snapshot in reversed(self.begun):
+            name = external.filesystem_id
+            step = partial(external.restore, snapshot)
+            try:
+                step()
+                self.states[name] = "as it was"
+            except BaseException as error:
+                self.states[name] = f"neither restored nor as it was: {_told(error)}"
+                repairs[name] = step
+        return repairs
 
 
 def begin_all(attached: Sequence[External]) -> dict[str, Journal]:

@@ -8,7 +8,7 @@ from typing import Any
 from weakfs.session.core import SessionCore, checked_text
 from weakfs.session.errors import RollbackIncomplete, SessionError, UnknownSnapshot
 from weakfs.session.events import Merged, Record, RolledBack
-from weakfs.session.externals import Rewindable, restore_all, snapshot_all
+from weakfs.session.externals import Restoring, Rewindable, snapshot_all
 from weakfs.session.timeline import Mark, SnapshotEntry, Timeline, changed, ordered_snapshots
 from weakfs.session.views import SessionSnapshot, SessionView
 
@@ -83,15 +83,48 @@ class History(SessionCore):
             else:
                 entry = self._entry(line, target)
                 state, seq, snapshot_id, externals = entry.state, entry.seq, entry.snapshot_id, entry.externals
-            before = self._restore_externals(line, dict(externals)) if externals else ()
-            try:
-                record = self._apply(line, RolledBack(seq, snapshot_id, state), cause)
-            except BaseException:
-                if before:
-                    self._restore_externals(line, dict(before))
-                raise
+            record = self._roll_back(line, RolledBack(seq, snapshot_id, state), cause, dict(externals))
         self.tell()
         return record
+
+    def _roll_back(self, line: Timeline, event: RolledBack, cause: str | None, externals: dict[str, Any]) -> Record:
+        """Restore attached filesystems and write the rollback down: both or neither."""
+        if not externals:
+            return self._apply(line, event, cause)
+        missing = externals.keys() - {external.filesystem_id for external in self._attached}
+        if missing:
+            raise SessionError(
+                f"cannot roll back: the snapshot holds the filesystems {sorted(missing)}, which are not attached to "
+                f"session {self.session_id!r}; attach them first"
+            )
+        restoring = Restoring()
+        number = None
+        try:
+            try:
+                restoring.run(self._attached, externals)
+                line.externals = line.externals.set(line.seq, restoring.before)
+                number = line.seq
+                record = self._apply(line, event, cause)
+                restoring.settled = True
+            except BaseException as error:
+                self._put_back(restoring, line, number, error)
+                raise
+        finally:
+            if not restoring.settled:
+                # An interrupt came between these lines.
+                self._put_back(restoring, line, number, None)
+        return record
+
+    def _put_back(self, restoring: Restoring, line: Timeline, number: int | None, error: BaseException | None) -> None:
+        if number is not None and line.seq > number:
+            # An interrupt that came when all was done: it took place.
+            restoring.settled = True
+            return
+        repairs = restoring.put_back()
+        self._repairs = {**self._repairs, **repairs}
+        restoring.settled = True
+        if repairs:
+            raise RollbackIncomplete(restoring.states) from error
 
     def _externals_at(self, line: Timeline, mark: Mark, seq: int) -> tuple[tuple[str, Any], ...]:
         """Give what takes attached filesystems back to record `seq`: a snapshot from there, or what is known of it."""
@@ -112,23 +145,6 @@ class History(SessionCore):
                     )
                 kept[name] = external.known_at(then, now)
         return tuple(kept.items())
-
-    def _restore_externals(self, line: Timeline, wanted: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-        """Restore attached filesystems, all or none, and give what takes them back to before."""
-        missing = wanted.keys() - {external.filesystem_id for external in self._attached}
-        if missing:
-            raise SessionError(
-                f"cannot roll back: the snapshot holds the filesystems {sorted(missing)}, which are not attached to "
-                f"session {self.session_id!r}; attach them first"
-            )
-        done = restore_all(self._attached, wanted)
-        if done.repairs:
-            self._repairs = {**self._repairs, **done.repairs}
-            raise RollbackIncomplete(done.states) from done.failure
-        if done.failure is not None:
-            raise done.failure
-        line.externals = line.externals.set(line.seq, done.before)
-        return done.before
 
     def replay(self, records: Iterable[Record]) -> None:
         """Apply recorded events with their own times and causes: no handler runs, nothing outside changes.

@@ -33,6 +33,8 @@ class Transaction:
     # Forks that were merged inside, with where each stood before: abandoned work may be merged again.
     merged: list[tuple[Any, Point | None]] = field(factory=list)
     open: bool = True
+    # Whether all is done that its end asks for, here and outside.
+    settled: bool = False
     # The line that it was joined into, once it was.
     joined: Timeline | None = None
 
