@@ -4,5 +4,14 @@ from weakfs.backends.host import HostFilesystem
 from weakfs.backends.memory import InMemoryFilesystem
 from weakfs.backends.mock import Call, MockFilesystem, UnansweredCallError
 from weakfs.backends.mount import HostMount
+from weakfs.backends.overlay import OverlayFilesystem
 
-__all__ = ["Call", "HostFilesystem", "HostMount", "InMemoryFilesystem", "MockFilesystem", "UnansweredCallError"]
+__all__ = [
+    "Call",
+    "HostFilesystem",
+    "HostMount",
+    "InMemoryFilesystem",
+    "MockFilesystem",
+    "OverlayFilesystem",
+    "UnansweredCallError",
+]

@@ -1,0 +1,356 @@
+"""A layer over other files: those are read in place, and what changes stays in a session until it is written down."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, cast
+
+from weakfs.backends.deep import Steps, run
+from weakfs.backends.overlay_commit import conflicts, refuse_conflicts, write_down
+from weakfs.backends.overlay_layers import counterpart, is_untouched, is_whiteout, merged, upper_for
+from weakfs.backends.overlay_plan import Layers, after, before, seen
+from weakfs.filesystem import BaseFilesystem, Filesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
+from weakfs.filesystem.paths import Parsed
+from weakfs.filesystem.primitives import Primitives
+from weakfs.reducers import FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff
+from weakfs.reducers import children as maps
+from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryHidden, EntryMoved, Event, LayerEmptied
+from weakfs.reducers.leaf import Leaf, content_of, size_of
+from weakfs.reducers.tree import EMPTY_TREE, Node, Segments
+from weakfs.session import Session, SessionError, SessionView
+from weakfs.session.log import Log
+from weakfs.snapshots.archive import pack, unpack
+
+
+class OverlayFilesystem(BaseFilesystem):
+    """The files of `lower`, with changes that stay in a session's `FileTree` slice.
+
+    Nothing is copied up front: a file is copied up before its first change, and a deletion is a whiteout.
+    `commit()` writes all changes down or none, `discard()` gives them up, `diff()` shows them. What a program
+    changes in `lower` meanwhile is seen, except where the layer holds something in its place. `lower` is one of
+    weakfs's own backends, with a session of its own if it is a memory filesystem.
+    """
+
+    __slots__ = ("_known", "_lower", "_read", "_read_only", "_session", "_slice", "follow_symlinks", "limits")
+
+    def __init__(
+        self,
+        lower: Filesystem,
+        session: Session | SessionView | None = None,
+        *,
+        limits: Limits = Limits(),  # noqa: B008  # frozen
+        read_only: bool = False,
+        follow_symlinks: SymlinkPolicy = "deny",
+    ) -> None:
+        if follow_symlinks not in ("deny", "within_root_only", "allow"):
+            raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
+        if not isinstance(lower, BaseFilesystem):
+            raise TypeError(
+                f"cannot lay files over {lower!r:.60}: it is no filesystem that derives from BaseFilesystem; give an "
+                f"InMemoryFilesystem or a HostFilesystem"
+            )
+        self._session = session = Session() if session is None else session
+        own = getattr(lower, "session", None)
+        if own is session and getattr(lower, "filesystem_id", "").startswith(("memory:", "overlay:")):
+            raise ValueError(
+                f"cannot lay files over {lower!r}: its files are in the same slice of the same session; give the "
+                f"overlay a session of its own"
+            )
+        self._lower = lower
+        self.limits = limits
+        self.follow_symlinks: SymlinkPolicy = follow_symlinks
+        self._read_only = read_only or isinstance(session, SessionView)
+        self._slice = session[FileTree]
+        # The upper and the lower tree that were merged last, and what came of it.
+        self._known: tuple[FileTree, FileTree, FileTree] | None = None
+        # What was read, as far as it was gone through, and the newest of each path.
+        self._read: tuple[Log[LowerEntry], dict[str, LowerEntry]] = (Log(), {})
+
+    def __repr__(self) -> str:
+        return f"<OverlayFilesystem of {self._session!r} over {self._lower!r}>"
+
+    @property
+    def session(self) -> Session | None:
+        """The session that holds the changes; `None` over a view."""
+        return self._session if isinstance(self._session, Session) else None
+
+    @property
+    def lower(self) -> Filesystem:
+        """The files below."""
+        return cast(Filesystem, self._lower)
+
+    @property
+    def root(self) -> str:
+        """The root of the files below."""
+        return str(self.lower.root)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether every change is refused."""
+        return self._read_only
+
+    @property
+    def filesystem_id(self) -> str:
+        """What snapshots of this filesystem are known by: the session, or the one that it was forked from."""
+        session = self._session
+        return f"overlay:{session.origin_id}" if isinstance(session, Session) else "overlay:view"
+
+    def bind(self, session: Session) -> OverlayFilesystem:
+        """Give the same layer over the same files in another session, such as a fork."""
+        return OverlayFilesystem(
+            self.lower,
+            session,
+            limits=self.limits,
+            read_only=self._read_only,
+            follow_symlinks=self.follow_symlinks,
+        )
+
+    # The layer
+
+    def diff(self) -> TreeDiff:
+        """Tell how the files differ from those below. O(what the layer holds), plus the tree below."""
+        return diff(self.lower.tree(), self.tree())
+
+    def commit(self) -> TreeDiff:
+        """Write every change down, all or none, and tell what was: the layer holds nothing afterwards.
+
+        Raises `OSError` (EBUSY) that names every path that changed below since it was read, copied up or hidden, with
+        nothing written; what `lower` raises where it cannot be written, with `lower` as it was.
+        """
+        session = self._changing("write down")
+        with session.lock:
+            below, now = self.lower.tree(), self.tree()
+            layers = Layers(self._upper(), self._lower)
+            refuse_conflicts(conflicts(layers, self._found(), self._entries_read(), below, now))
+            found = diff(below, now)
+            with session.transaction():
+                write_down(self.lower, session, below, now)
+                session.dispatch(LayerEmptied("commit", session.now()))
+        self._told()
+        return found
+
+    def discard(self) -> TreeDiff:
+        """Give up every change and tell which: a record, so that a rollback brings them back."""
+        session = self._changing("discard")
+        with session.lock:
+            found = self.diff()
+            session.dispatch(LayerEmptied("discard", session.now()))
+        self._told()
+        return found
+
+    def _changing(self, verb: str) -> Session:
+        self._refuse_if_read_only(verb, "the layer")
+        return cast(Session, self._session)
+
+    # The whole
+
+    def tree(self) -> FileTree:
+        """Give all files as one immutable value. O(what the layer holds), plus the tree below."""
+        upper, lower = self._upper(), self.lower.tree()
+        known = self._known
+        if known is None or known[0] is not upper or known[1] is not lower:
+            self._known = known = (upper, lower, merged(upper, lower))
+        return known[2]
+
+    def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
+        """Keep the files as they are now, those below with them. The session's own snapshots keep the layer alone."""
+        session = self._session
+        ref = session.next_id("files") if isinstance(session, Session) else f"record {session.seq}"
+        return FilesystemSnapshot(ref, self.filesystem_id, self._now(), "memory", ref, "/", tag, None, self.tree())
+
+    def restore(self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False) -> RestoreReport:
+        """Go back to a snapshot: files only, in the layer only.
+
+        Raises `ValueError` for a snapshot of another filesystem, unless `foreign`.
+        """
+        if not isinstance(snapshot, FilesystemSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"cannot restore {snapshot!r:.60}: it is no snapshot; give what snapshot() gave")
+        if not dry_run:
+            self._refuse_if_read_only("restore", snapshot.tag or snapshot.snapshot_id)
+        if snapshot.tree is None:
+            raise ValueError(
+                f"cannot restore {snapshot.snapshot_id!r}: it is of kind {snapshot.kind!r} and holds no files in "
+                f"memory; restore it on the filesystem that took it"
+            )
+        if snapshot.filesystem_id != self.filesystem_id and not foreign:
+            raise ValueError(
+                f"cannot restore {snapshot.snapshot_id!r}: it is of {snapshot.filesystem_id!r} and this is "
+                f"{self.filesystem_id!r}; pass foreign=True if that is meant"
+            )
+        if snapshot.filesystem_id != self.filesystem_id:
+            self.limits.check_tree(snapshot.tree)
+        with self._exclusive():
+            found = diff(self.tree(), snapshot.tree)
+            if not dry_run:
+                self._become(snapshot.tree, snapshot.snapshot_id)
+        self._told()
+        written = {*found.added, *found.changed, *(new for _, new in found.moved)}
+        removed = {*found.removed, *(old for old, _ in found.moved)}
+        return RestoreReport(snapshot.snapshot_id, tuple(sorted(written)), tuple(sorted(removed)), dry_run)
+
+    def export_bytes(self) -> bytes:
+        """Give all files as one tar archive; the same files give the same bytes."""
+        return pack(self.tree())
+
+    def import_bytes(self, data: bytes) -> None:
+        """Replace all files with those of a tar archive; see `weakfs.snapshots.archive.unpack` for what it refuses."""
+        self._refuse_if_read_only("import into", "/")
+        tree = unpack(data, limits=self.limits, at=self._now())
+        with self._exclusive():
+            self._become(tree, "archive")
+        self._told()
+
+    def _become(self, tree: FileTree, source: str) -> None:
+        """Hold what makes the files below show as `tree`, and remember what it holds that instead of."""
+        lower = self.lower.tree()
+        upper = upper_for(lower, tree)
+        session = cast(Session, self._session)
+        with session.transaction():
+            session.dispatch(EntryFound("/", counterpart(lower, upper), session.now()))
+            session.dispatch(TreeRestored(upper, source, session.now()))
+
+    # Primitives
+
+    def _parse(self, path: str | os.PathLike[str]) -> Parsed:
+        return self._lower._parse(path)
+
+    def _pinned(self) -> Primitives:
+        session = self._session
+        if isinstance(session, SessionView):
+            return self
+        lower = self._lower._pinned()
+        if not isinstance(lower, BaseFilesystem):
+            return self
+        return OverlayFilesystem(
+            cast(Filesystem, lower), session.view(), limits=self.limits, follow_symlinks=self.follow_symlinks
+        )
+
+    def _upper(self) -> FileTree:
+        return self._slice.latest() or EMPTY_TREE
+
+    def _find(self, segments: Segments) -> Node | None:
+        node: Node | None = self._upper()
+        if not segments:
+            return self._lower._find(()) if is_untouched(cast(FileTree, node)) else node
+        for name in segments:
+            if type(node) is not FileTree:
+                return None
+            node = maps.get(node.children, name)
+            if node is None:
+                return self._lower._find(segments)
+        return None if is_whiteout(node) else node
+
+    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        held = Layers(self._upper(), self._lower).held(segments)
+        below = list(self._lower._entries(segments)) if type(self._lower._find(segments)) is FileTree else []
+        if type(held) is not FileTree:
+            return below
+        own = [(name, node) for name, node in maps.items(held.children) if not is_whiteout(node)]
+        return [*((name, node) for name, node in below if maps.get(held.children, name) is None), *own]
+
+    def _content(self, path: str, leaf: Leaf) -> bytes:
+        segments = self._parse(path)[1]
+        if Layers(self._upper(), self._lower).held(segments) is not None:
+            return content_of(leaf)
+        return self._lower._content(path, leaf)
+
+    def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
+        canonical, leaf = super()._file(path, verb)
+        segments = self._parse(canonical)[1]
+        if verb != "read" or Layers(self._upper(), self._lower).held(segments) is not None:
+            return canonical, leaf
+        content = self._lower._content(canonical, leaf)
+        self._remember(canonical, segments, leaf, content)
+        return canonical, (content, *leaf[1:])
+
+    def _remember(self, path: str, segments: Segments, leaf: Leaf, content: bytes) -> None:
+        """Write down what was read, once as long as it stays the same."""
+        session = self._session
+        if not isinstance(session, Session) or self._read_only:
+            return
+        entry = seen(self._lower, segments, leaf, content)
+        if self._entries_read().get(path) == entry:
+            return
+        try:
+            session.dispatch(entry)
+        except SessionError:
+            # A session that takes no changes any more can still be read, and will never be written down.
+            return
+
+    def _entries_read(self) -> dict[str, LowerEntry]:
+        """Give the newest description of each path that was read or hidden. O(what is new)."""
+        values = cast("Log[LowerEntry]", self._session.table("state").get("fs/lower_entry", Log()))
+        known, newest = self._read
+        if values is not known:
+            if not values.extends(known):
+                known, newest = Log(), {}
+            else:
+                newest = dict(newest)
+            newest.update({one.path: one for one in values.since(len(known))})
+            self._read = (values, newest)
+        return newest
+
+    def _found(self) -> FileTree:
+        found = self._session[LowerFound].latest()
+        return EMPTY_TREE if found is None else found.tree
+
+    def _totals(self, segments: Segments) -> tuple[int, int, int]:
+        return run(self._counted(segments))
+
+    def _counted(self, segments: Segments) -> Steps[tuple[int, int, int]]:
+        lower = self._lower
+        held = Layers(self._upper(), lower).held(segments)
+        size, files, directories = (0, 0, 0)
+        if type(lower._find(segments)) is FileTree:
+            size, files, directories = lower._totals(segments)
+        for name, node in maps.items(held.children) if type(held) is FileTree else ():
+            here = (*segments, name)
+            below = lower._find(here)
+            if below is not None:
+                less = (*lower._totals(here), 1) if type(below) is FileTree else (size_of(below), 1, 0, 0)
+                size, files, directories = size - less[0], files - less[1], directories - less[2] - less[3]
+            if type(node) is FileTree:
+                more = yield self._counted(here)
+                size, files, directories = size + more[0], files + more[1], directories + more[2] + 1
+            elif not is_whiteout(node):
+                size, files = size + size_of(node), files + 1
+        return size, files, directories
+
+    def _height(self, segments: Segments) -> int:
+        return run(self._measured(segments))
+
+    def _measured(self, segments: Segments) -> Steps[int]:
+        if type(Layers(self._upper(), self._lower).held(segments)) is not FileTree:
+            return self._lower._height(segments)
+        highest = 0
+        for name, node in self._entries(segments):
+            height = (yield self._measured((*segments, name))) if type(node) is FileTree else 0
+            highest = max(highest, height + 1)
+        return highest
+
+    def _commit(self, event: Event) -> None:
+        session = cast(Session, self._session)
+        was = Layers(self._upper(), self._lower)
+        first = before(was, event)
+        # What is copied up shows as before; what is hidden must be hidden together with the change.
+        may_hide = isinstance(event, EntryDeleted | EntryMoved | EntryCopied)
+        whole = may_hide or any(isinstance(one, EntryHidden) for one in first)
+        with session.transaction() if whole else nullcontext():
+            for one in first:
+                session.dispatch(one)
+            session.dispatch(event)
+            if may_hide:
+                for one in after(Layers(self._upper(), self._lower), event):
+                    session.dispatch(one)
+
+    def _now(self) -> int:
+        return self._session.now() if isinstance(self._session, Session) else 0
+
+    def _told(self) -> None:
+        if isinstance(self._session, Session):
+            self._session.tell()
+
+    def _exclusive(self) -> AbstractContextManager[Any]:
+        return self._session.lock if isinstance(self._session, Session) else nullcontext()
