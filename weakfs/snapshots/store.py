@@ -1,6 +1,8 @@
 """A store of snapshots: a directory of its own, outside of what it keeps snapshots of.
 
 packs/       contents and manifests, many in a file, found by digest
+git/         the repository that has the contents of snapshots of kind git
+imports/     what is on its way into that
 snapshots/   the catalogue: what is in it is kept, and nothing else is by compaction
 store.json   the format, and an id that changes when contents are thrown away
 lock         shared by those who write, for itself alone by a compaction
@@ -8,10 +10,11 @@ lock         shared by those who write, for itself alone by a compaction
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from os import PathLike
@@ -24,10 +27,14 @@ from weakfs.session.stored import Stored, checked
 from weakfs.snapshots import disk
 from weakfs.snapshots.catalogue import Catalogue, StoredSnapshot
 from weakfs.snapshots.compaction import Compaction, CompactReport, SnapshotAccount, accounts, needs_of
-from weakfs.snapshots.errors import StoreDamaged
+from weakfs.snapshots.errors import StoreDamaged, unwritable
+from weakfs.snapshots.git.accounting import freed_in_git
+from weakfs.snapshots.git.repository import GitRepository
+from weakfs.snapshots.git.sink import GitSink
 from weakfs.snapshots.index import PackIndex
 from weakfs.snapshots.loading import load
 from weakfs.snapshots.manifests import manifest_digest
+from weakfs.snapshots.observing import Observer
 from weakfs.snapshots.seen import Survey
 from weakfs.snapshots.sinks import Token
 from weakfs.snapshots.writer import StoreWriter
@@ -51,6 +58,7 @@ class Store:
         self.path = os.path.abspath(os.fspath(path))
         self.max_bytes = max_bytes
         self.catalogue = Catalogue(os.path.join(self.path, "snapshots"))
+        self.git = GitRepository(os.path.join(self.path, "git"))
         self._index = PackIndex(os.path.join(self.path, "packs"))
         self._is_ready = False
 
@@ -61,24 +69,34 @@ class Store:
 
     def has(self, digest: bytes) -> bool:
         """Tell whether a content is here."""
-        return self._index.find(digest) is not None
+        return digest in self._index.places or self.git.has(digest) or self._index.find(digest) is not None
 
     def read(self, digest: bytes) -> bytes:
         """Give a content. `MissingBlob` that names it and the store if it is not here, or was damaged."""
+        if self._is_in_git(digest):
+            return checked(digest, self.git.read(digest), self.git.path)
         return checked(digest, self._index.read(digest), self._index.path_of(digest))
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
         """Give a content piece by piece, whatever its size; `MissingBlob` after the last one if it was damaged."""
         found = sha256(b"blob %d\0" % content.size)
-        for piece in self._index.read_pieces(content.digest):
+        in_git = self._is_in_git(content.digest)
+        for piece in self.git.read_pieces(content) if in_git else self._index.read_pieces(content.digest):
             found.update(piece)
             yield piece
         if found.digest() != content.digest:
             raise MissingBlob(
                 f"the content {content.digest.hex()} was damaged; put the file back from a copy",
-                where=self._index.path_of(content.digest),
+                where=self.git.path if in_git else self._index.path_of(content.digest),
                 digest=content.digest,
             )
+
+    def _is_in_git(self, digest: bytes) -> bool:
+        """Tell whether a content is read from the repository: where no pack has it, and that does."""
+        if not self.git.has(digest):
+            return False
+        # What is known of packs may be gone by now.
+        return digest not in self._index.places or not os.path.exists(self._index.path_of(digest))
 
     def read_manifest(self, digest: bytes) -> bytes:
         """Give a directory's manifest."""
@@ -100,8 +118,10 @@ class Store:
         token = Token(self._place(), is_finished=True)
         if isinstance(snapshot, bytes):
             return Survey(load(snapshot, self.read_manifest, self, scanned_at=0, token=None), 0)
-        if snapshot.kind != "tree":
-            token = Token("", is_finished=True)
+        if snapshot.kind == "git":
+            token.place = _in_git(token.place)
+        elif snapshot.kind != "tree":
+            token.place = ""
         ref, scanned_at = bytes.fromhex(snapshot.ref), snapshot.scanned_at
         return Survey(load(ref, self.read_manifest, self, scanned_at=scanned_at, token=token), scanned_at)
 
@@ -122,6 +142,7 @@ class Store:
     def drop(self, snapshot_id: str) -> None:
         """Give a snapshot up; `compact` then frees what only it needed."""
         self.catalogue.drop(snapshot_id)
+        self.git.drop(snapshot_id)
 
     def keep_last(self, number: int) -> tuple[StoredSnapshot, ...]:
         """Give up all but the last `number` snapshots, and tell which those were."""
@@ -134,7 +155,8 @@ class Store:
 
     def account(self) -> tuple[SnapshotAccount, ...]:
         """Tell of each snapshot how large it is and what dropping it would free. O(distinct manifests)."""
-        return accounts(self.list(), self.read_manifest, self._size_of)
+        found = accounts(self.list(), self.read_manifest, self._size_of)
+        return freed_in_git(found, self.read_manifest, self.git)
 
     def disk_size(self) -> int:
         """Give how many bytes all files of the store have."""
@@ -148,13 +170,53 @@ class Store:
 
         What was neither finished nor committed at the end is thrown away.
         """
+        with self._writer(lambda place: place) as writer:
+            yield writer
+
+    @contextmanager
+    def git_writer(self) -> Generator[GitSink]:
+        """Put a snapshot of kind git in: the same, with contents in the repository. `GitUnavailable`."""
+        with self._writer(_in_git) as writer:
+            self.git.make()
+            sink = GitSink(self.git, writer, self._check_room)
+            try:
+                yield sink
+            finally:
+                sink.abandon()
+
+    @contextmanager
+    def observer(self) -> Generator[StoreWriter | Observer]:
+        """Put in what is not in the store at all, be it in its packs or its repository; it is in no snapshot."""
+        if not self.git.is_there:
+            with self.writer() as writer:
+                yield writer
+            return
+        with self._writer("observed ".__add__) as writer:
+            place = self._place()
+            yield Observer(writer, self.git.ids(), (place, _in_git(place)))
+
+    @contextmanager
+    def _writer(self, place: Callable[[str], str]) -> Generator[StoreWriter]:
         with self._locked(fcntl.LOCK_SH):
             self._index.refresh()
-            writer = StoreWriter(self, self._index, self.catalogue, self._place(), self.max_bytes)
+            writer = StoreWriter(self, self._index, self.catalogue, place(self._place()), self.max_bytes)
             try:
                 yield writer
             finally:
                 writer.abandon()
+
+    def _check_room(self) -> None:
+        """Refuse what would make the store larger than it may be; for what goes into the repository."""
+        if self.max_bytes is None:
+            return
+        folders = (self._index.folder, self.catalogue.folder, self.git.path, self.git.imports)
+        size = sum(map(disk.size_of_files, folders))
+        if size > self.max_bytes:
+            raise unwritable(
+                errno.EDQUOT,
+                f"cannot put more into the store {self.path!r}: it has {size} of at most {self.max_bytes} bytes; drop "
+                f"snapshots and compact it, or let it have more",
+            )
 
     def compact(self, *, keep: Iterable[bytes] = (), keep_trees: Iterable[bytes] = ()) -> CompactReport:
         """Throw away what no snapshot of the catalogue needs, and merge small packs.
@@ -169,7 +231,12 @@ class Store:
             seen: set[bytes] = set()
             for ref in keep_trees:
                 needs.add_tree(ref, self.read_manifest, seen, with_contents=True)
-            return Compaction(self._index, needs).run(self._renew_id)
+            report = Compaction(self._index, needs).run(self._renew_id)
+            if self.git.is_there:
+                self._renew_id()
+            kept = [snapshot.snapshot_id for snapshot in self.list() if snapshot.kind == "git"]
+            self.git.collect(kept, needs.contents)
+            return report
 
     def _size_of(self, digest: bytes) -> int:
         place = self._index.find(digest)
@@ -241,3 +308,8 @@ class Store:
                 f"release that wrote it, or remove that file to have a new one made"
             ) from None
         return found
+
+
+def _in_git(place: str) -> str:
+    """Give what stands for the contents that are in the repository now."""
+    return f"git {place}"

@@ -13,9 +13,9 @@ from weakfs.snapshots.directory import HostDirectory
 from weakfs.snapshots.journal import Journal, Nested, undo_left_behind
 from weakfs.snapshots.restoring import restore_tree
 from weakfs.snapshots.seen import Survey
+from weakfs.snapshots.sinks import Sink
 from weakfs.snapshots.store import Store
 from weakfs.snapshots.survey import OnFile, survey, survey_entry
-from weakfs.snapshots.writer import StoreWriter
 
 
 class HostRoot:
@@ -56,7 +56,7 @@ class HostRoot:
 
     def look(self) -> FileTree:
         """Scan the directory; contents go into the store. O(entries), and what changed is read."""
-        with self.store.writer() as writer:
+        with self.store.observer() as writer:
             seen = self.look_into(writer)
             writer.finish()
         return seen.tree
@@ -67,7 +67,7 @@ class HostRoot:
         assert self._seen is not None
         return self._seen.tree
 
-    def look_into(self, writer: StoreWriter) -> Survey:
+    def look_into(self, writer: Sink) -> Survey:
         """Scan the directory; contents go where `writer` puts them, which has to be finished."""
         with self.lock:
             self._seen = survey(self.directory.descriptor, writer, self._newest(), on_file=self.on_file)
@@ -75,7 +75,7 @@ class HostRoot:
 
     def look_durably(self, journal: Journal) -> FileTree:
         """Scan the directory before anything in it may change, so that undoing the journal goes back to that."""
-        with self.store.writer() as writer:
+        with self.store.observer() as writer:
             seen = self.look_into(writer)
             writer.finish()
         assert seen.ref is not None
@@ -86,7 +86,7 @@ class HostRoot:
         """Put what is at a path into the store, and give it as a tree of that entry alone."""
         parent = self.directory.open_directory(segments[:-1])
         try:
-            with self.store.writer() as writer:
+            with self.store.observer() as writer:
                 known = self._seen and self._seen.entry(segments)
                 found = survey_entry(parent, segments[-1], writer, known, directory="/" + "/".join(segments[:-1]))
                 writer.finish()

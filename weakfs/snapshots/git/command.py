@@ -1,0 +1,127 @@
+"""Running git so that it does what it is told here, and nothing that a user, a system or an environment told it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Sequence
+from typing import IO
+
+from weakfs.snapshots.errors import StoreDamaged, StoreUnwritable, unwritable
+
+# For commands in a repository whose own configuration somebody else may have changed.
+OPTIONS = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
+
+
+class GitUnavailable(OSError):
+    """There is no git, or one that cannot do what is needed."""
+
+
+def environment(home: str) -> dict[str, str]:
+    """Give the environment that git runs in: without a variable of its own, a user or a system configuration."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    kept.update(
+        LC_ALL="C",
+        # For those that are too old for GIT_CONFIG_GLOBAL.
+        HOME=home,
+        XDG_CONFIG_HOME=home,
+        GIT_CONFIG_NOSYSTEM="1",
+        GIT_CONFIG_GLOBAL=os.devnull,
+        GIT_CONFIG_SYSTEM=os.devnull,
+        GIT_TERMINAL_PROMPT="0",
+        GIT_OPTIONAL_LOCKS="0",
+        GIT_NO_REPLACE_OBJECTS="1",
+    )
+    return kept
+
+
+def start(
+    git_dir: str,
+    *arguments: str,
+    stdin: int | None = None,
+    stdout: int | None = None,
+    stderr: int | IO[bytes] = subprocess.DEVNULL,
+    pass_fds: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """Start a git command on a repository, in a session of its own: an interrupt is for us, and we end it."""
+    try:
+        return subprocess.Popen(
+            ["git", f"--git-dir={git_dir}", *OPTIONS, *arguments],
+            stdin=stdin or subprocess.DEVNULL,
+            stdout=stdout or subprocess.DEVNULL,
+            stderr=stderr,
+            env=environment(git_dir),
+            cwd="/",
+            bufsize=0,
+            pass_fds=pass_fds,
+            start_new_session=True,
+        )
+    except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
+        raise _unavailable("there is no git that can be run on the PATH", error.errno) from None
+
+
+def run(git_dir: str, *arguments: str, given: bytes = b"") -> bytes:
+    """Run a git command to its end and give what it says. What it fails of is raised; see `failure`."""
+    process = start(git_dir, *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with process:
+        try:
+            said, complained = process.communicate(given)
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise failure(git_dir, arguments[0], complained)
+    return said
+
+
+def initialise(git_dir: str) -> None:
+    """Make an empty bare repository with SHA-256 object ids, out of no template."""
+    process = start(
+        git_dir, "init", "--quiet", "--bare", "--object-format=sha256", "--template=", stderr=subprocess.PIPE
+    )
+    with process:
+        _, complained = process.communicate()
+    if process.returncode == 0:
+        return
+    if b"object-format" in complained or b"hash algorithm" in complained:
+        raise _unavailable(f"{version()} cannot make repositories with SHA-256 object ids", errno.ENOSYS)
+    raise failure(git_dir, "init", complained)
+
+
+def version() -> str:
+    """Give what git says of its version."""
+    try:
+        found = subprocess.run(["git", "--version"], capture_output=True, env=environment("/"), check=False)
+    except OSError:
+        return "git"
+    return found.stdout.decode("utf-8", "replace").strip() or "git"
+
+
+def failure(git_dir: str, command: str, complained: bytes) -> StoreUnwritable | StoreDamaged:
+    """Give the error to raise for what git complained of."""
+    told = complained.decode("utf-8", "replace").strip().replace("\n", "; ")[-400:] or "it was ended from outside"
+    for number, text in (
+        (errno.ENOSPC, "No space left"),
+        (errno.EDQUOT, "quota exceeded"),
+        (errno.EROFS, "Read-only file system"),
+        (errno.EACCES, "Permission denied"),
+    ):
+        if text in told:
+            return unwritable(
+                number,
+                f"cannot write to the repository {git_dir!r}: {os.strerror(number)}; free some space or remove the "
+                f"cause, what was stored before is as it was",
+            )
+    return StoreDamaged(
+        f"cannot use the repository {git_dir!r}: 'git {command}' failed ({told}); look at it with 'git fsck', and put "
+        f"back from a copy what is damaged"
+    )
+
+
+def _unavailable(cause: str, number: int | None) -> GitUnavailable:
+    error = GitUnavailable(
+        f"cannot keep snapshots as git commits: {cause}; install git 2.29 or newer, or keep them with snapshots='tree'"
+    )
+    error.errno = number
+    return error

@@ -1,0 +1,132 @@
+"""A sink whose contents go into a repository and whose directories go into the store; and the commit of a survey."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+
+from attrs import frozen
+
+from weakfs.reducers.tree import EMPTY_TREE, FileTree
+from weakfs.session.stored import Source, Stored, digest_of
+from weakfs.snapshots.catalogue import StoredSnapshot
+from weakfs.snapshots.git.changes import changes, refused_contents
+from weakfs.snapshots.git.importing import FastImport
+from weakfs.snapshots.git.repository import BESIDE_REFS, GitRepository, beside, ref_of
+from weakfs.snapshots.seen import Survey
+from weakfs.snapshots.sinks import Token
+from weakfs.snapshots.writer import StoreWriter
+
+
+@frozen(eq=False)
+class Base:
+    """What a commit can be told as a difference from: files, the id that their tree has in git."""
+
+    tree: FileTree
+    git_tree: str
+
+
+class GitSink:
+    """Takes a survey for a snapshot of kind git. Made by `Store.git_writer`; for one thread."""
+
+    def __init__(self, repository: GitRepository, writer: StoreWriter, check_room: Callable[[], object]) -> None:
+        self.repository = repository
+        self._writer = writer
+        self._check_room = check_room
+        # What is collected while there is a writer: nothing. What comes meanwhile need not be known.
+        self._known = repository.ids()
+        self._added: set[bytes] = set()
+        self._stream: FastImport | None = None
+
+    @property
+    def token(self) -> Token:
+        """What vouches that all contents below are in the repository."""
+        return self._writer.token
+
+    @property
+    def source(self) -> Source:
+        """The store, which reads from its repository as well."""
+        return self._writer.source
+
+    def trusts(self, token: Token | None) -> bool:
+        """Tell whether all below a directory with that token is in the repository."""
+        return self._writer.trusts(token)
+
+    def keeps(self, digest: bytes) -> bool:
+        """Tell whether a content is in the repository, or in what we are writing."""
+        return digest in self._known or digest in self._added
+
+    def add(self, content: bytes) -> Stored:
+        """Put a content in, unless it is there."""
+        digest = digest_of(content)
+        if not self.keeps(digest):
+            self._to_write().blob(content)
+            self._added.add(digest)
+        return Stored(digest, len(content), self.source)
+
+    def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored:
+        """Put in a content of `size` bytes that comes in pieces."""
+        found = sha256(b"blob %d\0" % size)
+
+        def passed() -> Iterator[bytes]:
+            for piece in pieces:
+                found.update(piece)
+                yield piece
+
+        self._to_write().blob_of_pieces(size, passed())
+        self._added.add(found.digest())
+        return Stored(found.digest(), size, self.source)
+
+    def add_manifest(self, manifest: bytes) -> bytes:
+        """Put a directory's manifest into the store."""
+        return self._writer.add_manifest(manifest)
+
+    def commit(
+        self, survey: Survey, *, snapshot_id: str, created_at: int, tag: str | None, root_path: str, base: Base | None
+    ) -> tuple[StoredSnapshot, Base]:
+        """Record a survey as a snapshot: a commit, a ref of it, and at last the entry in the store's catalogue.
+
+        `base` is what an earlier commit gave. Raises what `StoreWriter.commit` raises; nothing is recorded then.
+        """
+        tree = survey.tree
+        if base is None or bytes.fromhex(base.git_tree) not in self._known:
+            base = Base(EMPTY_TREE, "")
+        message = f"snapshot {snapshot_id}\n\n"
+        message += (f"tag: {tag}\n" if tag is not None else "") + f"root: {root_path}\n"
+        stream = self._to_write()
+        refs = {}
+        ref, beside_ref = ref_of(snapshot_id), ref_of(snapshot_id, BESIDE_REFS)
+        refs[ref], git_tree = stream.commit(ref, message, created_at, base.git_tree or None, changes(base.tree, tree))
+        refused = sorted(refused_contents(tree))
+        if refused:
+            refs[beside_ref], _ = stream.commit(beside_ref, message, created_at, None, beside(refused))
+        self._stream = None
+        try:
+            stream.finish()
+        finally:
+            stream.abandon()
+        self.repository.add_refs(refs)
+        try:
+            stored = self._writer.commit(
+                survey,
+                snapshot_id=snapshot_id,
+                created_at=created_at,
+                tag=tag,
+                kind="git",
+                extra={"commit": refs[ref], "git_tree": git_tree},
+            )
+        except BaseException:
+            self.repository.drop(snapshot_id)
+            raise
+        return stored, Base(tree, git_tree)
+
+    def abandon(self) -> None:
+        """Throw away what is not committed."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.abandon()
+
+    def _to_write(self) -> FastImport:
+        if self._stream is None:
+            self._stream = FastImport(self.repository.objects, self.repository.imports, self._check_room)
+        return self._stream
