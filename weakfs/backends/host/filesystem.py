@@ -13,6 +13,7 @@ from weakfs.backends.checkout import Laid, changed_paths
 from weakfs.backends.host.changes import apply
 from weakfs.backends.host.external import HostExternal, Rewind
 from weakfs.backends.host.finding import found_before
+from weakfs.backends.host.keeping import contents_needed
 from weakfs.backends.host.kinds import Kinds, SnapshotKind
 from weakfs.backends.host.messages import told
 from weakfs.backends.host.root import HostRoot, Part, Work
@@ -35,6 +36,7 @@ from weakfs.reducers.leaf import CONTENT, Leaf, content_of, size_of
 from weakfs.reducers.tree import Node, Segments
 from weakfs.session import Session
 from weakfs.snapshots.archive import pack, unpack
+from weakfs.snapshots.compaction import CompactReport
 from weakfs.snapshots.directory import OnDisk
 from weakfs.snapshots.read_back import events_between
 from weakfs.snapshots.restoring import restore_entries
@@ -139,6 +141,15 @@ class HostFilesystem(BaseFilesystem):
     def store(self) -> Store:
         """Where snapshots are kept: what they cost, and dropping them."""
         return self._root.store
+
+    def compact(self) -> CompactReport:
+        """Free what neither a snapshot in the store nor this session needs; see `Store.compact`.
+
+        A snapshot costs what it alone needs until it is dropped: `store.account()` tells, `store.drop` and
+        `store.keep_last` give snapshots up. What this session's records hold of a dropped one stays.
+        """
+        with self._exclusive():
+            return self.store.compact(keep=contents_needed(self._session, self.store))
 
     def bind(self, session: Session) -> HostFilesystem:
         """Give the same filesystem for another session, such as a fork."""
