@@ -35,7 +35,8 @@ run_command(
     sandbox=mode,
     bubblewrap=bubblewrap,
     environment={"COOKIE": cookie},
-    grace=0.05,
+    # Of a runtime that is gone nobody waits for a last word.
+    grace=1000,
 )
 """
 

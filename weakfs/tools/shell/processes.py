@@ -122,6 +122,8 @@ class Running:
 
     def _stop(self) -> None:
         assert self.process.stdin is not None
+        with suppress(OSError, ValueError):
+            self.process.stdin.write(b"\n")
         with suppress(OSError):
             self.process.stdin.close()
         # A process that the runtime forked meanwhile may hold the other end of that pipe open.

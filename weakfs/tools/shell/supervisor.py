@@ -1,8 +1,9 @@
 """Run one command, and let nothing of it outlive the call.
 
 A script of its own, which knows the standard library only: `python -I -S supervisor.py STATUS_FD`. The first line
-of its standard input is the job; the end of that input, which also comes when the runtime dies, ends the command.
-It tells what happened as JSON, a line each, on STATUS_FD; a command that is bubblewrap tells of more there.
+of its standard input is the job. A second line or SIGTERM ends the command. So does the end of that input, and then
+without grace: the runtime has died, and the next one may be about to undo what the command did. What happens is
+told as JSON, a line each, on STATUS_FD; a command that is bubblewrap tells of more there.
 
 On Linux it adopts every process that the command leaves behind, those that made a session of their own among
 them, and is gone itself only when they are. What cannot be caught: work that the command had another program do,
@@ -51,10 +52,10 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
-    code = _wait_for(child, woken)
+    code, abandoned = _wait_for(child, woken)
     if code is not None:
         _tell(status, {"ended": code})
-    left = _end_all(child, woken, _seconds(job["grace"]), _seconds(job["killing"]))
+    left = _end_all(child, woken, 0.0 if abandoned else _seconds(job["grace"]), _seconds(job["killing"]))
     if left:
         _tell(status, {"left": left})
 
@@ -109,17 +110,22 @@ def _seconds(value: object) -> float:
     return value if isinstance(value, float) else 0.0
 
 
-def _wait_for(child: int, woken: int) -> int | None:
-    """Wait for the command's end and give its exit code, as a shell counts it; `None` when it is to be ended."""
+def _wait_for(child: int, woken: int) -> tuple[int | None, bool]:
+    """Wait for the command's end and give its exit code, as a shell counts it; `None` when it is to be ended.
+
+    The second value tells whether it is to be ended because nobody waits for it any more.
+    """
     while True:
         ready, _, _ = select.select([0, woken], [], [])
         numbers = os.read(woken, 4096) if woken in ready else b""
         for pid, state in _reaped():
             if pid == child:
                 code = os.waitstatus_to_exitcode(state)
-                return code if code >= 0 else 128 - code
-        if _STOPPING.intersection(numbers) or (0 in ready and not os.read(0, 1)):
-            return None
+                return code if code >= 0 else 128 - code, False
+        if _STOPPING.intersection(numbers):
+            return None, False
+        if 0 in ready:
+            return None, not os.read(0, 1)
 
 
 def _reaped() -> Iterator[tuple[int, int]]:
