@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Any, Literal
 from urllib.parse import quote
@@ -15,7 +15,7 @@ from attrs import asdict, field, fields, frozen
 
 from weakfs.filesystem.errors import fault
 from weakfs.session import UnknownSnapshot
-from weakfs.snapshots.disk import TEMPORARY, sync_folder, write_new
+from weakfs.snapshots.disk import TEMPORARY, new_file, sync_folder
 from weakfs.snapshots.errors import StoreDamaged
 
 FORMAT = "weakfs-snapshot"
@@ -56,13 +56,17 @@ class Catalogue:
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
-    def add(self, snapshot: StoredSnapshot) -> None:
-        """Record a snapshot durably. From here on it is there, whatever happens; `FileExistsError` if it was."""
+    @contextmanager
+    def adding(self, snapshot: StoredSnapshot) -> Generator[Callable[[], None]]:
+        """Write the entry of a snapshot; the function that is given records it durably.
+
+        From then on it is there, whatever happens. `FileExistsError` if one of its id was.
+        """
         path = self.path_of(snapshot.snapshot_id)
-        try:
-            write_new(path, encode(snapshot))
-        except FileExistsError:
-            raise self.taken(snapshot.snapshot_id) from None
+        if os.path.lexists(path):
+            raise self.taken(snapshot.snapshot_id)
+        with new_file(path, encode(snapshot)) as publish:
+            yield publish
 
     def taken(self, snapshot_id: str) -> FileExistsError:
         """Give the error for an id that is there already."""

@@ -124,15 +124,18 @@ class Compaction:
         packs = self.index.packs()
         before = {pack.path: os.stat(pack.path).st_size for pack in packs}
         wanted = self.needs.directories | self.needs.contents
-        small = [pack for pack in packs if before[pack.path] < SMALL_PACK]
-        has_waste = {pack.path for pack in packs if any(row[0] not in wanted for row in pack.rows)}
-        has_copies = sum(len(pack.rows) for pack in packs) > len({row[0] for pack in packs for row in pack.rows})
-        if has_copies:
-            rewritten = packs
-        else:
-            rewritten = [
-                pack for pack in packs if pack.path in has_waste or (len(small) > 1 and before[pack.path] < SMALL_PACK)
-            ]
+        seen: set[bytes] = set()
+        rewritten, has_waste = [], False
+        number_of_small = sum(size < SMALL_PACK for size in before.values())
+        for pack in packs:
+            waste = sum(row[0] not in wanted for row in pack.rows)
+            copies = sum(row[0] in seen for row in pack.rows)
+            has_waste = has_waste or waste > 0
+            if waste or copies or (number_of_small > 1 and before[pack.path] < SMALL_PACK):
+                rewritten.append(pack)
+            else:
+                seen.update(row[0] for row in pack.rows)
+        wanted -= seen
         made = self._rewrite(rewritten, wanted) if rewritten else None
         if has_waste:
             before_removing()

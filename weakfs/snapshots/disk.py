@@ -10,8 +10,8 @@ import fcntl
 import itertools
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 
 TEMPORARY = ".writing-"
 
@@ -104,18 +104,39 @@ def temporaries(folder: str) -> Iterator[str]:
                 yield os.path.join(folder, name)
 
 
-def write_new(path: str, data: bytes) -> None:
-    """Put a new file at `path`, whole and durable; `FileExistsError` if something is there."""
+@contextmanager
+def new_file(path: str, data: bytes) -> Generator[Callable[[], None]]:
+    """Write a new file under a temporary name; the function that is given puts it at `path`, whole and durable.
+
+    That raises `FileExistsError` if something is there. What was not put there in the end is removed.
+    """
     folder = os.path.dirname(path)
     descriptor, temporary = open_temporary(folder)
+
+    def publish() -> None:
+        try:
+            os.link(temporary, path)
+        except OSError as error:
+            # No hard links here: then two writers of one name are only as apart as looking first makes them.
+            if error.errno not in (errno.EPERM, errno.ENOTSUP) or os.path.lexists(path):
+                raise
+            os.rename(temporary, path)
+        remove(temporary)
+        sync_folder(folder)
+
     try:
         write_all(descriptor, data)
         os.fsync(descriptor)
-        os.link(temporary, path)
+        yield publish
     finally:
         remove(temporary)
         os.close(descriptor)
-    sync_folder(folder)
+
+
+def write_new(path: str, data: bytes) -> None:
+    """Put a new file at `path`, whole and durable; `FileExistsError` if something is there."""
+    with new_file(path, data) as publish:
+        publish()
 
 
 def write_over(path: str, data: bytes) -> None:

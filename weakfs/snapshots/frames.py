@@ -117,5 +117,7 @@ def refusal(error: OSError, path: str) -> OSError:
             f"cannot scan {path!r}: {error.strerror}; make it readable, or take it out of the directory",
         )
     return fault(
-        OSError, error.errno or errno.EIO, f"cannot scan {path!r}: {error.strerror}; remove the cause and scan again"
+        OSError,
+        error.errno or errno.EIO,
+        f"cannot scan {path!r}: {error.strerror or error}; remove the cause and scan again",
     )

@@ -64,13 +64,12 @@ class PackIndex:
             listed = set()
         known = set(self._names) - {""}
         places, names = self.places, self._names
-        self.damaged = {name: error for name, error in self.damaged.items() if name in listed}
+        # Looked at again each time: a writer of the same contents puts a whole pack in the place of a damaged one.
+        self.damaged = {}
         if not known <= listed:
             places, names, known = {}, [], set()
             self._open.clear()
         for name in sorted(listed - known):
-            if name in self.damaged:
-                continue
             try:
                 rows = read_index(os.path.join(self.folder, name))
             except FileNotFoundError:

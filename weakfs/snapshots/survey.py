@@ -205,8 +205,11 @@ class _Surveying:
             raise
         except OSError as error:
             raise refusal(error, f"{frame.path}/{name}") from error
-        old = maps.get(known.tree.children, name) if known is not None else None
-        frame.nodes[name] = old if type(old) is tuple and _alike(old, leaf) else leaf
+        if known is not None:
+            old = maps.get(known.tree.children, name)
+            if type(old) is tuple and _alike(old, leaf, is_kept=self.sink.trusts(known.token)):
+                leaf = old
+        frame.nodes[name] = leaf
 
     def _still_kept(self, leaf: Leaf, known: Directory) -> Leaf | None:
         """Give a known leaf, reading from where our sink has it; `None` if that does not have it."""
@@ -292,13 +295,13 @@ class _Surveying:
         return manifests.encode(mode, modified_at, rows)
 
 
-def _alike(old: Leaf, new: Leaf) -> bool:
-    """Tell whether a known leaf can stand for a new one: the same in all respects, and read from the same place."""
+def _alike(old: Leaf, new: Leaf, *, is_kept: bool) -> bool:
+    """Tell whether a known leaf can stand for a new one: the same in all respects, and read from where it is kept."""
     one, other = old[leaves.CONTENT], new[leaves.CONTENT]
     if old[leaves.MODE] != new[leaves.MODE] or old[leaves.MODIFIED_AT] != new[leaves.MODIFIED_AT]:
         return False
     if type(one) is Stored and type(other) is Stored:
-        return one == other and one.source is other.source
+        return one == other and (is_kept or one.source is other.source)
     return type(one) is type(other) and one == other
 
 

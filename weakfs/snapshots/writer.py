@@ -118,13 +118,18 @@ class StoreWriter:
             contents=tuple(digest.hex() for digest in contents),
             extra=dict(extra or {}),
         )
-        path = self._catalogue.path_of(snapshot_id)
-        if os.path.lexists(path):
-            raise self._catalogue.taken(snapshot_id)
         self._check_room(ENTRY_SIZE)
-        self.finish()
-        self._writing(lambda: self._catalogue.add(snapshot))
+        self._writing(lambda: self._record(snapshot))
         return snapshot
+
+    def _record(self, snapshot: StoredSnapshot) -> None:
+        # The entry's own bytes are on the disk before the pack is finished: if it is full, neither is there.
+        with self._catalogue.adding(snapshot) as publish:
+            self.finish()
+            try:
+                publish()
+            except FileExistsError:
+                raise self._catalogue.taken(snapshot.snapshot_id) from None
 
     def abandon(self) -> None:
         """Throw away what is not finished."""

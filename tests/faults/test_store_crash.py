@@ -1,0 +1,217 @@
+"""Processes that are killed in the middle of snapshots and compactions: what was reported is there, and whole."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.faults.crashing import in_a_child
+from tests.faults.syscalls import Call, System
+from tests.snapshots.hosts import files_of, look, snapshot
+from weakfs.reducers import leaf
+from weakfs.reducers.tree import FileTree, walk
+from weakfs.session.stored import digest_of
+from weakfs.snapshots import Store, Survey
+
+TOP = Path(__file__).parents[2]
+
+# Raise it to look for what is rare: WEAKFS_KILLS=500 python -m pytest tests/faults/test_store_crash.py
+KILLS = int(os.environ.get("WEAKFS_KILLS", "30"))
+
+
+def started(*arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.faults.storing", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, text=True)
+
+
+def make_root(root: Path) -> Path:
+    for folder in range(4):
+        (root / f"d{folder}").mkdir(parents=True)
+        for file in range(8):
+            (root / f"d{folder}" / f"f{file}").write_bytes(b"%d in %d" % (file, folder) * 300)
+    return root
+
+
+def read_whole(tree: FileTree) -> None:
+    for _, node in walk(tree):
+        if isinstance(node, tuple):
+            assert digest_of(leaf.content_of(node)) == leaf.blob_digest(node)
+
+
+def test_nothing_that_was_reported_is_lost_by_a_kill(tmp_path: Path) -> None:
+    root, store = make_root(tmp_path / "root"), Store(tmp_path / "store")
+    random = Random(7)
+    taken: dict[str, str] = {}
+    killed_at_work = 0
+    for seed in range(KILLS):
+        process = started("churn", store.path, root, seed)
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        time.sleep(random.random() * 0.1)
+        process.send_signal(signal.SIGKILL)
+        lines = [first, *process.stdout.read().splitlines(keepends=True)]
+        process.stdout.close()
+        killed_at_work += process.wait() == -signal.SIGKILL
+        for line in lines:
+            # A kill may cut the last line off; then nothing was reported.
+            if line.endswith("\n"):
+                what, name, *fingerprint = line.split()
+                if what == "took":
+                    taken[name] = fingerprint[0]
+                else:
+                    taken.pop(name)
+        reader = Store(store.path)
+        there = {entry.snapshot_id: entry for entry in reader.list()}
+        assert taken.keys() <= there.keys()
+        # One that was recorded but not yet reported, or whose drop was reported but not yet done.
+        taken = {name: taken.get(name, "") for name in there}
+        for name, fingerprint_then in taken.items():
+            tree = reader.tree(there[name])
+            assert fingerprint_then in ("", tree.fingerprint)
+            taken[name] = tree.fingerprint
+            read_whole(tree)
+    assert killed_at_work == KILLS
+    store.compact()
+    assert not [name for name in files_of(Path(store.path)) if "writing" in name]
+    for entry in store.list():
+        assert store.tree(entry).fingerprint == taken[entry.snapshot_id]
+        read_whole(store.tree(entry))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("work", ["snapshot", "compact"])
+def test_dying_at_any_call_leaves_the_old_state_or_the_new(tmp_path: Path, when: str, work: str) -> None:
+    root = make_root(tmp_path / "root")
+    number = died = 0
+    while number == 0 or died:
+        store = Store(tmp_path / "store")
+        if number == 0:
+            known: Survey | None = None
+            for count in range(3):
+                (root / "d0" / f"new{count}").write_bytes(os.urandom(20_000))
+                _, known = snapshot(store, root, f"s{count}", known)
+        name = f"{when}-{number}"
+        (root / "d0" / "changing").write_text(f"{work} {name}")
+        if work == "compact":
+            snapshot(store, root, name)
+            snapshot(store, root, f"{name}-dropped")
+            store.drop(f"{name}-dropped")
+        before = {entry.snapshot_id: store.tree(entry).fingerprint for entry in store.list()}
+        died = in_a_child(lambda store=store, name=name, number=number: die(store, root, name, when, work, number))  # type: ignore[misc]  # bound at once
+        reader = Store(store.path)
+        after = {entry.snapshot_id: reader.tree(entry).fingerprint for entry in reader.list()}
+        assert before.items() <= after.items()
+        assert after.keys() - before.keys() <= {name}
+        for entry in reader.list()[-2:]:
+            read_whole(reader.tree(entry))
+        for entry in reader.list()[3:]:
+            reader.drop(entry.snapshot_id)
+        if work == "compact":
+            # Else each attempt has more to do than the last one, and never comes to its end.
+            reader.compact()
+        number += 1
+    assert number > 15
+    snapshot(store, root, "last")
+    store.compact()
+    assert len([name for name in files_of(Path(store.path)) if name.startswith("packs")]) == 1
+    assert not [name for name in files_of(Path(store.path)) if "writing" in name]
+
+
+def die(store: Store, root: Path, name: str, when: str, work: str, number: int) -> None:
+    """Do the work, and be killed at one of its calls."""
+
+    def kill(call: Call) -> None:
+        if call.number == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    fresh = Store(store.path)
+    known = fresh.survey(fresh.list()[0])
+    system = System(at_once=5000)
+    setattr(system, when, kill)
+    with system.in_force():
+        if work == "compact":
+            fresh.compact()
+        else:
+            with fresh.writer() as writer:
+                seen = look(root, known, writer)
+                writer.commit(seen, snapshot_id=name, created_at=0)
+
+
+def test_the_contents_are_on_the_disk_before_the_snapshot_is_recorded(tmp_path: Path) -> None:
+    """What a power failure needs: the order of syncs and names."""
+    root, store = make_root(tmp_path / "root"), Store(tmp_path / "store")
+    snapshot(store, root, "first")
+    (root / "d0" / "new").write_bytes(b"new")
+    with System().in_force() as system:
+        snapshot(store, root, "second")
+    calls = [(call.name, call.arguments) for call in system.calls]
+    names = [name for name, _ in calls]
+    renamed, linked = names.index("rename"), names.index("link")
+    synced = [number for number, name in enumerate(names) if name == "fsync"]
+    written = max(number for number, name in enumerate(names) if name == "write")
+    # The entry's bytes, the pack's bytes, its name; then the entry's name.
+    assert written < renamed < linked
+    assert len([number for number in synced if number < renamed]) == 2
+    assert len([number for number in synced if renamed < number < linked]) == 1
+    assert len([number for number in synced if number > linked]) == 1
+
+
+def test_a_compaction_removes_the_old_packs_when_the_new_one_is_on_the_disk(tmp_path: Path) -> None:
+    root, store = make_root(tmp_path / "root"), Store(tmp_path / "store")
+    for number in range(2):
+        (root / "d0" / "new").write_bytes(os.urandom(10))
+        snapshot(store, root, f"s{number}")
+    store.drop("s0")
+    with System().in_force() as system:
+        store.compact()
+    calls = [(call.name, str(call.arguments[0])) for call in system.calls]
+    removed = next(at for at, (name, path) in enumerate(calls) if name == "unlink" and path.endswith(".pack"))
+    renames = [at for at, (name, _) in enumerate(calls) if name == "rename"]
+    syncs = [at for at, (name, _) in enumerate(calls) if name == "fsync"]
+    # The new pack, and then the store's new id, each synced before and after it got its name.
+    assert len(renames) == 2
+    assert syncs[0] < renames[0] < syncs[1] < syncs[2] < renames[1] < syncs[3] < removed
+
+
+def test_eight_processes_take_snapshots_at_once(tmp_path: Path) -> None:
+    root, store = make_root(tmp_path / "root"), Store(tmp_path / "store")
+    processes = [started("snapshot", store.path, root, 5) for _ in range(8)]
+    told = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 8
+    taken = dict(line.split()[1:] for text in told for line in text.splitlines())
+    assert {entry.snapshot_id: store.tree(entry).fingerprint for entry in store.list()} == taken
+    assert len(taken) == 40
+    store.compact()
+    for entry in store.list()[::7]:
+        read_whole(store.tree(entry))
+
+
+def test_snapshots_and_compactions_of_several_processes_go_together(tmp_path: Path) -> None:
+    roots = [make_root(tmp_path / f"root{number}") for number in range(3)]
+    store = Store(tmp_path / "store")
+    processes = [started("churn", store.path, root, number) for number, root in enumerate(roots)]
+    time.sleep(2)
+    reader = Store(store.path)
+    for _ in range(20):
+        for entry in reader.list()[-3:]:
+            # It may be dropped and compacted away while we look, but never be there in part.
+            try:
+                read_whole(reader.tree(entry))
+            except LookupError:
+                continue
+            except ValueError:
+                assert entry.snapshot_id not in {left.snapshot_id for left in reader.list()}
+    for process in processes:
+        process.send_signal(signal.SIGKILL)
+    outputs = [process.communicate()[0] for process in processes]
+    # Two may choose the same snapshot to drop; then one of them has failed by name, and the others went on.
+    assert all("took" in output for output in outputs)
+    for entry in reader.list():
+        read_whole(Store(store.path).tree(entry))

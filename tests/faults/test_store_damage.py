@@ -1,0 +1,159 @@
+"""A store whose files were damaged: nothing wrong is given out, and the error names the file and what to do."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.snapshots.hosts import model, snapshot
+from weakfs.reducers import leaf
+from weakfs.reducers.tree import FileTree, walk
+from weakfs.session import MissingBlob
+from weakfs.snapshots import Store, StoreDamaged
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    (root / "d").mkdir(parents=True)
+    for number in range(5):
+        (root / "d" / f"f{number}").write_bytes(b"content %d" % number)
+    return root
+
+
+@pytest.fixture
+def folder(tmp_path: Path, root: Path) -> Path:
+    """A store with one snapshot, named s."""
+    snapshot(Store(tmp_path / "store"), root, "s")
+    return tmp_path / "store"
+
+
+def only_file(folder: Path) -> Path:
+    (path,) = folder.iterdir()
+    return path
+
+
+def read_all(folder: Path) -> tuple[str, list[bytes]]:
+    store = Store(folder)
+    tree = store.tree(store.get("s"))
+    return tree.fingerprint, contents(tree)
+
+
+def contents(tree: FileTree) -> list[bytes]:
+    return [leaf.content_of(node) for _, node in walk(tree) if isinstance(node, tuple)]
+
+
+def test_no_flipped_byte_of_a_pack_goes_unnoticed(folder: Path, root: Path) -> None:
+    pack = only_file(folder / "packs")
+    whole, right = pack.read_bytes(), (model(root).fingerprint, contents(model(root)))
+    assert read_all(folder) == right
+    for place in range(len(whole)):
+        pack.write_bytes(whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1 :])
+        with pytest.raises((StoreDamaged, MissingBlob)) as caught:
+            read_all(folder)
+        assert pack.name in str(caught.value)
+        assert "copy" in str(caught.value)
+
+
+@pytest.mark.parametrize("left", [0, 1, 20, 100, -1, -50])
+def test_a_pack_that_was_cut_off_is_named(folder: Path, left: int) -> None:
+    pack = only_file(folder / "packs")
+    pack.write_bytes(pack.read_bytes()[:left])
+    with pytest.raises(StoreDamaged, match=pack.name):
+        read_all(folder)
+
+
+def test_a_pack_cut_off_under_an_open_store_is_named(folder: Path) -> None:
+    store = Store(folder)
+    tree = store.tree(store.get("s"))
+    pack = only_file(folder / "packs")
+    os.truncate(pack, 20)
+    with pytest.raises(StoreDamaged, match=f"{pack.name}.*cut off"):
+        contents(tree)
+
+
+def test_a_missing_pack_is_a_missing_content_with_its_digest(folder: Path) -> None:
+    store = Store(folder)
+    entry = store.get("s")
+    only_file(folder / "packs").unlink()
+    with pytest.raises(MissingBlob, match=entry.ref) as caught:
+        store.tree(entry)
+    assert str(folder) in str(caught.value)
+
+
+def test_no_flipped_byte_of_an_entry_goes_unnoticed(folder: Path) -> None:
+    path = only_file(folder / "snapshots")
+    whole = path.read_bytes()
+    entry = Store(folder).get("s")
+    for place in range(len(whole) - 1):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x01]) + whole[place + 1 :])
+        with pytest.raises(StoreDamaged) as caught:
+            Store(folder).get("s")
+        assert str(path) in str(caught.value)
+    path.write_bytes(whole)
+    assert Store(folder).get("s") == entry
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"null", b'{"format": 1}', b"\xff"])
+def test_an_entry_that_is_something_else_is_named_and_can_be_dropped(folder: Path, root: Path, content: bytes) -> None:
+    path = only_file(folder / "snapshots")
+    path.write_bytes(content)
+    store = Store(folder)
+    for work in (store.list, store.newest, store.account, store.compact, lambda: store.keep_last(1)):
+        with pytest.raises(StoreDamaged, match="by dropping it"):
+            work()
+    store.drop("s")
+    entry, _ = snapshot(store, root, "s")
+    assert store.list() == (entry,)
+
+
+def test_a_damaged_store_is_not_compacted(folder: Path, root: Path) -> None:
+    """What is left of it may be all that can be saved."""
+    pack = only_file(folder / "packs")
+    damaged = pack.read_bytes().replace(b"content 3", b"CONTENT 3")
+    pack.write_bytes(damaged)
+    (root / "more").write_bytes(b"more")
+    store = Store(folder)
+    snapshot(store, root, "more")
+    with pytest.raises(StoreDamaged, match=pack.name):
+        store.compact()
+    assert pack.read_bytes() == damaged
+    store.drop("s")
+    store.drop("more")
+    store.compact()
+    assert os.listdir(folder / "packs") == []
+
+
+def test_a_snapshot_without_its_manifests_stops_a_compaction_by_name(folder: Path, root: Path) -> None:
+    only_file(folder / "packs").unlink()
+    store = Store(folder)
+    with pytest.raises(StoreDamaged, match=r"snapshot 's' is not whole.*drop it first"):
+        store.compact()
+    store.drop("s")
+    store.compact()
+
+
+def test_a_next_snapshot_puts_in_again_what_a_damaged_pack_has_lost(folder: Path, root: Path) -> None:
+    pack = only_file(folder / "packs")
+    pack.write_bytes(pack.read_bytes()[:-1])
+    store = Store(folder)
+    entry, _ = snapshot(store, root, "again")
+    assert contents(store.tree(entry)) == contents(model(root))
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b'{"format":"weakfs-store","version":99,"id":"x"}', b"\xff"])
+def test_a_store_of_another_format_is_refused(folder: Path, root: Path, content: bytes) -> None:
+    (folder / "store.json").write_bytes(content)
+    with pytest.raises(StoreDamaged, match=r"store\.json"):
+        snapshot(Store(folder), root, "t")
+    assert len(os.listdir(folder / "packs")) == 1
+
+
+def test_links_in_the_place_of_packs_are_not_followed(folder: Path, tmp_path: Path) -> None:
+    pack = only_file(folder / "packs")
+    pack.rename(tmp_path / "elsewhere")
+    pack.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises((OSError, StoreDamaged), match=pack.name):
+        read_all(folder)

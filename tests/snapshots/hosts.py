@@ -1,0 +1,74 @@
+"""Host directories for tests: a model of them that is read the plain way, and surveys in one call."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from weakfs.reducers import leaf, names
+from weakfs.reducers.tree import FileTree, Node, tree_of
+from weakfs.snapshots import HashOnly, Sink, Store, StoredSnapshot, Survey, survey
+
+SPECIAL = {stat.S_IFIFO: leaf.FIFO, stat.S_IFSOCK: leaf.SOCKET, stat.S_IFCHR: leaf.DEVICE, stat.S_IFBLK: leaf.DEVICE}
+
+
+def model(root: Path) -> FileTree:
+    """Read a directory with `os.walk` and whole paths, contents in memory."""
+    made: dict[bytes, FileTree] = {}
+    for here, directories, others in os.walk(os.fsencode(root), topdown=False):
+        nodes: dict[str, Node] = {}
+        for name in directories + others:
+            path = os.path.join(here, name)
+            status = os.lstat(path)
+            kind, mode, at = stat.S_IFMT(status.st_mode), stat.S_IMODE(status.st_mode), status.st_mtime_ns
+            node: Node
+            if kind == stat.S_IFDIR:
+                node = made[path]
+            elif kind == stat.S_IFLNK:
+                node = leaf.link(names.from_bytes(os.readlink(path)), at=at)
+            elif kind == stat.S_IFREG:
+                with open(path, "rb") as stream:
+                    node = leaf.file(stream.read(), mode=mode, at=at)
+            else:
+                node = leaf.special(SPECIAL[kind], mode=mode, at=at)
+            nodes[names.from_bytes(name)] = node
+        status = os.lstat(here)
+        made[here] = tree_of(
+            nodes, mode=stat.S_IMODE(status.st_mode), modified_at=status.st_mtime_ns, created_at=status.st_mtime_ns
+        )
+    return made[os.fsencode(root)]
+
+
+def look(root: Path, known: Survey | None = None, sink: Sink | None = None) -> Survey:
+    """Survey a directory, keeping nothing unless there is a sink."""
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return survey(descriptor, sink or HashOnly(), known)
+    finally:
+        os.close(descriptor)
+
+
+def snapshot(store: Store, root: Path, name: str, known: Survey | None = None) -> tuple[StoredSnapshot, Survey]:
+    """Take a snapshot of a directory."""
+    with store.writer() as writer:
+        seen = look(root, known, writer)
+        return writer.commit(seen, snapshot_id=name, created_at=0), seen
+
+
+def settle(*roots: Path) -> None:
+    """Make everything look as if it had been changed long ago, by waiting for the clock's tick to pass."""
+    marker = roots[0].parent / ".settled"
+    newest = max(os.lstat(path).st_ctime_ns for root in roots for path in (root, *root.rglob("*")))
+    while True:
+        marker.write_bytes(b"x")
+        if os.stat(marker).st_ctime_ns - newest > 30_000_000:
+            marker.unlink()
+            return
+
+
+def files_of(folder: Path) -> list[str]:
+    """List a store's packs and entries."""
+    return sorted(
+        str(path.relative_to(folder)) for name in ("packs", "snapshots") for path in (folder / name).iterdir()
+    )

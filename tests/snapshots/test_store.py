@@ -1,0 +1,330 @@
+"""A store: what is put in is there, once; snapshots come and go, and what only they needed goes with them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from threading import Barrier, Thread
+
+import pytest
+
+from tests.snapshots.hosts import files_of, look, model, settle, snapshot
+from weakfs.reducers import leaf
+from weakfs.reducers.tree import find, walk
+from weakfs.session import MissingBlob, UnknownSnapshot
+from weakfs.session.stored import Stored, digest_of
+from weakfs.snapshots import HashOnly, Store, StoredSnapshot, StoreUnwritable
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    for folder in range(20):
+        (root / f"d{folder}").mkdir(parents=True)
+        for file in range(20):
+            (root / f"d{folder}" / f"f{file}").write_bytes(b"%d in %d\n" % (file, folder) * 100)
+    settle(root)
+    return root
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "deep" / "store")
+
+
+def size_of_packs(store: Store) -> int:
+    return sum(path.stat().st_size for path in Path(store.path, "packs").iterdir())
+
+
+def is_whole(store: Store, entry: StoredSnapshot) -> bool:
+    """Read everything that a snapshot needs."""
+    for _, node in walk(Store(store.path).tree(entry)):
+        if isinstance(node, tuple):
+            leaf.content_of(node)
+    return True
+
+
+def test_nothing_is_made_until_something_is_put_in(store: Store) -> None:
+    assert store.list() == ()
+    assert store.newest() is None
+    assert store.disk_size() == 0
+    assert not store.has(bytes(32))
+    assert not Path(store.path).parent.exists()
+
+
+def test_the_directory_is_the_owners_alone(store: Store, root: Path) -> None:
+    snapshot(store, root, "s")
+    for path in [Path(store.path).parent, Path(store.path), *Path(store.path).rglob("*")]:
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_a_snapshot_of_ten_changed_files_writes_a_few_small_objects(store: Store, root: Path) -> None:
+    _, known = snapshot(store, root, "first")
+    before = store.disk_size()
+    (root / "d3" / "f3").write_bytes(b"new")
+    snapshot(store, root, "second", known)
+    assert store.disk_size() - before < 6000
+
+
+def test_equal_contents_are_stored_once(store: Store, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    for name in "abc":
+        (root / name).write_bytes(bytes(100_000))
+    snapshot(store, root, "s")
+    assert store.disk_size() < 110_000
+
+
+def test_nothing_new_makes_no_new_pack(store: Store, root: Path) -> None:
+    _, known = snapshot(store, root, "first")
+    packs = os.listdir(Path(store.path, "packs"))
+    snapshot(store, root, "second", known)
+    snapshot(Store(store.path), root, "third")
+    assert os.listdir(Path(store.path, "packs")) == packs
+
+
+def test_what_is_neither_finished_nor_committed_is_thrown_away(store: Store, root: Path) -> None:
+    with store.writer() as writer:
+        thrown = look(root, sink=writer)
+    assert files_of(Path(store.path)) == []
+    entry, seen = snapshot(store, root, "later", thrown)
+    assert seen.files_read == 400
+    assert is_whole(store, entry)
+
+
+def test_what_is_finished_can_be_read_without_a_snapshot(store: Store, root: Path) -> None:
+    with store.writer() as writer:
+        seen = look(root, sink=writer)
+        writer.finish()
+    assert seen.tree.fingerprint == model(root).fingerprint
+    assert store.read(digest_of(b"3 in 3\n" * 100)) == b"3 in 3\n" * 100
+    store.compact()
+    with pytest.raises(MissingBlob):
+        store.read(digest_of(b"3 in 3\n" * 100))
+
+
+def test_what_was_only_hashed_is_stored_when_it_is_asked_for(store: Store, root: Path) -> None:
+    entry, seen = snapshot(store, root, "s", look(root))
+    assert is_whole(store, entry)
+    content = find(seen.tree, ("d3", "f3"))
+    assert isinstance(content, tuple)
+    assert leaf.content_of(content) == b"3 in 3\n" * 100
+
+
+def test_a_survey_of_another_store_is_refused(store: Store, root: Path, tmp_path: Path) -> None:
+    _, other = snapshot(Store(tmp_path / "other"), root, "s")
+    with store.writer() as writer, pytest.raises(ValueError, match="survey with its writer"):
+        writer.commit(other, snapshot_id="s", created_at=0)
+    with store.writer() as writer, pytest.raises(ValueError, match="survey with its writer"):
+        writer.commit(look(root, sink=HashOnly()), snapshot_id="s", created_at=0)
+
+
+def test_a_large_file_goes_in_and_comes_out_in_pieces(store: Store, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    data = os.urandom(1 << 20) * 9 + b"end"
+    for name in ("one", "two"):
+        (root / name).write_bytes(data)
+    _, seen = snapshot(store, root, "s")
+    node = find(seen.tree, ("one",))
+    assert isinstance(node, tuple)
+    content = node[leaf.CONTENT]
+    assert isinstance(content, Stored)
+    pieces = list(store.read_pieces(content))
+    assert b"".join(pieces) == data == content.join()
+    assert max(map(len, pieces)) <= 1 << 20
+    assert store.disk_size() < len(data) + 5000
+
+
+def test_the_catalogue_keeps_what_it_is_told_and_the_order_of_recording(store: Store, root: Path) -> None:
+    with store.writer() as writer:
+        seen = look(root, sink=writer)
+        writer.commit(seen, snapshot_id="z", created_at=9, tag="tagged", extra={"commit": "abc"})
+    with store.writer() as writer:
+        writer.commit(look(root, seen, writer), snapshot_id="../a/é", created_at=3)
+    first, second = Store(store.path).list()
+    assert (first.snapshot_id, first.tag, first.created_at, first.extra) == ("z", "tagged", 9, {"commit": "abc"})
+    assert second.snapshot_id == "../a/é"
+    assert store.newest() == store.get("../a/é") == second
+    assert {path.parent for path in Path(store.path).rglob("*.json")} == {
+        Path(store.path),
+        Path(store.path, "snapshots"),
+    }
+
+
+def test_an_id_is_given_once(store: Store, root: Path) -> None:
+    entry, _ = snapshot(store, root, "s")
+    (root / "new").write_bytes(b"new")
+    before = files_of(Path(store.path))
+    with pytest.raises(FileExistsError, match="'s'"):
+        snapshot(store, root, "s")
+    assert files_of(Path(store.path)) == before
+    assert store.get("s") == entry
+
+
+@pytest.mark.parametrize("snapshot_id", ["", "x" * 300])
+def test_ids_that_no_file_can_have_are_refused(store: Store, root: Path, snapshot_id: str) -> None:
+    with pytest.raises(ValueError, match="as a snapshot's id"):
+        snapshot(store, root, snapshot_id)
+
+
+def test_a_dropped_snapshot_is_unknown(store: Store, root: Path) -> None:
+    snapshot(store, root, "s")
+    store.drop("s")
+    with pytest.raises(UnknownSnapshot, match="'s'"):
+        store.get("s")
+    with pytest.raises(UnknownSnapshot, match="'s'"):
+        store.drop("s")
+
+
+def test_the_last_snapshots_are_kept(store: Store, root: Path) -> None:
+    for name in "dcba":
+        snapshot(store, root, name)
+    assert [entry.snapshot_id for entry in store.keep_last(2)] == ["d", "c"]
+    assert [entry.snapshot_id for entry in store.list()] == ["b", "a"]
+    assert store.keep_last(5) == ()
+    assert len(store.keep_last(0)) == 2
+    assert store.list() == ()
+
+
+def test_an_account_says_what_compaction_frees(store: Store, root: Path) -> None:
+    known = None
+    for number in range(4):
+        (root / f"d{number}" / "big").write_bytes(os.urandom(50_000))
+        _, known = snapshot(store, root, f"s{number}", known)
+        (root / f"d{number}" / "big").unlink()
+        (root / "d9" / f"stays{number}").write_bytes(os.urandom(10_000))
+    for number in (2, 0, 3, 1):
+        account = {entry.snapshot.snapshot_id: entry for entry in store.account()}[f"s{number}"]
+        assert account.total_size == account.snapshot.total_size
+        store.compact()
+        before = size_of_packs(store)
+        store.drop(f"s{number}")
+        report = store.compact()
+        assert (report.bytes_before, report.bytes_after) == (before, size_of_packs(store))
+        # Its rows in the index go too, 48 bytes each.
+        overhead = before - size_of_packs(store) - account.frees
+        assert 0 <= overhead < 48 * 500
+        assert account.frees >= 50_000
+        assert all(is_whole(store, entry) for entry in store.list())
+    assert files_of(Path(store.path)) == []
+
+
+def test_compaction_merges_packs_and_keeps_every_snapshot(store: Store, root: Path) -> None:
+    trees = {}
+    known = None
+    for number in range(6):
+        (root / "d5" / "f5").write_bytes(os.urandom(100))
+        entry, known = snapshot(store, root, f"s{number}", known)
+        trees[entry.snapshot_id] = known.tree.fingerprint
+    reader = Store(store.path)
+    old = reader.tree(reader.get("s0"))
+    report = store.compact()
+    assert (report.packs_before, report.packs_after) == (6, 1)
+    assert {entry.snapshot_id: store.tree(entry).fingerprint for entry in store.list()} == trees
+    assert all(is_whole(store, entry) for entry in store.list())
+    # One who had the store open before reads on.
+    assert [leaf.content_of(node) for _, node in walk(old) if isinstance(node, tuple)]
+    assert store.compact() == report.__class__(report.bytes_after, report.bytes_after, 1, 1)
+
+
+def test_compaction_keeps_what_it_is_told_to(store: Store, root: Path) -> None:
+    kept, thrown = digest_of(b"1 in 1\n" * 100), digest_of(b"2 in 2\n" * 100)
+    entry, _ = snapshot(store, root, "s")
+    with store.writer() as writer:
+        part = look(root / "d7", sink=writer)
+        writer.finish()
+    store.drop("s")
+    assert part.ref is not None
+    store.compact(keep=[kept], keep_trees=[part.ref])
+    assert store.has(kept)
+    assert not store.has(thrown)
+    assert store.tree(part.ref).fingerprint == model(root / "d7").fingerprint
+    assert not store.has(bytes.fromhex(entry.ref))
+
+
+def test_a_survey_from_before_a_compaction_is_not_believed(store: Store, root: Path) -> None:
+    _, known = snapshot(store, root, "s")
+    other = Store(store.path)
+    other.drop("s")
+    other.compact()
+    entry, seen = snapshot(store, root, "again", known)
+    assert seen.files_read == 400
+    assert is_whole(store, entry)
+
+
+def test_a_store_that_somebody_removed_is_filled_again(store: Store, root: Path) -> None:
+    _, known = snapshot(store, root, "s")
+    Path(store.path).rename(Path(store.path).parent / "away")
+    entry, _ = snapshot(store, root, "again", known)
+    assert [entry.snapshot_id for entry in store.list()] == ["again"]
+    assert is_whole(store, entry)
+
+
+def test_contents_that_are_kept_elsewhere_are_not_asked_for(store: Store, root: Path) -> None:
+    """The manifest of an archive's snapshot lies in the store, its files do not; compaction leaves them apart."""
+    with store.writer() as writer:
+        seen = look(root, sink=writer)
+        archive = writer.add(b"an archive")
+        writer.commit(seen, snapshot_id="tar", created_at=0, kind="tar", contents=[archive.digest])
+    content = digest_of(b"3 in 3\n" * 100)
+    store.compact()
+    assert not store.has(content)
+    assert store.read(archive.digest) == b"an archive"
+    assert store.tree(store.get("tar")).fingerprint == model(root).fingerprint
+    # The next one that needs the contents puts them in, whatever it starts from.
+    for known in (seen, store.survey(store.get("tar"))):
+        entry, _ = snapshot(store, root, f"tree{known is seen}", known)
+        assert is_whole(store, entry)
+    store.compact()
+    assert all(is_whole(store, entry) for entry in store.list() if entry.kind == "tree")
+    account = {entry.snapshot.snapshot_id: entry.frees for entry in store.account()}
+    assert account["tar"] == len(b"an archive")
+
+
+def test_what_does_not_fit_is_refused_and_leaves_nothing_behind(store: Store, root: Path) -> None:
+    entry, known = snapshot(store, root, "s")
+    before = files_of(Path(store.path))
+    small = Store(store.path, max_bytes=store.disk_size() + 100_000)
+    (root / "huge").write_bytes(os.urandom(9 << 20))
+    with pytest.raises(StoreUnwritable, match="drop snapshots and compact") as caught:
+        snapshot(small, root, "too much", known)
+    assert caught.value.errno == errno.EDQUOT
+    assert files_of(Path(store.path)) == before
+    (root / "huge").write_bytes(os.urandom(200_000))
+    with pytest.raises(StoreUnwritable):
+        snapshot(small, root, "too much", known)
+    assert files_of(Path(store.path)) == before
+    (root / "huge").write_bytes(os.urandom(50_000))
+    entry, _ = snapshot(small, root, "fits", known)
+    assert is_whole(store, entry)
+    assert size_of_packs(store) <= (small.max_bytes or 0)
+
+
+def test_eight_threads_take_snapshots_at_once(store: Store, root: Path) -> None:
+    barrier = Barrier(8)
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            barrier.wait()
+            known = None
+            for count in range(4):
+                (root / f"d{number}" / "f0").write_bytes(b"%d of %d" % (count, number))
+                _, known = snapshot(store, root, f"{number}-{count}", known)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    entries = store.list()
+    assert len(entries) == 32
+    assert all(is_whole(store, entry) for entry in entries)
+    store.compact()
+    assert all(is_whole(store, entry) for entry in entries)
+    assert len(files_of(Path(store.path))) == 33

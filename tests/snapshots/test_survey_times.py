@@ -1,0 +1,268 @@
+"""What a survey believes: times that were forged, clocks that stand still, files that others write to meanwhile."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.snapshots.hosts import files_of, look, model, settle, snapshot
+from weakfs.reducers import FileTree, leaf
+from weakfs.reducers.tree import find
+from weakfs.snapshots import HashOnly, InMemory, Store, contents, survey
+from weakfs.snapshots.manifests import Status
+from weakfs.snapshots.seen import trusted
+
+MS = 1_000_000
+S = 1000 * MS
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    (root / "d").mkdir(parents=True)
+    (root / "d" / "file").write_bytes(b"before")
+    (root / "d" / "other").write_bytes(b"other")
+    settle(root)
+    return root
+
+
+def content(tree: FileTree, *path: str) -> bytes:
+    node = find(tree, path)
+    assert isinstance(node, tuple)
+    return leaf.content_of(node)
+
+
+def test_an_edit_of_the_same_size_under_a_forged_time_is_found(root: Path) -> None:
+    path = root / "d" / "file"
+    before = path.stat()
+    known = look(root)
+    path.write_bytes(b"BEFORE")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert look(root, known).tree.fingerprint == model(root).fingerprint != known.tree.fingerprint
+
+
+def test_another_file_moved_to_the_place_with_the_same_times_is_found(root: Path) -> None:
+    path = root / "d" / "file"
+    times = path.stat()
+    known = look(root)
+    (root / "new").write_bytes(b"BEFORE")
+    os.utime(root / "new", ns=(times.st_atime_ns, times.st_mtime_ns))
+    (root / "new").rename(path)
+    assert look(root, known).tree.fingerprint == model(root).fingerprint
+
+
+@pytest.mark.parametrize("from_store", [False, True])
+def test_a_file_written_just_before_the_survey_is_read_again_by_the_next(
+    root: Path, tmp_path: Path, from_store: bool
+) -> None:
+    store = Store(tmp_path / "store")
+    (root / "d" / "file").write_bytes(b"BEFORE")
+    entry, known = snapshot(store, root, "racy")
+    if known.root.below["d"].statuses["file"] is not None:
+        pytest.skip("this machine took longer than a tick of the clock between the write and the survey")
+    again = look(root, store.survey(entry) if from_store else known)
+    assert again.files_read == 1
+    # It is as it was, and so is the tree.
+    assert from_store or again.tree is known.tree
+    settle(root)
+    settled = look(root, again)
+    assert look(root, settled).files_read == 0
+
+
+@pytest.mark.parametrize(
+    ("mtime", "ctime", "is_trusted"),
+    [
+        (50 * S + 1, 50 * S + 1, True),
+        (100 * S - 30 * MS + 1, 100 * S - 30 * MS + 1, True),
+        (100 * S - 5 * MS, 50 * S + 1, False),
+        (50 * S + 1, 100 * S - 5 * MS, False),
+        (50 * S + 1, 100 * S + 1, False),
+        (100 * S + 5 * MS, 50 * S + 1, False),
+        # Whole seconds, or even ones: a filesystem that knows no others.
+        (99 * S, 99 * S, False),
+        (98 * S, 98 * S, False),
+        (97 * S, 97 * S, True),
+        # A time that an archive gave, on a filesystem that knows finer ones.
+        (99 * S, 99 * S + 7, True),
+        # The mark of a file that never stood still.
+        (50 * S, 0, False),
+    ],
+)
+def test_a_status_is_trusted_if_a_later_change_must_show(mtime: int, ctime: int, is_trusted: bool) -> None:
+    status: Status = (0o100644, 5, mtime, ctime, 77)
+    assert trusted(status, started_at=100 * S) is is_trusted
+
+
+Read = Callable[[int, int], bytes]
+
+
+def interfering(monkeypatch: pytest.MonkeyPatch, interfere: Callable[[int], None]) -> None:
+    """Let something happen after each read of a file; it is told how many there were."""
+    read: Read = os.read
+    reads = 0
+
+    def reading(descriptor: int, size: int) -> bytes:
+        nonlocal reads
+        data = read(descriptor, size)
+        reads += 1
+        interfere(reads)
+        return data
+
+    monkeypatch.setattr(os, "read", reading)
+
+
+def test_a_file_that_changes_while_it_is_read_is_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = root / "d" / "file"
+
+    def interfere(reads: int) -> None:
+        if reads == 1:
+            (root / "d" / "file").write_bytes(b"longer than it was")
+            (root / "d" / "other").write_bytes(b"longer than that was")
+
+    interfering(monkeypatch, interfere)
+    seen = look(root, sink=InMemory())
+    monkeypatch.undo()
+    assert seen.tree.fingerprint == model(root).fingerprint
+    assert content(seen.tree, "d", "file") == path.read_bytes()
+
+
+@pytest.mark.parametrize("size", [20, 5 * contents.SMALL // 4])
+def test_a_file_that_never_stands_still_is_taken_and_never_believed(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    (root / "d" / "other").unlink()
+    path = root / "d" / "file"
+    path.write_bytes(b"x" * size)
+    settle(root)
+
+    def interfere(reads: int) -> None:
+        with open(path, "ab") as stream:
+            stream.write(b"+")
+
+    interfering(monkeypatch, interfere)
+    store = Store(tmp_path / "store")
+    entry, seen = snapshot(store, root, "moving")
+    monkeypatch.undo()
+    taken = content(store.tree(entry), "d", "file")
+    assert taken.rstrip(b"+") == b"x" * size
+    assert len(taken) == entry.total_size
+    settle(root)
+    for known in (seen, store.survey(entry)):
+        again = look(root, known)
+        assert again.files_read == 1
+        assert again.tree.fingerprint == model(root).fingerprint
+
+
+def test_a_large_file_that_is_cut_shorter_whenever_it_is_read_is_refused_by_name(
+    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = root / "d" / "file"
+    path.write_bytes(b"x" * (3 * contents.SMALL))
+    read: Read = os.read
+
+    def reading(descriptor: int, size: int) -> bytes:
+        is_first = os.lseek(descriptor, 0, os.SEEK_CUR) == 0
+        data = read(descriptor, size)
+        if is_first and path.stat().st_size > contents.SMALL:
+            os.truncate(path, path.stat().st_size - contents.SMALL // 4)
+        return data
+
+    monkeypatch.setattr(os, "read", reading)
+    store = Store(tmp_path / "store")
+    with pytest.raises(OSError, match="cannot scan '/d/file': it is cut shorter whenever it is read"):
+        snapshot(store, root, "shrinking")
+    monkeypatch.undo()
+    assert files_of(tmp_path / "store") == []
+    entry, _ = snapshot(store, root, "still")
+    assert store.tree(entry).fingerprint == model(root).fingerprint
+
+
+def meanwhile(root: Path, happen: Callable[[], object]) -> FileTree:
+    """Survey while something happens after the first file."""
+    done = False
+
+    def on_file(path: str, size: int) -> None:
+        nonlocal done
+        if not done:
+            done = True
+            happen()
+
+    descriptor = os.open(root, os.O_RDONLY)
+    try:
+        return survey(descriptor, InMemory(), on_file=on_file).tree
+    finally:
+        os.close(descriptor)
+
+
+def test_what_vanishes_meanwhile_is_left_out(root: Path) -> None:
+    for name in ("gone", "link"):
+        (root / name).mkdir()
+    (root / "first").write_bytes(b"first")
+    (root / "fleeting").symlink_to("a")
+
+    def vanish() -> None:
+        for path in (root / "d" / "file", root / "d" / "other", root / "first"):
+            path.unlink()
+        (root / "d").rmdir()
+        (root / "gone").rmdir()
+        (root / "fleeting").unlink()
+
+    tree = meanwhile(root, vanish)
+    left = {name for name in ("d", "gone", "fleeting", "link", "first") if find(tree, (name,)) is not None}
+    assert "link" in left
+    assert left <= {"link", "first", "fleeting"}
+    assert not {"d", "gone"} & left
+
+
+def test_a_directory_that_is_swapped_for_a_link_is_seen_as_the_link(root: Path, tmp_path: Path) -> None:
+    (root / "first").write_bytes(b"first")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_bytes(b"secret")
+
+    def swap() -> None:
+        (root / "d").rename(tmp_path / "away")
+        (root / "d").symlink_to(outside)
+
+    tree = meanwhile(root, swap)
+    node = find(tree, ("d",))
+    assert isinstance(node, tuple)
+    assert node[leaf.CONTENT] == str(outside)
+
+
+def test_a_known_directory_that_is_swapped_for_a_link_is_seen_as_the_link(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = look(root)
+    opened = os.open
+
+    def opening(path: str, flags: int, *more: int, dir_fd: int | None = None) -> int:
+        if path == "d" and (root / "d").is_dir() and not (root / "d").is_symlink():
+            (root / "d").rename(tmp_path / "away")
+            (root / "d").symlink_to(tmp_path)
+        return opened(path, flags, *more, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", opening)
+    tree = look(root, known).tree
+    node = find(tree, ("d",))
+    assert isinstance(node, tuple)
+    assert node[leaf.CONTENT] == str(tmp_path)
+    assert tree.directory_count == 0
+
+
+def test_a_file_that_is_swapped_for_a_fifo_is_never_waited_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = os.open
+
+    def opening(path: str, flags: int, *more: int, dir_fd: int | None = None) -> int:
+        if path == "file":
+            (root / "d" / "file").unlink(missing_ok=True)
+            os.mkfifo(root / "d" / "file")
+        return opened(path, flags, *more, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", opening)
+    node = find(look(root, sink=HashOnly()).tree, ("d", "file"))
+    assert isinstance(node, tuple)
+    assert node[leaf.CONTENT] is leaf.FIFO
