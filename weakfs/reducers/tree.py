@@ -153,8 +153,10 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
     files, directories, size = files - less_files, directories - less_directories, size - less_size
     new = node
     for here, name, old in reversed(way):
+        is_new = old is None or new is None
         if new is not node and type(old) is not FileTree:
             # A directory that was missing; a leaf in its place went.
+            is_new = True
             directories += 1
             if old is not None:
                 files, size = files - 1, size - size_of(old)
@@ -169,7 +171,7 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
         new = FileTree(
             children,
             here.mode,
-            at if old is None or new is None else here.modified_at,
+            at if is_new else here.modified_at,
             here.created_at,
             here.file_count + files,
             here.directory_count + directories,
