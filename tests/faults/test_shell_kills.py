@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.watchdog import watched
+from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
 from weakfs.tools.shell import Bubblewrap, SandboxMode
 
 TOP = Path(__file__).parents[2]
@@ -38,6 +39,20 @@ run_command(
     # Of a runtime that is gone nobody waits for a last word.
     grace=1000,
 )
+"""
+
+# Its workspace is `root` in the directory; the command says in a file beside it that the damage is done.
+EMBEDDING = """
+import sys
+from weakfs import HostFilesystem, Session, ShellOptions, Toolset, shell_tool
+
+directory, cookie = sys.argv[1:]
+session = Session()
+files = HostFilesystem(f"{directory}/root", session=session, store=f"{directory}/store")
+options = ShellOptions(sandbox="off", environment={"COOKIE": cookie})
+command = f"trap '' TERM; rm -r src; echo new > new; touch {directory}/begun; while :; do echo more >> new; done"
+print("ready", flush=True)
+Toolset(session, files, tools=[shell_tool(options)]).call("shell", {"command": command})
 """
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found through /proc")
@@ -126,3 +141,23 @@ def test_a_supervisor_that_is_killed_takes_the_command_with_it(tmp_path: Path) -
     assert all(name.startswith(("sh -c trap", "sleep")) for name in left.values())
     for pid in left:
         os.kill(pid, signal.SIGKILL)
+
+
+def test_what_a_command_did_is_undone_by_the_next_runtime(tmp_path: Path) -> None:
+    cookie = secrets.token_hex(16)
+    (tmp_path / "root" / "src").mkdir(parents=True)
+    (tmp_path / "root" / "src" / "app.py").write_text("port = 80\n")
+    before = InMemoryFilesystem(mounts=[HostMount(str(tmp_path / "root"))]).tree().fingerprint
+    arguments = [sys.executable, "-c", EMBEDDING, str(tmp_path), cookie]
+    with subprocess.Popen(arguments, cwd=TOP) as runtime:
+        wait_for(tmp_path)
+        assert not (tmp_path / "root" / "src").exists()
+        runtime.kill()
+    while living(cookie):
+        time.sleep(0.01)
+
+    files = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
+
+    assert files.tree().fingerprint == before
+    assert (tmp_path / "root" / "src" / "app.py").read_text() == "port = 80\n"
+    assert not (tmp_path / "root" / "new").exists()
