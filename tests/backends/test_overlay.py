@@ -1,0 +1,270 @@
+"""A layer over other files: what is written down, refused, given up, and what the files below hold meanwhile."""
+
+from __future__ import annotations
+
+from errno import EBUSY
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
+from weakfs.filesystem import Limits
+from weakfs.reducers import TreeDiff
+from weakfs.reducers import leaf as leaves
+from weakfs.reducers.events import EntryPut
+from weakfs.reducers.tree import find, tree_of
+from weakfs.session import Session
+
+
+def memory() -> InMemoryFilesystem:
+    lower = InMemoryFilesystem(Session(session_id="lower", clock=count(1000).__next__))
+    lower.write("/a", "one\ntwo\nthree\n")
+    lower.write("/d/b", "b")
+    lower.write("/d/e/c", "c")
+    lower.symlink("a", "/link")
+    return lower
+
+
+def over(lower: InMemoryFilesystem) -> OverlayFilesystem:
+    return OverlayFilesystem(lower, Session(session_id="upper", clock=count(5000).__next__))
+
+
+def conflict(layer: OverlayFilesystem) -> str:
+    below, shown = layer.lower.tree().fingerprint, layer.tree().fingerprint
+    with pytest.raises(OSError, match="changed below") as caught:
+        layer.commit()
+    assert caught.value.errno == EBUSY
+    assert (layer.lower.tree().fingerprint, layer.tree().fingerprint) == (below, shown)
+    return str(caught.value)
+
+
+def test_nothing_is_written_down_before_a_commit_and_all_of_it_then() -> None:
+    lower = memory()
+    before = lower.tree()
+    layer = over(lower)
+    layer.write("/a", "changed")
+    layer.chmod("/d", 0o700)
+    layer.move("/d/e", "/e")
+    layer.delete("/link")
+    layer.symlink("e", "/l")
+    layer.mkdir("/empty/x")
+    assert lower.tree() is before
+    shown = layer.tree().fingerprint
+    expected = layer.diff()
+    assert layer.commit() == expected
+    assert expected.moved == (("/d/e", "/e"),)
+    assert lower.tree().fingerprint == layer.tree().fingerprint == shown
+    assert layer.tree() is lower.tree()
+    assert not layer.diff()
+
+
+def test_a_diff_tells_how_the_layer_differs() -> None:
+    layer = over(memory())
+    assert layer.diff() == TreeDiff()
+    layer.write("/a", "changed")
+    layer.write("/new", "n")
+    layer.delete("/d/b")
+    assert layer.diff() == TreeDiff(("/new",), ("/d/b",), ("/a",))
+
+
+def test_giving_up_shows_what_is_below_and_can_be_rolled_back() -> None:
+    lower = memory()
+    layer = over(lower)
+    layer.write("/a", "changed")
+    layer.delete("/d", recursive=True)
+    assert layer.discard().removed == ("/d", "/d/b", "/d/e", "/d/e/c")
+    assert layer.tree() is lower.tree()
+    assert layer.session is not None
+    layer.session.rollback(layer.session.seq - 1)
+    assert layer.read("/a").content == "changed"
+    assert not layer.exists("/d")
+
+
+def test_what_changes_below_is_seen_until_the_layer_holds_it() -> None:
+    lower = memory()
+    layer = over(lower)
+    lower.write("/a", "newer")
+    lower.write("/fresh", "f")
+    assert (layer.read("/a").content, layer.read("/fresh").content) == ("newer", "f")
+    layer.append("/a", "!")
+    lower.write("/a", "newest")
+    assert layer.read("/a").content == "newer!"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        lambda layer: layer.read("/a"),
+        lambda layer: layer.append("/a", "x"),
+        lambda layer: layer.write("/a", "x"),
+        lambda layer: layer.chmod("/a", 0o600),
+        lambda layer: layer.delete("/a"),
+        lambda layer: layer.move("/a", "/z"),
+        lambda layer: layer.copy("/a", "/z"),
+    ],
+    ids=["read", "append", "write", "chmod", "delete", "move", "copy"],
+)
+def test_a_commit_refuses_what_changed_below_since_it_was_used(first: object) -> None:
+    lower = memory()
+    layer = over(lower)
+    assert callable(first)
+    first(layer)
+    layer.write("/new", "n")
+    lower.write("/a", "by another")
+    assert "'/a' changed below" in conflict(layer)
+    assert not lower.exists("/new")
+
+
+def test_a_conflict_names_every_path() -> None:
+    lower = memory()
+    layer = over(lower)
+    layer.read("/a")
+    layer.write("/d/b", "mine")
+    layer.write("/new", "mine")
+    lower.write("/a", "x")
+    lower.write("/d/b", "y")
+    lower.write("/new", "z")
+    assert "'/a', '/d/b', '/new' changed below" in conflict(layer)
+
+
+def test_what_appeared_in_a_directory_that_was_deleted_is_a_conflict() -> None:
+    lower = memory()
+    layer = over(lower)
+    layer.delete("/d", recursive=True)
+    lower.write("/d/e/late", "x")
+    assert "'/d'" in conflict(layer)
+
+
+def test_what_was_written_below_alike_is_no_conflict() -> None:
+    lower = memory()
+    layer = over(lower)
+    layer.write("/a", "same")
+    layer.delete("/d/b")
+    lower.write("/a", "same")
+    lower.delete("/d/b")
+    layer.commit()
+    assert lower.read("/a").content == "same"
+
+
+def test_what_was_read_again_is_remembered_as_it_is_then() -> None:
+    lower = memory()
+    layer = over(lower)
+    layer.read("/a")
+    lower.write("/a", "newer")
+    layer.read("/a")
+    layer.write("/new", "n")
+    layer.commit()
+    assert lower.read("/new").content == "n"
+
+
+def test_reading_the_same_again_makes_no_record() -> None:
+    layer = over(memory())
+    assert layer.session is not None
+    layer.read("/a")
+    seq = layer.session.seq
+    layer.read_bytes("/a")
+    layer.grep("two")
+    layer.glob("**/*")
+    assert layer.session.seq == seq
+
+
+def test_what_changed_below_and_was_never_used_is_no_conflict() -> None:
+    lower = memory()
+    layer = over(lower)
+    layer.grep("two")
+    layer.write("/new", "n")
+    lower.write("/a", "by another")
+    layer.commit()
+    assert (lower.read("/a").content, lower.read("/new").content) == ("by another", "n")
+
+
+def test_a_commit_that_fails_halfway_leaves_the_files_below_whole() -> None:
+    lower = memory()
+    small = InMemoryFilesystem(lower.session, limits=Limits(max_file_size=20))
+    layer = OverlayFilesystem(small, Session(clock=count(5000).__next__))
+    layer.write("/a", "small")
+    layer.delete("/d", recursive=True)
+    layer.write("/z", "larger than what may be there")
+    before, shown = lower.tree().fingerprint, layer.tree().fingerprint
+    with pytest.raises(OSError, match="/z"):
+        layer.commit()
+    assert (lower.tree().fingerprint, layer.tree().fingerprint) == (before, shown)
+    layer.delete("/z")
+    layer.commit()
+    assert lower.tree().fingerprint == layer.tree().fingerprint
+
+
+def test_a_layer_over_read_only_files_holds_changes_and_cannot_be_written_down() -> None:
+    layer = OverlayFilesystem(InMemoryFilesystem(memory().session, read_only=True), Session())
+    layer.write("/a", "x")
+    with pytest.raises(PermissionError, match="read-only"):
+        layer.commit()
+    assert layer.read("/a").content == "x"
+
+
+def test_a_read_only_layer_shows_and_refuses() -> None:
+    layer = OverlayFilesystem(memory(), Session(), read_only=True)
+    assert layer.read("/a").content == "one\ntwo\nthree\n"
+    for change in (layer.commit, layer.discard):
+        with pytest.raises(PermissionError, match="read-only"):
+            change()
+
+
+def test_special_entries_are_hidden_copied_up_and_written_down() -> None:
+    lower = memory()
+    fifo = leaves.special(leaves.FIFO, mode=0o600, at=1)
+    lower._commit(EntryPut("/pipe", tree_of({"pipe": fifo}), 1))
+    layer = over(lower)
+    layer.move("/pipe", "/d/pipe")
+    assert not layer.exists("/pipe")
+    layer.commit()
+    node = find(lower.tree(), ("d", "pipe"))
+    assert type(node) is tuple
+    assert node[0] is leaves.FIFO
+
+
+def test_a_layer_needs_a_session_of_its_own() -> None:
+    lower = memory()
+    with pytest.raises(ValueError, match="session of its own"):
+        OverlayFilesystem(lower, lower.session)
+
+
+def test_a_layer_over_a_layer_is_written_down_one_at_a_time() -> None:
+    lower = memory()
+    middle = over(lower)
+    top = OverlayFilesystem(middle, Session(clock=count(9000).__next__))
+    middle.delete("/d/b")
+    top.write("/a", "top")
+    top.write("/d/b", "again")
+    top.commit()
+    assert (middle.read("/a").content, lower.read("/a").content) == ("top", "one\ntwo\nthree\n")
+    middle.commit()
+    assert lower.tree().fingerprint == top.tree().fingerprint
+    assert lower.read("/d/b").content == "again"
+
+
+def test_a_real_directory_is_read_in_place_and_written_down(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "src").mkdir(parents=True)
+    (root / "src/a.py").write_text("one\n")
+    (root / "src/run").write_text("x")
+    (root / "src/run").chmod(0o755)
+    lower = HostFilesystem(root, session=Session(), store=tmp_path / "store")
+    layer = OverlayFilesystem(lower, Session())
+    layer.append("/src/a.py", "two\n")
+    layer.append(f"{root}/src/run", "y")
+    layer.write("/new/b", "b")
+    assert (root / "src/a.py").read_text() == "one\n"
+    assert not (root / "new").exists()
+    shown = layer.tree().fingerprint
+    layer.commit()
+    assert lower.tree().fingerprint == shown
+    assert (root / "src/a.py").read_text() == "one\ntwo\n"
+    assert (root / "src/run").stat().st_mode & 0o777 == 0o755
+    layer.read("/new/b")
+    (root / "new/b").write_text("by another")
+    layer.write("/src/c", "c")
+    with pytest.raises(OSError, match="'/new/b' changed below"):
+        layer.commit()
+    assert not (root / "src/c").exists()
