@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 import weakfs
 from weakfs.cli.failures import DONE, INTERRUPTED, UNMET, USAGE, Failure
 from weakfs.cli.host_commands import COMMANDS
-from weakfs.cli.options import EXIT_STATUSES, json_option
+from weakfs.cli.options import EXIT_STATUSES, json_option, store_option
 from weakfs.cli.output import Output, ReaderGone, complain
+
+if TYPE_CHECKING:
+    from weakfs.backends.host.kinds import SnapshotKind
+    from weakfs.tools.shell import SandboxMode
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -28,7 +33,7 @@ registry_option = click.option(
 @click.version_option(weakfs.__version__, prog_name="weakfs")
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Perform recorded tool calls on files in memory, and look into saved sessions."""
+    """Perform recorded tool calls, look into saved sessions, keep snapshots of directories."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
         context.exit(USAGE)
@@ -36,17 +41,40 @@ def command(context: click.Context) -> None:
 
 @command.command("run", epilog=EXIT_STATUSES)
 @click.argument("transcript", type=click.Path())
-@click.option("--mount", metavar="DIR", type=click.Path(), help="Copy this directory in as the root.")
+@click.option("--mount", metavar="DIR", type=click.Path(), help="Work in memory, with this directory copied in.")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out of the mount; may be repeated.")
+@click.option("--root", metavar="DIR", type=click.Path(), help="Work in this directory, after a snapshot of it.")
+@click.option("--overlay", metavar="DIR", type=click.Path(), help="Work over this directory, which stays as it is.")
+@click.option("--commit", is_flag=True, help="In the end write what changed down to --overlay DIR.")
+@click.option(
+    "--snapshots",
+    type=click.Choice(["tree", "git", "tar"]),
+    default="tree",
+    help="How snapshots of DIR are kept.  [default: tree]",
+)
+@store_option
+@click.option(
+    "--sandbox",
+    type=click.Choice(["required", "auto", "off"]),
+    help="Run shell commands too: in a sandbox, in one if there is one, with all your rights.  [default: not at all]",
+)
 @click.option("--save", metavar="FILE", type=click.Path(), help="Save the session there.")
+@click.option("--embed", is_flag=True, help="Save all in that one file, nothing beside it.")
 @click.option("--session-id", metavar="ID", help="What the session is called.  [default: a random id]")
-@click.option("--strict", is_flag=True, help="Exit with 3 if a call failed.")
+@click.option("--strict", is_flag=True, help="Exit with 3 if a call failed, and commit nothing then.")
 @json_option
 def run_command(
     transcript: str,
     mount: str | None,
     exclude: tuple[str, ...],
+    root: str | None,
+    overlay: str | None,
+    commit: bool,
+    snapshots: SnapshotKind,
+    store: str | None,
+    sandbox: SandboxMode | None,
     save: str | None,
+    embed: bool,
     session_id: str | None,
     strict: bool,
     as_json: bool,
@@ -56,11 +84,32 @@ def run_command(
     TRANSCRIPT is JSONL: one call a line, or OpenAI or Anthropic messages; - is standard input. A call that
     fails is rolled back and the next one is made. Lines that cannot be read are reported by number.
 
-    With --json the lines are objects of "type" mount, skipped, call, saved and total.
-    """
-    from weakfs.cli.running import Job, run_transcript
+    The calls work in memory, unless --root or --overlay names a directory of the host. With --root a snapshot of it
+    is taken first, and the last line says how to go back to that. With --overlay the names of what would change are
+    told at the end, and --commit changes it: all or nothing, and nothing where somebody else changed a file that was
+    read. Its snapshot is taken before that.
 
-    job = Job(transcript, mount, exclude, save, session_id)
+    With --json the lines are objects of "type" mount, root, overlay, snapshot, skipped, call, change, committed,
+    not_committed, saved and total.
+    """
+    from weakfs.cli.places import Job
+    from weakfs.cli.running import run_transcript
+
+    job = Job(
+        transcript=transcript,
+        mount=mount,
+        exclude=exclude,
+        root=root,
+        overlay=overlay,
+        commit=commit,
+        snapshots=snapshots,
+        store=store,
+        sandbox=sandbox,
+        save=save,
+        embed=embed,
+        session_id=session_id,
+        strict=strict,
+    )
     outcome = run_transcript(Output(finish_unread=True), job, as_json=as_json)
     if outcome.unread or outcome.broken:
         return 1

@@ -49,7 +49,7 @@ def differences(before: FileTree, after: FileTree, path: str) -> TreeDiff:
 
 def show_names(out: Output, found: TreeDiff) -> None:
     """Print one line for each entry that differs: `A`, `D`, `M` or `R`, and its path."""
-    for one in sorted(_named(found), key=lambda named: named.path):
+    for one in sorted(named(found), key=lambda one: one.path):
         origin = "" if one.source is None else f"{shown(one.source)} -> "
         out.line(LOOKS[one.change], f"  {origin}{shown(one.path)}")
 
@@ -72,7 +72,7 @@ def show_as_json(out: Output, before: FileTree, after: FileTree, found: TreeDiff
     texts: dict[str, bytes] = {}
     for change in file_changes(before, after, found) if with_text else ():
         texts[change.new_path] = texts.get(change.new_path, b"") + b"".join(patch(change))
-    for one in _named(found):
+    for one in named(found):
         fields: dict[str, object] = {"change": one.change, "path": one.path}
         if one.source is not None:
             fields["from"] = one.source
@@ -96,7 +96,8 @@ def amounts(found: TreeDiff) -> str:
     return ", ".join(parts) or "nothing differs"
 
 
-def _named(found: TreeDiff) -> Iterator[Difference]:
+def named(found: TreeDiff) -> Iterator[Difference]:
+    """Give the entries that differ, one by one."""
     yield from (Difference("added", path) for path in found.added)
     yield from (Difference("removed", path) for path in found.removed)
     yield from (Difference("changed", path) for path in found.changed)

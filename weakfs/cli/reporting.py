@@ -7,10 +7,14 @@ from typing import Protocol
 
 from attrs import define
 
+from weakfs.backends import HostFilesystem
+from weakfs.cli.comparing import amounts, named, show_names
+from weakfs.cli.keeping import show_taken
 from weakfs.cli.output import Output
 from weakfs.cli.wording import counted, shown
-from weakfs.reducers import MountReport
+from weakfs.reducers import MountReport, TreeDiff
 from weakfs.session import SaveReport
+from weakfs.snapshots import StoredSnapshot
 from weakfs.tools import ToolResult
 from weakfs.tools.transcripts import Skipped, TranscriptCall
 
@@ -22,11 +26,16 @@ class Reporter(Protocol):
     """Is told each thing as it happens."""
 
     def mounted(self, report: MountReport) -> None: ...
+    def working(self, how: str, directory: str) -> None: ...
+    def kept(self, files: HostFilesystem, snapshot: StoredSnapshot) -> None: ...
     def skipped(self, skipped: Skipped) -> None: ...
     def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None: ...
     def broke(self, number: int, call: TranscriptCall, error: Exception) -> None: ...
+    def changes(self, found: TreeDiff) -> None: ...
+    def committed(self, directory: str, found: TreeDiff) -> None: ...
+    def not_committed(self, reason: str) -> None: ...
     def saved(self, report: SaveReport) -> None: ...
-    def total(self, statuses: Mapping[str, int], failed: int, unread: int, changes: str) -> None: ...
+    def total(self, statuses: Mapping[str, int], failed: int, unread: int, changes: str, undo: str | None) -> None: ...
 
 
 def reporter(out: Output, calls: int, *, as_json: bool) -> Reporter:
@@ -66,6 +75,13 @@ class _Lines:
         if len(report.skipped) > NAMED:
             self.out.line(("left out", "yellow"), f" {counted(len(report.skipped) - NAMED, 'more path')}")
 
+    def working(self, how: str, directory: str) -> None:
+        what = "changed in place" if how == "root" else "read in place; what changes stays in the session"
+        self.out.line((how, "bold"), f" {shown(directory)}: {what}")
+
+    def kept(self, files: HostFilesystem, snapshot: StoredSnapshot) -> None:
+        show_taken(self.out, files, snapshot, as_json=False)
+
     def skipped(self, skipped: Skipped) -> None:
         self.out.line((f"line {skipped.line}", "yellow"), f" {shown(skipped.reason)}")
 
@@ -93,17 +109,30 @@ class _Lines:
     def below(self, text: str, *, style: str = "red") -> None:
         self.out.below(self.width + len("  failed  "), text, style)
 
+    def changes(self, found: TreeDiff) -> None:
+        if found:
+            self.out.line(("what changes below", "bold"))
+            show_names(self.out, found)
+
+    def committed(self, directory: str, found: TreeDiff) -> None:
+        self.out.line(("committed", "bold"), f" to {shown(directory)}: {amounts(found)}")
+
+    def not_committed(self, reason: str) -> None:
+        self.out.line(("not committed", "yellow"), f": {reason}")
+
     def saved(self, report: SaveReport) -> None:
         what = f"{counted(report.size_bytes, 'byte')}, {counted(report.records, 'record')}"
         self.out.line(("saved", "bold"), f" {shown(report.path)}: {what}")
 
-    def total(self, statuses: Mapping[str, int], failed: int, unread: int, changes: str) -> None:
+    def total(self, statuses: Mapping[str, int], failed: int, unread: int, changes: str, undo: str | None) -> None:
         calls = sum(statuses.values())
         kinds = ", ".join(f"{number:,} {status}" for status, number in sorted(statuses.items()))
         rows = [("calls", f"{calls:,}" + (f" ({kinds})" if calls else "")), ("rolled back", f"{failed:,}")]
         rows += [("files", changes)]
         if unread:
             rows.append(("not read", f"{unread:,}"))
+        if undo is not None:
+            rows.append(("to undo", undo))
         self.out.table("total", rows)
 
 
@@ -123,6 +152,12 @@ class _JsonLines:
             bytes=report.total_size,
             skipped=[{"path": path, "reason": reason} for path, reason in report.skipped],
         )
+
+    def working(self, how: str, directory: str) -> None:
+        self.out.record(type=how, path=directory)
+
+    def kept(self, files: HostFilesystem, snapshot: StoredSnapshot) -> None:
+        show_taken(self.out, files, snapshot, as_json=True)
 
     def skipped(self, skipped: Skipped) -> None:
         self.out.record(type="skipped", line=skipped.line, reason=skipped.reason)
@@ -153,6 +188,17 @@ class _JsonLines:
             summary=f"{type(error).__name__}: {error}",
         )
 
+    def changes(self, found: TreeDiff) -> None:
+        for one in named(found):
+            origin = {} if one.source is None else {"from": one.source}
+            self.out.record(type="change", change=one.change, path=one.path, **origin)
+
+    def committed(self, directory: str, found: TreeDiff) -> None:
+        self.out.record(type="committed", path=directory, changes=amounts(found))
+
+    def not_committed(self, reason: str) -> None:
+        self.out.record(type="not_committed", reason=reason)
+
     def saved(self, report: SaveReport) -> None:
         self.out.record(
             type="saved",
@@ -163,7 +209,7 @@ class _JsonLines:
             blobs=report.blobs,
         )
 
-    def total(self, statuses: Mapping[str, int], failed: int, unread: int, changes: str) -> None:
+    def total(self, statuses: Mapping[str, int], failed: int, unread: int, changes: str, undo: str | None) -> None:
         self.out.record(
             type="total",
             calls=sum(statuses.values()),
@@ -171,4 +217,5 @@ class _JsonLines:
             statuses=dict(sorted(statuses.items())),
             not_read=unread,
             changes=changes,
+            **({} if undo is None else {"undo": undo}),
         )

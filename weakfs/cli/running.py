@@ -8,36 +8,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from attrs import define, field, frozen
+from attrs import define, field
 
-from weakfs.backends import HostMount, InMemoryFilesystem
-from weakfs.backends.mount import mount
 from weakfs.cli.comparing import amounts
-from weakfs.cli.failures import USAGE, Failure, telling
+from weakfs.cli.directories import usage
+from weakfs.cli.failures import INTERRUPTED, USAGE, Failure, telling
 from weakfs.cli.output import Output, progress
+from weakfs.cli.places import Job, place_of
 from weakfs.cli.reporting import Reporter, reporter
-from weakfs.filesystem import Limits
-from weakfs.reducers import MountReport, diff
+from weakfs.cli.wording import counted
 from weakfs.session import SaveReport, Session
-from weakfs.tools import DEFAULT_TOOLS, ToolResult, Toolset
+from weakfs.tools import DEFAULT_TOOLS, Tool, ToolResult, Toolset
+from weakfs.tools.handlers import ShellOptions, shell_tool
 from weakfs.tools.transcripts import Transcript, TranscriptCall, read_transcript
 
 STANDARD_INPUT = "-"
-# A transcript is a file from anywhere: performing it changes files, and never runs what somebody wrote in it.
+# A transcript is a file from anywhere: performing it changes files, and runs what somebody wrote in it only if asked.
 PERFORMED = tuple(tool for tool in DEFAULT_TOOLS if tool.name != "shell")
 # What a session file begins with: only such a file is replaced without asking.
 SESSION_HEAD = b'{"format":"weakfs-session"'
-
-
-@frozen
-class Job:
-    """What is asked for: a transcript, a directory to copy in and what of it to leave out, a file to save to."""
-
-    transcript: str
-    mount: str | None = None
-    exclude: tuple[str, ...] = ()
-    save: str | None = None
-    session_id: str | None = None
 
 
 @define
@@ -48,30 +37,70 @@ class Outcome:
     failed: int = 0
     unread: int = 0
     broken: int = 0
+    interrupted: bool = False
 
 
 def run_transcript(out: Output, job: Job, *, as_json: bool) -> Outcome:
-    """Do the job and print it as it goes; `Failure` if it cannot be begun or its end cannot be saved."""
+    """Do the job and print it as it goes; `Failure` if it cannot be begun or its end cannot be saved or committed."""
+    refuse_nonsense(job)
     if job.save is not None:
         refuse_to_replace(job.save, job.transcript)
     transcript = read(job.transcript)
     session = Session(session_id=job.session_id)
-    files = InMemoryFilesystem(session, limits=Limits.tools())
     told = reporter(out, len(transcript.calls), as_json=as_json)
     outcome = Outcome()
-    if job.mount is not None:
-        report = copy_in(session, job.mount, job.exclude, files.limits)
-        told.mounted(report)
-        outcome.unread += len(report.skipped)
+    place = place_of(job, session)
+    outcome.unread += place.begin(told)
     for skipped in transcript.skipped:
         told.skipped(skipped)
         outcome.unread += 1
-    before = files.tree()
-    perform_all(transcript, Toolset(session, files, tools=PERFORMED), told, outcome, with_bar=not out.is_terminal)
-    if job.save is not None:
-        told.saved(save(session, job.save))
-    told.total(outcome.statuses, outcome.failed, outcome.unread, amounts(diff(before, files.tree())))
+    toolset = Toolset(session, place.files, tools=tools_of(job))
+    perform_all(transcript, toolset, told, outcome, with_bar=not out.is_terminal)
+    try:
+        found = place.end(told, why_withheld(job, outcome))
+    finally:
+        # What was done is to be known whatever becomes of it.
+        if job.save is not None:
+            told.saved(save(session, job.save, embed=job.embed))
+    told.total(outcome.statuses, outcome.failed, outcome.unread, amounts(found), place.undo())
+    if outcome.interrupted:
+        calls = f"{sum(outcome.statuses.values()):,} of {counted(len(transcript.calls), 'call')}"
+        raise Failure(f"interrupted after {calls}", status=INTERRUPTED)
     return outcome
+
+
+def tools_of(job: Job) -> tuple[Tool, ...]:
+    """Give the tools that a transcript may use."""
+    return PERFORMED if job.sandbox is None else (*PERFORMED, shell_tool(ShellOptions(sandbox=job.sandbox)))
+
+
+def why_withheld(job: Job, outcome: Outcome) -> str | None:
+    """Say why nothing is to be committed, if so."""
+    if outcome.interrupted:
+        return "the run was interrupted"
+    failed = outcome.failed + outcome.broken
+    return f"{counted(failed, 'call')} failed" if job.strict and failed else None
+
+
+def refuse_nonsense(job: Job) -> None:
+    """Raise `Failure` for options that do not go together."""
+    places = [f"--{name}" for name in ("mount", "root", "overlay") if getattr(job, name) is not None]
+    if len(places) > 1:
+        raise usage(f"cannot use {' and '.join(places)} together: a run has one place; choose one")
+    on_disk = job.root if job.root is not None else job.overlay
+    for option, is_given, needed, is_there in (
+        ("--exclude", job.exclude, "--mount", job.mount is not None),
+        ("--commit", job.commit, "--overlay", job.overlay is not None),
+        ("--embed", job.embed, "--save", job.save is not None),
+        ("--store", job.store is not None, "--root or --overlay", on_disk is not None),
+        ("--snapshots", job.snapshots != "tree", "--root or --overlay", on_disk is not None),
+    ):
+        if is_given and not is_there:
+            raise usage(f"cannot use {option} without {needed}; give that too, or leave it out")
+    if on_disk is not None and job.save is not None:
+        inside, folder = os.path.realpath(on_disk), os.path.dirname(os.path.realpath(job.save))
+        if os.path.commonpath([inside, folder]) == inside:
+            raise usage(f"cannot save to {job.save!r}: that lies inside {on_disk!r}, which is worked in; name another")
 
 
 def refuse_to_replace(target: str, transcript: str) -> None:
@@ -101,21 +130,16 @@ def read(transcript: str) -> Transcript:
         return read_transcript(transcript)
 
 
-def copy_in(session: Session, directory: str, exclude: tuple[str, ...], limits: Limits) -> MountReport:
-    """Mount a host directory as the root."""
-    with telling(f"mount {directory!r}"), progress(f"mounting {directory}") as advance:
-        report = mount(session, HostMount(directory, exclude=exclude), limits, on_file=lambda _path, _size: advance())
-    # A new session holds no mount, so that this one was made.
-    assert report is not None
-    return report
-
-
 def perform_all(transcript: Transcript, toolset: Toolset, told: Reporter, outcome: Outcome, *, with_bar: bool) -> None:
     """Make every call in turn. One that ends in a fault of a program is told, counted, and the next one made."""
     with progress("performing calls", total=len(transcript.calls), wanted=with_bar) as advance:
         for number, call in enumerate(transcript.calls, 1):
             try:
                 result = perform(toolset, call)
+            except KeyboardInterrupt:
+                # The call that was running is rolled back like one that failed.
+                outcome.interrupted = True
+                return
             except Exception as error:
                 told.broke(number, call, error)
                 outcome.broken += 1
@@ -132,7 +156,7 @@ def perform(toolset: Toolset, call: TranscriptCall) -> ToolResult[object]:
     return toolset.call(call.tool, cast("Mapping[str, object]", call.arguments), call_id=call.call_id)
 
 
-def save(session: Session, target: str) -> SaveReport:
+def save(session: Session, target: str, *, embed: bool) -> SaveReport:
     """Save the session, with a sign of life where that takes long."""
     with telling(f"save to {target!r}"), progress(f"saving {target}"):
-        return session.save(target)
+        return session.save(target, embed=embed)
