@@ -1,0 +1,87 @@
+"""What refuses a survey: what may not be read is named, and nothing else comes of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.snapshots.hosts import look
+from weakfs.snapshots import HashOnly, survey, survey_entry
+
+TOP = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    (root / "d" / "e").mkdir(parents=True)
+    (root / "d" / "e" / "file").write_bytes(b"content")
+    return root
+
+
+def survey_as_nobody(root: Path) -> str:
+    """Survey in another process, without rights, and give the error."""
+    if os.getuid():
+        pytest.skip("only root can become somebody without rights")
+    root.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.faults.storing", "survey", "-", str(root)],
+        cwd=TOP,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("path", "mode", "named"),
+    [
+        ("d/e/file", 0o000, "/d/e/file"),
+        ("d/e", 0o000, "/d/e"),
+        ("d/e", 0o311, "/d/e"),
+        # Its names can be read, and nothing else.
+        ("d/e", 0o744, "/d/e"),
+    ],
+)
+def test_what_may_not_be_read_refuses_the_survey_by_name(root: Path, path: str, mode: int, named: str) -> None:
+    (root / path).chmod(mode)
+    assert survey_as_nobody(root) == (
+        f"PermissionError: cannot scan {named!r}: Permission denied; make it readable, or take it out of the directory"
+    )
+
+
+def test_nothing_is_refused_where_all_may_be_read(root: Path) -> None:
+    assert survey_as_nobody(root) == ""
+
+
+def test_no_descriptor_is_left_open(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = os.listdir("/proc/self/fd")
+    known = look(root)
+    look(root, known)
+    assert os.listdir("/proc/self/fd") == before
+
+    def stop(path: str, size: int) -> None:
+        raise KeyboardInterrupt
+
+    descriptor = os.open(root, os.O_RDONLY)
+    with pytest.raises(KeyboardInterrupt):
+        survey(descriptor, HashOnly(), on_file=stop)
+    with pytest.raises(KeyboardInterrupt):
+        survey_entry(descriptor, "d", HashOnly(), on_file=stop)
+    os.close(descriptor)
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_every_file_that_is_read_is_told(root: Path) -> None:
+    (root / "top").write_bytes(b"on top")
+    told: list[tuple[str, int]] = []
+    descriptor = os.open(root, os.O_RDONLY)
+    survey(descriptor, HashOnly(), on_file=lambda path, size: told.append((path, size)))
+    survey_entry(descriptor, "e", HashOnly(), directory="/d", on_file=lambda path, size: told.append((path, size)))
+    os.close(descriptor)
+    assert sorted(told) == [("/d/e/file", 7), ("/top", 6)]
