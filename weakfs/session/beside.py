@@ -78,7 +78,9 @@ class BlobFolder:
         try:
             yield True
         finally:
-            os.close(descriptor)
+            # Nothing was written through it: what closing it says concerns nobody.
+            with suppress(OSError):
+                os.close(descriptor)
 
     def add(self, wanted: Mapping[bytes, Iterable[Stored]]) -> list[bytes]:
         """Put contents here that are not, one at a time, and give their digests. All are on the disk at the end.

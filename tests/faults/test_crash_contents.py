@@ -1,0 +1,174 @@
+"""Saving contents beside a session file, ended at every call: the old file and its contents are whole, or the new."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.faults.crashing import in_a_child
+from tests.faults.syscalls import Call, System, raising
+from tests.session.contents import blobs, elsewhere, holding, load, tree_with
+from weakfs.backends import InMemoryFilesystem
+from weakfs.session import Session
+from weakfs.session.stored import Held, digest_of
+
+KEPT, OLD, NEW = b"kept " * 300, b"old " * 300, b"new " * 300
+
+
+def old_session() -> Session:
+    return elsewhere(KEPT, OLD)
+
+
+def new_session() -> Session:
+    return elsewhere(KEPT, NEW, b"another " * 100)
+
+
+def readable(path: Path) -> dict[str, bytes]:
+    """Load a file and read every content that it names."""
+    session = load(path)
+    assert not session.missing_blobs
+    fs = InMemoryFilesystem(session)
+    return {entry.path: fs.read_bytes(entry.path).content for entry in fs.walk() if entry.is_file}
+
+
+def saved(session: Session, path: Path) -> dict[str, bytes]:
+    session.save(path)
+    return readable(path)
+
+
+@pytest.fixture
+def states(tmp_path: Path) -> list[dict[str, bytes]]:
+    return [saved(old_session(), tmp_path / "old.json"), saved(new_session(), tmp_path / "new.json")]
+
+
+def after_each_end(folder: Path, end: Callable[[System, Callable[[], object], int], bool]) -> list[dict[str, bytes]]:
+    """Save over an old file, ended at one call after another; give what could be read after each."""
+    found: list[dict[str, bytes]] = []
+    number, ended = 0, True
+    while ended:
+        place = folder / str(number)
+        place.mkdir()
+        path = place / "s.json"
+        old_session().save(path)
+        new = new_session()
+        ended = end(System(at_once=1000), lambda path=path, new=new: new.save(path), number)  # type: ignore[misc]
+        found.append(readable(path))
+        # What an ended one left lying about goes with the next.
+        new_session().save(path)
+        assert sorted(blobs(path)) == sorted(digest_of(content).hex() for content in (KEPT, NEW, b"another " * 100))
+        assert sorted(os.listdir(place)) == ["s.json", "s.json.blobs"]
+        assert all(len(entry) == 2 for entry in os.listdir(place / "s.json.blobs"))
+        number += 1
+    return found
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_process_that_is_killed_leaves_the_old_contents_or_the_new(
+    when: str, tmp_path: Path, states: list[dict[str, bytes]]
+) -> None:
+    def kill(system: System, save: Callable[[], object], number: int) -> bool:
+        def die(call: Call) -> None:
+            if call.number == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        def work() -> None:
+            setattr(system, when, die)
+            with system.in_force():
+                save()
+
+        return in_a_child(work) == signal.SIGKILL
+
+    found = after_each_end(tmp_path, kill)
+    assert len(found) > 20
+    assert all(state in states for state in found)
+    turn = found.index(states[1])
+    assert found == [states[0]] * turn + [states[1]] * (len(found) - turn)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_disk_that_fails_leaves_the_old_contents_or_the_new(
+    code: int, tmp_path: Path, states: list[dict[str, bytes]]
+) -> None:
+    told: list[tuple[int | None, str]] = []
+
+    def fail(system: System, save: Callable[[], object], number: int) -> bool:
+        error = raising(number, OSError(code, os.strerror(code)))
+        # A descriptor is closed even where closing it fails.
+        system.before = lambda call: error(call) if call.name != "close" else None
+        system.after = lambda call: error(call) if call.name == "close" else None
+        with system.in_force():
+            try:
+                save()
+            except OSError as failed:
+                told.append((failed.errno, str(failed)))
+        return len(system.calls) > number
+
+    found = after_each_end(tmp_path, fail)
+    assert all(state in states for state in found)
+    assert len(told) > 20
+    assert [text for number, text in told if number != code or "s.json" not in text] == []
+
+
+def test_a_full_disk_leaves_no_new_contents_behind(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    old_session().save(path)
+    before, lying = path.read_bytes(), blobs(path)
+    with System(at_once=1000).in_force() as system:
+        writes = 0
+
+        def fill(call: Call) -> None:
+            nonlocal writes
+            writes += call.name == "write"
+            if call.name == "write" and writes > 2:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        system.before = fill
+        with pytest.raises(OSError, match=r"cannot save to .*No space left.*as it was") as caught:
+            new_session().save(path)
+    assert caught.value.errno == errno.ENOSPC
+    assert (path.read_bytes(), blobs(path)) == (before, lying)
+
+
+def test_contents_are_on_the_disk_before_the_file_that_needs_them(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    old_session().save(path)
+    with System().in_force() as system:
+        new_session().save(path)
+    named = [(call.name, call.arguments) for call in system.calls]
+    renamed = [
+        number for number, (name, arguments) in enumerate(named) if name == "rename" and arguments[1] == str(path)
+    ]
+    assert len(renamed) == 1
+    before, after = named[: renamed[0]], named[renamed[0] :]
+    placed = [arguments[1] for name, arguments in before if name == "rename"]
+    assert len(placed) == 2
+    last = max(number for number, (name, _) in enumerate(before) if name == "rename")
+    synced = [arguments[0] for name, arguments in before[last:] if name == "open"]
+    assert {*map(os.path.dirname, placed), f"{path}.blobs", str(tmp_path)} <= set(synced)
+    assert "unlink" not in {name for name, arguments in before if not str(arguments[0]).endswith(".tmp")}
+    assert [name for name, _ in after if name == "unlink"]
+
+
+def test_two_that_save_at_once_leave_a_whole_file(tmp_path: Path) -> None:
+    from threading import Thread
+
+    path = tmp_path / "s.json"
+    sessions = [elsewhere(KEPT, b"%d" % number) for number in range(4)] + [holding(tree_with(a=b"none"))]
+
+    def work(session: Session) -> None:
+        for _ in range(10):
+            session.save(path)
+
+    threads = [Thread(target=work, args=(session,)) for session in sessions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    readable(path)
+    holding(tree_with(a=Held().put(KEPT))).save(path)
+    assert list(blobs(path)) == [digest_of(KEPT).hex()]
