@@ -27,6 +27,11 @@ registry_option = click.option(
     metavar="MODULE:NAME",
     help="The registry of your own types, where the session holds such.",
 )
+filesystem_option = click.option(
+    "--filesystem",
+    metavar="ID",
+    help="The external filesystem that is meant.  [default: the only one, where the session has no files of its own]",
+)
 
 
 @click.group(invoke_without_command=True, context_settings=CONTEXT, epilog=EXIT_STATUSES)
@@ -121,24 +126,34 @@ def run_command(
 @click.option("--cause", metavar="ID", help="Only records of this cause, such as the id of a tool call.")
 @click.option("--path", metavar="PATH", help="Only records that touch this path or something below it.")
 @click.option("-n", "--limit", metavar="N", type=click.IntRange(min=0), help="Only the newest N.")
+@click.option("--filesystem", metavar="ID", help="Only records of this external filesystem.")
 @registry_option
 @json_option
 def log_command(
-    file: str, cause: str | None, path: str | None, limit: int | None, registry: str | None, as_json: bool
+    file: str,
+    cause: str | None,
+    path: str | None,
+    limit: int | None,
+    filesystem: str | None,
+    registry: str | None,
+    as_json: bool,
 ) -> int:
     """Show the records of the session saved in FILE, oldest first.
 
     Each line has the record's number, its time in UTC, what happened, its cause and the path. Snapshots stand
-    between the records, unless --cause or --path picks some out.
+    between the records, unless --cause, --path or --filesystem picks some out.
     """
     from weakfs.cli.failures import telling
     from weakfs.cli.history import Selection, show_log
-    from weakfs.cli.opening import load
+    from weakfs.cli.opening import chosen, load
     from weakfs.filesystem import normalize
 
     with telling(f"use the path {path!r}"):
-        wanted = Selection(cause, None if path is None else normalize(path), limit)
-    show_log(Output(), load(file, registry), wanted, as_json=as_json)
+        wanted = Selection(cause, None if path is None else normalize(path), limit, filesystem)
+    session = load(file, registry)
+    if filesystem is not None:
+        chosen(session, filesystem)
+    show_log(Output(), session, wanted, as_json=as_json)
     return DONE
 
 
@@ -147,17 +162,27 @@ def log_command(
 @click.argument("path", default="/")
 @click.option("--at", metavar="SEQ|TAG", help=AT)
 @click.option("-R", "--recursive", is_flag=True, help="Everything below PATH.")
+@filesystem_option
 @registry_option
 @json_option
-def ls_command(file: str, path: str, at: str | None, recursive: bool, registry: str | None, as_json: bool) -> int:
+def ls_command(
+    file: str,
+    path: str,
+    at: str | None,
+    recursive: bool,
+    filesystem: str | None,
+    registry: str | None,
+    as_json: bool,
+) -> int:
     """List PATH (default: the root) in the session saved in FILE.
 
     Each line has the permission bits, the size in bytes, the time of the last change in UTC and the name.
     """
     from weakfs.cli.listing import show_listing
-    from weakfs.cli.opening import files_of, load, moment_of
+    from weakfs.cli.opening import chosen, files_of, load, moment_of
 
-    files = files_of(moment_of(load(file, registry), at))
+    session = load(file, registry)
+    files = files_of(session, moment_of(session, at), chosen(session, filesystem))
     show_listing(Output(), files, path, recursive=recursive, as_json=as_json)
     return DONE
 
@@ -166,14 +191,19 @@ def ls_command(file: str, path: str, at: str | None, recursive: bool, registry: 
 @file_argument
 @click.argument("path")
 @click.option("--at", metavar="SEQ|TAG", help=AT)
+@filesystem_option
 @registry_option
 @json_option
-def cat_command(file: str, path: str, at: str | None, registry: str | None, as_json: bool) -> int:
+def cat_command(
+    file: str, path: str, at: str | None, filesystem: str | None, registry: str | None, as_json: bool
+) -> int:
     """Print the file PATH of the session saved in FILE, byte for byte."""
     from weakfs.cli.listing import show_content
-    from weakfs.cli.opening import files_of, load, moment_of
+    from weakfs.cli.opening import chosen, files_of, load, moment_of
 
-    show_content(Output(), files_of(moment_of(load(file, registry), at)), path, as_json=as_json)
+    session = load(file, registry)
+    files = files_of(session, moment_of(session, at), chosen(session, filesystem))
+    show_content(Output(), files, path, as_json=as_json)
     return DONE
 
 
@@ -184,6 +214,7 @@ def cat_command(file: str, path: str, at: str | None, registry: str | None, as_j
 @click.option("--to", metavar="SEQ|TAG", help="To this moment. [default: the end]")
 @click.option("--names", "only_names", is_flag=True, help="Only the names: A added, D removed, M changed, R moved.")
 @click.option("--exit-code", is_flag=True, help="Exit with 3 if something differs.")
+@filesystem_option
 @registry_option
 @json_option
 def diff_command(
@@ -193,6 +224,7 @@ def diff_command(
     to: str | None,
     only_names: bool,
     exit_code: bool,
+    filesystem: str | None,
     registry: str | None,
     as_json: bool,
 ) -> int:
@@ -202,14 +234,15 @@ def diff_command(
     """
     from weakfs.cli.comparing import differences, show_as_json, show_names, show_texts
     from weakfs.cli.failures import telling
-    from weakfs.cli.opening import first_moment, load, moment_of, tree_of
+    from weakfs.cli.opening import chosen, first_moment, load, moment_of, tree_of
     from weakfs.filesystem import normalize
 
     with telling(f"use the path {path!r}"):
         path = normalize(path)
     session = load(file, registry)
-    before = tree_of(first_moment(session) if at is None else moment_of(session, at))
-    after = tree_of(moment_of(session, to))
+    meant = chosen(session, filesystem)
+    before = tree_of(session, first_moment(session) if at is None else moment_of(session, at), meant)
+    after = tree_of(session, moment_of(session, to), meant)
     found = differences(before, after, path)
     out = Output()
     if as_json:
@@ -223,14 +256,16 @@ def diff_command(
 
 @command.command("stats")
 @file_argument
+@filesystem_option
 @registry_option
 @json_option
-def stats_command(file: str, registry: str | None, as_json: bool) -> int:
+def stats_command(file: str, filesystem: str | None, registry: str | None, as_json: bool) -> int:
     """Show how much the session saved in FILE holds: files, records, snapshots, tool calls."""
     from weakfs.cli.measuring import show_statistics
-    from weakfs.cli.opening import load
+    from weakfs.cli.opening import chosen, load
 
-    show_statistics(Output(), load(file, registry), file, as_json=as_json)
+    session = load(file, registry)
+    show_statistics(Output(), session, file, chosen(session, filesystem), as_json=as_json)
     return DONE
 
 

@@ -10,7 +10,15 @@ from attrs import frozen
 from weakfs.cli.output import Output
 from weakfs.cli.wording import counted, moment, shown
 from weakfs.filesystem.paths import is_within
-from weakfs.reducers import EntryCopied, EntryDeleted, EntryMoved, TreeMounted, TreeRestored
+from weakfs.reducers import (
+    EntryCopied,
+    EntryDeleted,
+    EntryFound,
+    EntryHidden,
+    EntryMoved,
+    TreeMounted,
+    TreeRestored,
+)
 from weakfs.session import (
     Merged,
     Record,
@@ -26,21 +34,22 @@ from weakfs.tools import ToolCall
 Entry = Record | SessionSnapshot
 
 # What acts on everything below its path.
-WHOLE_TREES = (EntryCopied, EntryDeleted, EntryMoved, TreeMounted)
+WHOLE_TREES = (EntryCopied, EntryDeleted, EntryFound, EntryHidden, EntryMoved, TreeMounted)
 
 
 @frozen
 class Selection:
-    """Which records are wanted: of one cause, on a path or below it, the newest few."""
+    """Which records are wanted: of one cause, on a path or below it, the newest few, of one external filesystem."""
 
     cause: str | None = None
     path: str | None = None
     limit: int | None = None
+    filesystem: str | None = None
 
     @property
     def is_everything(self) -> bool:
         """Whether nothing is left out, so that snapshots are shown too."""
-        return self.cause is None and self.path is None
+        return self.cause is None and self.path is None and self.filesystem is None
 
 
 def show_log(out: Output, session: Session, wanted: Selection, *, as_json: bool) -> None:
@@ -74,7 +83,11 @@ def _selected(session: Session, wanted: Selection) -> Iterator[Entry]:
         return
     touched = _Touched(wanted.path)
     for record in session.records:
-        if touched.by(record) and (wanted.cause is None or record.cause == wanted.cause):
+        if (
+            touched.by(record)
+            and (wanted.cause is None or record.cause == wanted.cause)
+            and wanted.filesystem in (None, getattr(record.event, "filesystem", None))
+        ):
             yield record
 
 

@@ -20,10 +20,10 @@ Value = int | str | None
 Groups = dict[str, dict[str, Value]]
 
 
-def show_statistics(out: Output, session: Session, file: str, *, as_json: bool) -> None:
+def show_statistics(out: Output, session: Session, file: str, filesystem: str | None, *, as_json: bool) -> None:
     """Print what is in a session and its file, in groups."""
     with telling(f"read the session {file!r}"):
-        groups = measure(session, Path(file))
+        groups = measure(session, Path(file), filesystem)
     if as_json:
         out.record(**groups)
         return
@@ -31,10 +31,10 @@ def show_statistics(out: Output, session: Session, file: str, *, as_json: bool) 
         out.table(title.replace("_", " "), _rows(values) or [("none", "")])
 
 
-def measure(session: Session, file: Path) -> Groups:
+def measure(session: Session, file: Path, filesystem: str | None) -> Groups:
     """Count what is in a session and its file. O(records), and the digests of all files."""
     records = session.records
-    files = files_of(session)
+    files = files_of(session, session, filesystem)
     totals, tree = files.statistics(), files.tree()
     calls = session[ToolCall].all()
     shapes = session.registry.by_type
@@ -51,6 +51,7 @@ def measure(session: Session, file: Path) -> Groups:
             "blobs": _blobs(file),
         },
         "files": {
+            **({} if filesystem is None else {"filesystem": filesystem}),
             "files": totals.file_count,
             "directories": totals.directory_count,
             "bytes": totals.total_size,

@@ -8,7 +8,10 @@ from pathlib import Path
 from weakfs.backends import InMemoryFilesystem
 from weakfs.cli.failures import USAGE, Failure, telling
 from weakfs.cli.output import progress
-from weakfs.reducers import FileTree, TreeMounted
+from weakfs.cli.wording import shown
+from weakfs.reducers import ExternalTrees, FileTree, LowerFound, TreeMounted
+from weakfs.reducers.completing import filled, missing, without_whiteouts
+from weakfs.reducers.tree import EMPTY_TREE
 from weakfs.session import Registry, Session, SessionView
 
 # Reading less than this, in bytes, is over before a sign of life could be seen.
@@ -66,11 +69,47 @@ def first_moment(session: Session) -> SessionView:
     return session.at(first)
 
 
-def files_of(moment: Session | SessionView) -> InMemoryFilesystem:
-    """Give the files of a moment, read-only."""
-    return InMemoryFilesystem(moment, read_only=True)
+def chosen(session: Session, wanted: str | None) -> str | None:
+    """Give the external filesystem whose files are meant; `None` for the session's own.
+
+    Where nobody names one, a session without files of its own is about the only external one that it has.
+    """
+    known = sorted(_external(session).trees)
+    if wanted is not None:
+        if wanted not in known:
+            there = ", ".join(map(shown, known)) or "none"
+            raise Failure(f"the session knows no filesystem {wanted!r}; it has: {there}", status=USAGE)
+        return wanted
+    own = session[FileTree].latest()
+    if not known or (own is not None and own.node_count):
+        return None
+    if len(known) > 1:
+        there = ", ".join(map(shown, known))
+        raise Failure(f"the session has several filesystems: {there}; name one with --filesystem", status=USAGE)
+    return known[0]
 
 
-def tree_of(moment: Session | SessionView) -> FileTree:
-    """Give the files of a moment as one value."""
-    return files_of(moment).tree()
+def tree_of(session: Session, moment: Session | SessionView, filesystem: str | None) -> FileTree:
+    """Give the files of a moment, as far as the session knows them at its end.
+
+    What was found outside only later was there before, as it was found.
+    """
+    if filesystem is not None:
+        return _external(moment).known(filesystem).completed(_external(session).known(filesystem))
+    own = moment[FileTree].latest() or EMPTY_TREE
+    return without_whiteouts(filled(own, missing(_found(moment), _found(session)), ()))
+
+
+def files_of(session: Session, moment: Session | SessionView, filesystem: str | None) -> InMemoryFilesystem:
+    """Give the files of a moment as a filesystem, read-only; see `tree_of`."""
+    held = Session(session_id="shown")
+    held[FileTree].seed(tree_of(session, moment, filesystem))
+    return InMemoryFilesystem(held, read_only=True)
+
+
+def _external(moment: Session | SessionView) -> ExternalTrees:
+    return moment[ExternalTrees].latest() or ExternalTrees()
+
+
+def _found(moment: Session | SessionView) -> FileTree:
+    return (moment[LowerFound].latest() or LowerFound()).tree

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from weakfs.reducers import children as maps
-from weakfs.reducers.leaf import MODIFIED_AT
-from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, Segments, find, put, remove, with_mode
+from weakfs.reducers.leaf import CONTENT, MODIFIED_AT, WHITEOUT
+from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, Segments, find, put, remove, walk, with_mode
 
 
 def filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple[FileTree, ...]) -> FileTree:
@@ -66,3 +66,11 @@ def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
             else:
                 merged = put(merged, path, new, at)
     return merged
+
+
+def without_whiteouts(tree: FileTree) -> FileTree:
+    """Give a layer's tree without what only says that something below is gone. O(entries)."""
+    hidden = [path for path, node in walk(tree) if type(node) is tuple and node[CONTENT] is WHITEOUT]
+    for path in hidden:
+        tree = remove(tree, tuple(path[1:].split("/")), tree.modified_at)
+    return tree
