@@ -95,11 +95,8 @@ def test_a_rollback_to_a_snapshot_takes_back_what_a_command_did(toolset: Make) -
     assert tools.filesystem.tree().fingerprint == before
 
 
-def test_a_rollback_to_a_record_takes_back_what_a_command_did(toolset: Make, request: pytest.FixtureRequest) -> None:
+def test_a_rollback_to_a_record_takes_back_what_a_command_did(toolset: Make) -> None:
     tools = toolset()
-    if isinstance(tools.filesystem, HostFilesystem):
-        reason = "the session does not learn what was there before the command"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     before, seq = tools.filesystem.tree().fingerprint, tools.session.seq
 
     assert shell(tools, "echo x > src/app.py && mkdir new && echo x > new/file").success

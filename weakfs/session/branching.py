@@ -36,7 +36,7 @@ class Branching(History):
             line = parent.branch()
             line.cause = parent.cause if cause is None else checked_text("cause", cause)
             outer = innermost(self, ACTIVE.get())
-            journals = begin_all(self._attached)
+            journals = begin_all(self._attached, {} if outer is None else outer.journals)
             own = Transaction(self, self._delivery, line, parent.point(), outer, current_owner(), journals)
         try:
             try:

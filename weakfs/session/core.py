@@ -13,14 +13,14 @@ from weakfs.session.atoms import is_text
 from weakfs.session.delivery import Bus, Delivery, Handler
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
-from weakfs.session.externals import External, Journal, Repair
+from weakfs.session.externals import External, Journal, Repair, begin
 from weakfs.session.registry import Registry
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Kind, Merge, Reducer, Slice, SliceSpec, StateMerge, WholeMerge, WholeSlice
 from weakfs.session.stored import Stored
 from weakfs.session.table import Table
 from weakfs.session.timeline import Point, Timeline, changed
-from weakfs.session.transaction import ACTIVE, innermost
+from weakfs.session.transaction import ACTIVE, Transaction, innermost
 from weakfs.session.views import Records
 
 T = TypeVar("T")
@@ -300,7 +300,25 @@ class SessionCore:
         """Give the journal of an attached filesystem for the transaction that the running code is in, if any."""
         stack = ACTIVE.get()
         own = innermost(self, stack) if stack else None
-        return None if own is None else own.journals.get(filesystem_id)
+        if own is None:
+            return None
+        if filesystem_id not in own.journals:
+            self._begin_late(own, filesystem_id)
+        return own.journals.get(filesystem_id)
+
+    def _begin_late(self, own: Transaction, filesystem_id: str) -> None:
+        """Start the journals of a filesystem that was attached inside a transaction."""
+        external = next((one for one in self._attached if one.filesystem_id == filesystem_id), None)
+        if external is None:
+            return
+        around = [own]
+        while around[-1].outer is not None:
+            around.append(around[-1].outer)
+        journal = None
+        for transaction in reversed(around):
+            if filesystem_id not in transaction.journals:
+                transaction.journals[filesystem_id] = begin(external, journal)
+            journal = transaction.journals[filesystem_id]
 
     def needs_repair(self, filesystem_id: str, step: Repair, error: BaseException) -> RollbackIncomplete:
         """Refuse changes until `repair` has taken `step`, which failed with `error`; give what to raise."""

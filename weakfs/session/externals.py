@@ -27,6 +27,15 @@ class Journal(Protocol):
         ...
 
 
+@runtime_checkable
+class Divisible(Protocol):
+    """A journal that parts of the work can be undone in by themselves."""
+
+    def begin(self) -> Journal:
+        """Start a part: undone alone, or left to the whole when it is closed."""
+        ...
+
+
 class External(Protocol):
     """A filesystem that a session snapshots and rolls back along with its slices."""
 
@@ -111,16 +120,21 @@ class Restoring:
         return repairs
 
 
-def begin_all(attached: Sequence[External]) -> dict[str, Journal]:
+def begin_all(attached: Sequence[External], outer: Mapping[str, Journal]) -> dict[str, Journal]:
     """Start a journal of each filesystem; if one cannot, those that were started are closed again."""
     journals: dict[str, Journal] = {}
     try:
         for external in attached:
-            journals[external.filesystem_id] = external.begin()
+            journals[external.filesystem_id] = begin(external, outer.get(external.filesystem_id))
     except BaseException:
         close_all(journals)
         raise
     return journals
+
+
+def begin(external: External, outer: Journal | None) -> Journal:
+    """Start a journal: a part of the outer transaction's, if that can be divided."""
+    return outer.begin() if isinstance(outer, Divisible) else external.begin()
 
 
 def close_all(journals: Mapping[str, Journal]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from weakfs.backends.host.root import HostRoot, Part, Work
+from weakfs.backends.host.root import HostRoot, Work
 from weakfs.filesystem import FilesystemSnapshot
 from weakfs.reducers import FileTree
 from weakfs.reducers.external_trees import ExternalTrees
@@ -56,7 +56,6 @@ class HostExternal:
         # What one of them never heard of is there all the same.
         return Rewind(after.completed(before), before.completed(after))
 
-    def begin(self) -> Work | Part:
-        """Begin the journal of a transaction; of one inside another, a part of that one's."""
-        running = cast("Work | Part | None", self._filesystem.session.journal(self.filesystem_id))
-        return self.root.work() if running is None else running.begin()
+    def begin(self) -> Work:
+        """Begin the journal of a transaction."""
+        return self.root.work()

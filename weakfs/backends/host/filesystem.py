@@ -19,8 +19,8 @@ from weakfs.backends.host.messages import told
 from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy, paths
 from weakfs.filesystem.checkout import Checkout
-from weakfs.filesystem.restoring import check_snapshot, report
-from weakfs.reducers import FileTree, TreeRestored, names
+from weakfs.filesystem.restoring import as_snapshot, check_snapshot, report
+from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored, names
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
@@ -179,12 +179,15 @@ class HostFilesystem(BaseFilesystem):
         self._session.tell()
         return snapshot
 
-    def restore(self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False) -> RestoreReport:
+    def restore(
+        self, snapshot: FilesystemSnapshot | ExternalFsSnapshot, *, dry_run: bool = False, foreign: bool = False
+    ) -> RestoreReport:
         """Go back to a snapshot exactly: only what differs is touched, and files only, no other slice.
 
         With `dry_run` nothing is changed. Raises `ValueError` for a snapshot of another filesystem, unless
         `foreign`; whatever else is raised, the files are as they were.
         """
+        snapshot = as_snapshot(snapshot)
         check_snapshot(snapshot, self.filesystem_id, read_only=self._read_only, dry_run=dry_run, foreign=foreign)
         with self._exclusive():
             wanted = self._wanted(snapshot)
@@ -244,7 +247,11 @@ class HostFilesystem(BaseFilesystem):
             yield laid
             with self._exclusive():
                 after = self._root.look()
-                for event in events_between(before, after, at=self._now(), most=MOST_IN_EVENTS):
+                events = list(events_between(before, after, at=self._now(), most=MOST_IN_EVENTS))
+                if events:
+                    # What was there before is known only from the scan.
+                    self._session.dispatch(self._seen(before, "a scan"))
+                for event in events:
                     self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
                 self._check_whole(after)
         laid.changed = changed_paths(before, after, "/")

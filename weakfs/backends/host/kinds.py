@@ -9,9 +9,17 @@ from typing import Literal, get_args
 from weakfs.backends.host.root import HostRoot
 from weakfs.filesystem import FilesystemSnapshot, Limits
 from weakfs.reducers import ExternalFsSnapshot, FileTree
+from weakfs.reducers.leaf import CONTENT, DEVICE, SOCKET
+from weakfs.reducers.tree import find, put, walk
+from weakfs.session import UnknownSnapshot
+from weakfs.snapshots.archive import unpack_in_place
+from weakfs.snapshots.archived import Archived
+from weakfs.snapshots.archiving import commit_archive
 from weakfs.snapshots.git.sink import Base
 
 SnapshotKind = Literal["tree", "git", "tar"]
+
+UNLIMITED = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None)
 
 # How often another session may take the very id that was to be ours.
 ATTEMPTS = 100
@@ -70,14 +78,50 @@ class Kinds:
         return FilesystemSnapshot(snapshot_id, filesystem_id, at, "git", commit, path, tag, store.git.path, seen.tree)
 
     def _take_tar(self, snapshot_id: str, tag: str | None, filesystem_id: str, at: int) -> FilesystemSnapshot:
-        raise NotImplementedError
+        with self._root.store.writer() as writer:
+            seen = self._root.look_into(writer)
+            stored, archive = commit_archive(writer, seen, snapshot_id=snapshot_id, created_at=at, tag=tag)
+        path, ref = self._root.path, stored.extra["archive"]
+        return FilesystemSnapshot(snapshot_id, filesystem_id, at, "tar", ref, path, tag, None, None, archive)
 
     def tree_of(self, snapshot: FilesystemSnapshot, limits: Limits) -> FileTree:
-        """Give the files of a snapshot; contents are read when somebody asks."""
+        """Give the files of a snapshot; contents are read when somebody asks.
+
+        `limits` are for the archive of another filesystem. What an archive cannot say, whether a socket or a device
+        was there, is known to the store that it was made in; elsewhere those that are there now stay.
+        """
         if snapshot.tree is not None:
             return snapshot.tree
         store = self._root.store
-        return store.tree(store.get(snapshot.snapshot_id))
+        try:
+            stored = store.get(snapshot.snapshot_id)
+        except UnknownSnapshot:
+            if snapshot.data is None:
+                raise
+        else:
+            if snapshot.ref in (stored.ref, *stored.extra.values()):
+                return store.tree(stored)
+        if snapshot.data is None:
+            raise UnknownSnapshot(
+                f"cannot read snapshot {snapshot.snapshot_id!r}: the store {store.path!r} has another of that id; open "
+                f"the filesystem with the store that it was taken in"
+            )
+        is_own = snapshot.filesystem_id == f"host:{self._root.path}"
+        archived = Archived(snapshot.data)
+        tree = unpack_in_place(archived, limits=UNLIMITED if is_own else limits, at=snapshot.created_at)
+        return with_unarchived(tree, self._root.look())
+
+
+def with_unarchived(wanted: FileTree, now: FileTree) -> FileTree:
+    """Give a tree with the sockets and devices of another where it has nothing, in directories that it has."""
+    for path, node in walk(now):
+        if type(node) is FileTree or node[CONTENT] not in (SOCKET, DEVICE):
+            continue
+        segments = tuple(path[1:].split("/"))
+        parent = find(wanted, segments[:-1])
+        if type(parent) is FileTree and find(wanted, segments) is None:
+            wanted = put(wanted, segments, node, parent.modified_at)
+    return wanted
 
 
 def recorded(snapshot: FilesystemSnapshot) -> ExternalFsSnapshot:
@@ -91,4 +135,5 @@ def recorded(snapshot: FilesystemSnapshot) -> ExternalFsSnapshot:
         snapshot.root_path,
         snapshot.git_dir,
         snapshot.tag,
+        snapshot.data,
     )

@@ -1,0 +1,230 @@
+"""A host directory and its session: changes as events, rollback of both, and resuming in another process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+from weakfs.backends import HostFilesystem
+from weakfs.filesystem import FilesystemSnapshot
+from weakfs.reducers import EntryFound, ExternalFsSnapshot, ExternalTrees, FileAppended, FileSpliced, FileWritten
+from weakfs.session import Session, SessionClosed
+
+
+@frozen
+class Watch:
+    """A slice of nothing."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    (root / "src").mkdir(parents=True)
+    (root / "src/app.py").write_text("port = 80\n")
+    (root / "old.txt").write_text("old\n")
+    return root
+
+
+@pytest.fixture
+def fs(root: Path, tmp_path: Path) -> HostFilesystem:
+    return HostFilesystem(root, session=Session(), store=tmp_path / "store")
+
+
+def test_changes_are_the_events_that_memory_would_write_down(fs: HostFilesystem) -> None:
+    fs.write("/new.txt", "a")
+    fs.append("/new.txt", "b")
+    fs.splice("/new.txt", [(0, 1, b"c")])
+    events = [record.event for record in fs.session.records]
+    assert [type(event) for event in events] == [FileWritten, FileAppended, FileSpliced]
+    assert {event.filesystem for event in events} == {fs.filesystem_id}  # type: ignore[attr-defined]
+
+
+def test_what_a_file_held_before_the_first_change_is_written_down_once(fs: HostFilesystem, root: Path) -> None:
+    fs.append("/src/app.py", "host = 'a'\n")
+    fs.append("/src/app.py", "name = 'b'\n")
+    found = [record.event for record in fs.session.records if isinstance(record.event, EntryFound)]
+    assert [event.path for event in found] == ["/src/app.py"]
+    known = (fs.session[ExternalTrees].latest() or ExternalTrees()).known(fs.filesystem_id)
+    assert known.found.total_size == len("port = 80\n")
+    assert known.tree.total_size == (root / "src/app.py").stat().st_size
+
+
+def test_a_change_from_outside_is_noticed_when_the_file_is_changed_again(fs: HostFilesystem, root: Path) -> None:
+    fs.write("/a.txt", "ours")
+    (root / "a.txt").write_text("theirs, longer")
+    fs.append("/a.txt", "!")
+    assert (root / "a.txt").read_text() == "theirs, longer!"
+    known = (fs.session[ExternalTrees].latest() or ExternalTrees()).tree(fs.filesystem_id)
+    assert known.digest != fs.tree().digest  # the others were never looked at
+    assert known.total_size == len("theirs, longer!")
+
+
+def test_the_cause_of_a_change_is_the_call_that_made_it(fs: HostFilesystem) -> None:
+    with fs.session.transaction(cause="call-1"):
+        fs.write("/a.txt", "text")
+    assert fs.session.records[-1].cause == "call-1"
+
+
+def test_a_failed_transaction_leaves_the_directory_as_it_was(fs: HostFilesystem, root: Path) -> None:
+    before, inode = fs.tree().fingerprint, (root / "src/app.py").stat().st_ino
+    times = {path: path.stat().st_mtime_ns for path in (root, root / "src", root / "src/app.py")}
+    with pytest.raises(LookupError), fs.session.transaction():
+        fs.write("/src/app.py", "broken")
+        fs.write("/src/new/deep.txt", "text")
+        fs.move("/old.txt", "/src/moved.txt")
+        fs.chmod("/src", 0o700)
+        fs.delete("/src", recursive=True)
+        raise LookupError
+    assert fs.tree().fingerprint == before
+    assert (root / "src/app.py").stat().st_ino == inode
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+
+
+def test_a_nested_transaction_is_undone_alone(fs: HostFilesystem, root: Path) -> None:
+    with fs.session.transaction():
+        fs.write("/kept.txt", "kept")
+        with pytest.raises(LookupError), fs.session.transaction():
+            fs.write("/kept.txt", "lost")
+            fs.write("/lost.txt", "lost")
+            raise LookupError
+        fs.append("/kept.txt", "!")
+    assert (root / "kept.txt").read_text() == "kept!"
+    assert not (root / "lost.txt").exists()
+
+
+def test_an_outer_transaction_undoes_the_inner_one_that_succeeded(fs: HostFilesystem) -> None:
+    before = fs.tree().fingerprint
+    with pytest.raises(LookupError), fs.session.transaction():
+        with fs.session.transaction():
+            fs.write("/inner.txt", "text")
+        raise LookupError
+    assert fs.tree().fingerprint == before
+
+
+def test_a_reducer_that_raises_leaves_the_directory_as_it_was(fs: HostFilesystem) -> None:
+    def refuse(value: object, event: object) -> object:
+        raise LookupError("refused")
+
+    fs.session[Watch].register(FileWritten, refuse)
+    before = fs.tree().fingerprint
+    with pytest.raises(LookupError):
+        fs.write("/src/app.py", "broken")
+    assert fs.tree().fingerprint == before
+
+
+def test_a_closed_session_lets_nothing_be_changed(fs: HostFilesystem) -> None:
+    before = fs.tree().fingerprint
+    fs.session.close("it was cancelled")
+    with pytest.raises(SessionClosed):
+        fs.write("/a.txt", "text")
+    assert fs.tree().fingerprint == before
+
+
+def test_a_rollback_takes_the_directory_along_and_can_itself_be_undone(fs: HostFilesystem, root: Path) -> None:
+    fs.session.snapshot("start")
+    fs.write("/src/app.py", "port = 8080\n")
+    os.remove(root / "old.txt")
+    changed = fs.tree().fingerprint
+    rolled = fs.session.rollback("start")
+    assert (root / "src/app.py").read_text() == "port = 80\n"
+    assert (root / "old.txt").read_text() == "old\n"
+    fs.session.rollback(rolled.seq - 1)
+    assert fs.tree().fingerprint == changed
+
+
+def test_a_rollback_to_a_record_undoes_what_was_changed_through_the_session_since(
+    fs: HostFilesystem, root: Path
+) -> None:
+    fs.write("/src/app.py", "first\n")
+    seq = fs.session.seq
+    fs.write("/src/app.py", "second\n")
+    fs.delete("/old.txt")
+    fs.write("/made/new.txt", "text")
+    (root / "by_others.txt").write_text("stays")
+    fs.session.rollback(seq)
+    assert (root / "src/app.py").read_text() == "first\n"
+    assert (root / "old.txt").read_text() == "old\n"
+    assert not (root / "made").exists()
+    assert (root / "by_others.txt").read_text() == "stays"
+    fs.session.rollback(0)
+    assert (root / "src/app.py").read_text() == "port = 80\n"
+
+
+def test_every_snapshot_is_written_down_and_kept_by_a_rollback(fs: HostFilesystem) -> None:
+    taken = [fs.snapshot("one"), fs.snapshot("two")]
+    fs.session.rollback(0)
+    kept = [one for one in fs.session[ExternalFsSnapshot].all() if one.tag]
+    assert [one.snapshot_id for one in kept] == [one.snapshot_id for one in taken]
+    assert [one.kind for one in kept] == ["tree", "tree"]
+
+
+@pytest.mark.parametrize("embed", [False, True])
+def test_a_loaded_session_rolls_the_same_root_back_without_the_store(root: Path, tmp_path: Path, embed: bool) -> None:
+    first = HostFilesystem(root, session=Session(), store=tmp_path / "one")
+    first.session.snapshot("start")
+    first.write("/src/app.py", "changed\n")
+    first.delete("/old.txt")
+    first.session.save(tmp_path / "session.json", embed=embed)
+    assert (tmp_path / "session.json.blobs").exists() is not embed
+
+    session = Session.load(tmp_path / "session.json")
+    HostFilesystem(root, session=session, store=tmp_path / "two")
+    session.rollback("start")
+    assert (root / "src/app.py").read_text() == "port = 80\n"
+    assert (root / "old.txt").read_text() == "old\n"
+
+
+def test_a_snapshot_is_refused_on_another_root_unless_asked_for(fs: HostFilesystem, tmp_path: Path) -> None:
+    other_root = tmp_path / "other"
+    other_root.mkdir()
+    other = HostFilesystem(other_root, store=tmp_path / "elsewhere")
+    snapshot = fs.snapshot()
+    with pytest.raises(ValueError, match="foreign=True"):
+        other.restore(snapshot)
+    other.restore(snapshot, foreign=True)
+    assert other.tree().fingerprint == fs.tree().fingerprint
+
+
+def test_a_snapshot_is_still_there_for_a_new_object_with_only_its_entry_in_the_slice(
+    fs: HostFilesystem, root: Path, tmp_path: Path
+) -> None:
+    before = fs.tree().fingerprint
+    fs.snapshot("kept")
+    entry = fs.session[ExternalFsSnapshot].all()[-1]
+    fs.delete("/src", recursive=True)
+    again = HostFilesystem(root, store=tmp_path / "store")
+    again.restore(
+        FilesystemSnapshot(
+            entry.snapshot_id, entry.filesystem_id, entry.created_at, entry.kind, entry.ref, entry.root_path
+        )
+    )
+    assert again.tree().fingerprint == before
+
+
+def test_two_objects_over_one_root_and_session_are_one_filesystem_to_it(fs: HostFilesystem, root: Path) -> None:
+    reader = HostFilesystem(root, session=fs.session, read_only=True)
+    assert reader.external is fs.external
+    before = fs.tree().fingerprint
+    with pytest.raises(LookupError), fs.session.transaction():
+        fs.write("/a.txt", "text")
+        assert reader.read("/a.txt").content == "text"
+        raise LookupError
+    assert reader.tree().fingerprint == before
+
+
+def test_a_filesystem_that_is_opened_inside_transactions_is_undone_with_each_of_them(
+    root: Path, tmp_path: Path
+) -> None:
+    session = Session()
+    with pytest.raises(LookupError), session.transaction():
+        with pytest.raises(LookupError), session.transaction():
+            fs = HostFilesystem(root, session=session, store=tmp_path / "store")
+            fs.write("/old.txt", "inner")
+            raise LookupError
+        assert (root / "old.txt").read_text() == "old\n"
+        fs.write("/old.txt", "outer")
+        raise LookupError
+    assert (root / "old.txt").read_text() == "old\n"
