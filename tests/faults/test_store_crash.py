@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -89,9 +90,9 @@ def test_nothing_that_was_reported_is_lost_by_a_kill(tmp_path: Path) -> None:
 @pytest.mark.parametrize("work", ["snapshot", "compact"])
 def test_dying_at_any_call_leaves_the_old_state_or_the_new(tmp_path: Path, when: str, work: str) -> None:
     root = make_root(tmp_path / "root")
+    store = Store(tmp_path / "store")
     number = died = 0
     while number == 0 or died:
-        store = Store(tmp_path / "store")
         if number == 0:
             known: Survey | None = None
             for count in range(3):
@@ -104,7 +105,7 @@ def test_dying_at_any_call_leaves_the_old_state_or_the_new(tmp_path: Path, when:
             snapshot(store, root, f"{name}-dropped")
             store.drop(f"{name}-dropped")
         before = {entry.snapshot_id: store.tree(entry).fingerprint for entry in store.list()}
-        died = in_a_child(lambda store=store, name=name, number=number: die(store, root, name, when, work, number))  # type: ignore[misc]  # bound at once
+        died = in_a_child(partial(die, store, root, name, when, work, number))
         reader = Store(store.path)
         after = {entry.snapshot_id: reader.tree(entry).fingerprint for entry in reader.list()}
         assert before.items() <= after.items()

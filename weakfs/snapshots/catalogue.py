@@ -128,9 +128,9 @@ class Catalogue:
 
 def encode(snapshot: StoredSnapshot) -> bytes:
     """Give the file of a snapshot: its fields, and a checksum of them."""
-    body = orjson.dumps(asdict(snapshot), option=orjson.OPT_SORT_KEYS)
-    head = {"format": FORMAT, "version": VERSION, "sha256": sha256(body).hexdigest()}
-    return orjson.dumps({**head, "snapshot": orjson.Fragment(body)}) + b"\n"
+    body = asdict(snapshot)
+    checksum = sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return orjson.dumps({"format": FORMAT, "version": VERSION, "sha256": checksum, "snapshot": body}) + b"\n"
 
 
 def read(path: str) -> StoredSnapshot:

@@ -44,6 +44,7 @@ def read_file(name: str, directory: int, status: Status, sink: Sink) -> tuple[St
     """
     content: Stored | bytes
     for attempt in range(1, ATTEMPTS + 1):
+        is_last = attempt == ATTEMPTS
         try:
             descriptor = os.open(name, READ, dir_fd=directory)
         except OSError as error:
@@ -51,7 +52,6 @@ def read_file(name: str, directory: int, status: Status, sink: Sink) -> tuple[St
                 raise Swapped from None
             raise
         try:
-            is_last = attempt == ATTEMPTS
             if status[1] > SMALL or attempt > 1:
                 status = status_of(os.fstat(descriptor))
             if not stat.S_ISREG(status[0]):

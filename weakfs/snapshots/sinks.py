@@ -27,25 +27,32 @@ class Sink(Protocol):
     @property
     def token(self) -> Token | None:
         """What the directories that are made with this sink carry."""
+        ...
 
     @property
     def source(self) -> Source:
         """Where the contents that were put in can be read."""
+        ...
 
     def trusts(self, token: Token | None) -> bool:
         """Tell whether what is below a directory with that token need not be put in again."""
+        ...
 
     def keeps(self, digest: bytes) -> bool:
         """Tell whether a content is here, or need not be."""
+        ...
 
     def add(self, content: bytes) -> Stored | bytes:
         """Take a content, and give what stands for it in a tree."""
+        ...
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored:
         """Take a content of `size` bytes that is too large for memory. If the pieces raise, nothing is kept."""
+        ...
 
     def add_manifest(self, manifest: bytes) -> bytes | None:
         """Take a directory's manifest and give its digest; `None` where no manifests are kept."""
+        ...
 
 
 class HashOnly:
