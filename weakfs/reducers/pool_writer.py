@@ -32,6 +32,7 @@ class TreeWriter:
 
     def number(self, tree: FileTree) -> int:
         """Give the number of a tree; new directories are written, compared with the last tree's."""
+        rows = len(self.rows)
         stack: list[tuple[FileTree, FileTree | None]] = [(tree, self._last)]
         while stack:
             here, before = stack[-1]
@@ -52,7 +53,9 @@ class TreeWriter:
                 continue
             stack.pop()
             self._add(here, before)
-        self._last = tree
+        if len(self.rows) > rows:
+            # Not one that was there: whether it is asked for again depends on which objects are the same.
+            self._last = tree
         return self._numbers[_key(tree)]
 
     def _add(self, tree: FileTree, before: FileTree | None) -> None:
