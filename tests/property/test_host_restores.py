@@ -21,7 +21,7 @@ from weakfs.filesystem import FilesystemSnapshot
 from weakfs.session import Session
 
 SNAPSHOT_KINDS: tuple[SnapshotKind, ...] = ("tree",)
-EXAMPLES = int(os.environ.get("WEAKFS_TEST_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("WEAKFS_TEST_EXAMPLES", "40"))
 
 kinds = pytest.mark.parametrize("kind", SNAPSHOT_KINDS)
 changes = st.lists(st.integers(0, 1 << 32), max_size=40)
