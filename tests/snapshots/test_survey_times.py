@@ -10,8 +10,8 @@ import pytest
 
 from tests.snapshots.hosts import files_of, look, model, settle, snapshot
 from weakfs.reducers import FileTree, leaf
-from weakfs.reducers.tree import find
-from weakfs.snapshots import HashOnly, InMemory, Store, contents, survey
+from weakfs.reducers.tree import find, walk
+from weakfs.snapshots import HashOnly, InMemory, Store, contents, frames, survey
 from weakfs.snapshots.manifests import Status
 from weakfs.snapshots.seen import trusted
 
@@ -266,3 +266,43 @@ def test_a_file_that_is_swapped_for_a_fifo_is_never_waited_for(root: Path, monke
     node = find(look(root, sink=HashOnly()).tree, ("d", "file"))
     assert isinstance(node, tuple)
     assert node[leaf.CONTENT] is leaf.FIFO
+
+
+def test_directories_that_are_moved_away_while_those_below_are_read_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those far above are closed meanwhile; what is found in their place on the way back must be they."""
+    monkeypatch.setattr(frames, "MAX_HELD", 2)
+    root = here = tmp_path / "root"
+    for _ in range(6):
+        (here / "a" / "x").mkdir(parents=True)
+        (here / "z" / "y").mkdir(parents=True)
+        here = here / "a"
+    (here / "deepest").write_bytes(b"deepest")
+
+    def swap() -> None:
+        (root / "a").rename(tmp_path / "away")
+        for name in ("a/a/z", "a/x", "a/z"):
+            (root / name).mkdir(parents=True)
+            (root / name / "planted").write_bytes(b"planted")
+
+    tree = meanwhile(root, swap)
+    assert not [path for path, _ in walk(tree) if path.endswith("planted") and path.count("/") > 3]
+    # What was not moved is all there, and what was is as far there as it had been looked at.
+    assert find(tree, ("z", "y")) is not None
+    assert find(tree, ("a",) * 6 + ("deepest",)) is not None
+    assert find(tree, ("a", "z", "planted")) is None
+    monkeypatch.undo()
+    assert look(root, sink=InMemory()).tree.fingerprint == model(root).fingerprint
+
+
+def test_directories_that_were_closed_on_the_way_are_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "MAX_HELD", 2)
+    root = here = tmp_path / "root"
+    for number in range(9):
+        (here / "z").mkdir(parents=True)
+        (here / "z" / "f").write_bytes(b"%d" % number)
+        here = here / "a"
+    assert look(root, sink=InMemory()).tree.fingerprint == model(root).fingerprint
