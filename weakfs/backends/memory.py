@@ -10,14 +10,15 @@ from weakfs.backends.checkout import private_checkout
 from weakfs.backends.mount import HostMount, check_places, mount
 from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout
-from weakfs.filesystem.restoring import check_snapshot, report
-from weakfs.reducers import FileTree, MountReport, TreeRestored
+from weakfs.filesystem.restoring import as_snapshot, check_snapshot, report
+from weakfs.reducers import ExternalFsSnapshot, FileTree, MountReport, TreeRestored
 from weakfs.reducers import children as maps
 from weakfs.reducers.events import Event
 from weakfs.reducers.leaf import Leaf, content_of
 from weakfs.reducers.tree import EMPTY_TREE, Node, Segments, height
 from weakfs.session import Session, SessionView
-from weakfs.snapshots.archive import pack, unpack
+from weakfs.snapshots.archive import pack, unpack, unpack_in_place
+from weakfs.snapshots.archived import Archived
 
 Self = TypeVar("Self", bound="InMemoryFilesystem")
 
@@ -100,25 +101,31 @@ class InMemoryFilesystem(BaseFilesystem):
         ref = session.next_id("files") if isinstance(session, Session) else f"record {session.seq}"
         return FilesystemSnapshot(ref, self.filesystem_id, self._now(), "memory", ref, "/", tag, None, self.tree())
 
-    def restore(self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False) -> RestoreReport:
+    def restore(
+        self, snapshot: FilesystemSnapshot | ExternalFsSnapshot, *, dry_run: bool = False, foreign: bool = False
+    ) -> RestoreReport:
         """Go back to a snapshot: files only, no other slice. O(what differs), for the report.
 
         Raises `ValueError` for a snapshot of another filesystem, unless `foreign`.
         """
+        snapshot = as_snapshot(snapshot)
         check_snapshot(snapshot, self.filesystem_id, read_only=self._read_only, dry_run=dry_run, foreign=foreign)
-        if snapshot.tree is None:
+        tree = snapshot.tree
+        if tree is None and snapshot.data is not None:
+            tree = unpack_in_place(Archived(snapshot.data), limits=self.limits, at=snapshot.created_at)
+        if tree is None:
             raise ValueError(
                 f"cannot restore {snapshot.snapshot_id!r}: it is of kind {snapshot.kind!r} and holds no files in "
                 f"memory; restore it on the filesystem that took it"
             )
         if snapshot.filesystem_id != self.filesystem_id:
-            self.limits.check_tree(snapshot.tree)
+            self.limits.check_tree(tree)
         with self._exclusive():
             before = self.tree()
             if not dry_run:
-                self._commit(TreeRestored(snapshot.tree, snapshot.snapshot_id, self._now()))
+                self._commit(TreeRestored(tree, snapshot.snapshot_id, self._now()))
         self._told()
-        return report(snapshot.snapshot_id, before, snapshot.tree, dry_run=dry_run)
+        return report(snapshot.snapshot_id, before, tree, dry_run=dry_run)
 
     def export_bytes(self) -> bytes:
         """Give all files as one tar archive; the same files give the same bytes."""

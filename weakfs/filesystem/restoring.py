@@ -6,7 +6,25 @@ from errno import EROFS
 
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.results import FilesystemSnapshot, RestoreReport
-from weakfs.reducers import FileTree, diff
+from weakfs.reducers import ExternalFsSnapshot, FileTree, diff
+
+
+def as_snapshot(snapshot: FilesystemSnapshot | ExternalFsSnapshot) -> FilesystemSnapshot:
+    """Give what a session wrote down of a snapshot as that snapshot; anything else as it is."""
+    if not isinstance(snapshot, ExternalFsSnapshot):
+        return snapshot
+    return FilesystemSnapshot(
+        snapshot.snapshot_id,
+        snapshot.filesystem_id,
+        snapshot.created_at,
+        snapshot.kind,
+        snapshot.ref,
+        snapshot.root_path,
+        snapshot.tag,
+        snapshot.git_dir,
+        None,
+        snapshot.data,
+    )
 
 
 def check_snapshot(

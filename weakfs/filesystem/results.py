@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 from weakfs.reducers import FileTree
 from weakfs.session import tagged
+from weakfs.session.stored import Stored
 
 T = TypeVar("T")
 
@@ -198,7 +199,7 @@ class FilesystemSnapshot:
     """A moment of one filesystem.
 
     `kind` says how it is kept; `ref` names it there; `tree` holds the files themselves where they are in
-    memory, by reference. `created_at` is in integer nanoseconds.
+    memory, by reference, and `data` the archive of kind "tar". `created_at` is in integer nanoseconds.
     """
 
     snapshot_id: str
@@ -210,6 +211,7 @@ class FilesystemSnapshot:
     tag: str | None = None
     git_dir: str | None = None
     tree: FileTree | None = field(default=None, repr=False, eq=False)
+    data: Stored | bytes | None = field(default=None, repr=False, eq=False)
 
 
 @frozen

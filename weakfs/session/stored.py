@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import sha256
-from typing import Protocol, final
+from typing import Protocol, cast, final
 
 from weakfs.session.errors import MissingBlob
 
@@ -14,6 +15,18 @@ class Source(Protocol):
     def read(self, digest: bytes) -> bytes:
         """Give a content; `MissingBlob` that names the digest if it is not there or is another by now."""
         ...
+
+
+class PieceSource(Source, Protocol):
+    """A source that need not give a content as a whole."""
+
+    def read_pieces(self, content: Stored) -> Iterator[bytes]:
+        """Give a content piece by piece."""
+        ...
+
+
+# Larger contents are not read as a whole where that can be avoided.
+LARGE = 1 << 20
 
 
 @final
@@ -48,6 +61,14 @@ class Stored:
     def join(self) -> bytes:
         """Read the content; nothing is kept. `MissingBlob` if it is not where it should be."""
         return self.source.read(self.digest)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Read the content piece by piece if it is large and its source can do that, else as one.
+
+        `MissingBlob` if it is not where it should be, or after the last piece if it was damaged.
+        """
+        read = getattr(self.source, "read_pieces", None) if self.size > LARGE else None
+        return iter((self.join(),)) if read is None else cast(PieceSource, self.source).read_pieces(self)
 
 
 class Joinable(Protocol):

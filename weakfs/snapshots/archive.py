@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import re
 import tarfile
+from collections.abc import Callable, Iterator
+from errno import EBUSY
+from hashlib import sha256
+from typing import IO, Any, cast
 
 from weakfs.filesystem.limits import Limits
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers import names
 from weakfs.reducers.leaf import Leaf
 from weakfs.reducers.tree import FileTree, Node, tree_of, walk
+from weakfs.session.stored import Stored
+from weakfs.snapshots import members
+from weakfs.snapshots.archived import Archived
+from weakfs.snapshots.entries import pieces_of
+from weakfs.snapshots.packs import PIECE
 
 BILLION = 1_000_000_000
-BLOCK = tarfile.BLOCKSIZE
+BLOCK = members.BLOCK
+# An archive ends in two empty blocks, and is filled up to whole records.
+END = 2 * BLOCK
+RECORD = tarfile.RECORDSIZE
 
 # As much as files with holes may unpack to, together.
 MAX_HOLES = 64 << 20
@@ -27,50 +40,66 @@ EXACT_TIME = re.compile(r"(-?[0-9]{1,15})(?:\.([0-9]{1,9})[0-9]*)?")
 def pack(tree: FileTree) -> bytes:
     """Give a tree as an uncompressed POSIX tar: entries by path, times to the nanosecond, nobody's ids.
 
-    FIFOs are kept; sockets, devices and whiteouts are left out.
+    FIFOs are kept; sockets, devices and whiteouts are left out. See `packed` for large ones.
     """
-    buffer = io.BytesIO()
-    with tarfile.open(
-        fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8", errors="surrogateescape"
-    ) as archive:
-        archive.addfile(_directory("./", tree))
-        for path, node in walk(tree):
-            name = names.to_bytes(path[1:]).decode("utf-8", "surrogateescape")
-            if type(node) is FileTree:
-                archive.addfile(_directory(name, node))
-                continue
-            leaf = node
-            info = _info(name, leaf[leaves.MODE], leaf[leaves.MODIFIED_AT])
-            if leaves.is_special(leaf):
-                if leaf[leaves.CONTENT] is leaves.FIFO:
-                    info.type = tarfile.FIFOTYPE
-                    archive.addfile(info)
-                continue
-            data = leaves.content_of(leaf)
-            if leaves.is_link(leaf):
-                info.type = tarfile.SYMTYPE
-                info.linkname = data.decode("utf-8", "surrogateescape")
-                archive.addfile(info)
-            else:
-                info.size = len(data)
-                archive.addfile(info, io.BytesIO(data))
-    return buffer.getvalue()
+    return b"".join(packed(tree))
 
 
-def _info(name: str, mode: int, modified_at: int) -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.mode = mode
-    seconds, rest = divmod(modified_at, BILLION)
-    info.mtime = seconds
-    if rest:
-        info.pax_headers = {"mtime": f"{seconds}.{rest:09d}"}
-    return info
+def packed(tree: FileTree, on_content: Callable[[Leaf, int], object] = lambda leaf, offset: None) -> Iterator[bytes]:
+    """Give the archive piece by piece; large contents are read so as well. `packed_size` tells its length before.
+
+    `on_content(leaf, offset)` is told where in the archive each file's content begins.
+    """
+    offset = 0
+    for name, node in _members(tree):
+        said = members.head(name, *_described(node))
+        offset += len(said)
+        yield said
+        if type(node) is not FileTree and leaves.is_file(node):
+            size = leaves.size_of(node)
+            on_content(node, offset)
+            left = size
+            for piece in pieces_of(node[leaves.CONTENT]):
+                left -= len(piece)
+                if left < 0:
+                    break
+                yield piece
+            if left:
+                raise OSError(EBUSY, f"cannot archive {os.fsdecode(name)!r}: its size changes; try again")
+            yield members.padding(size)
+            offset += members.padded(size)
+    yield bytes(-(-(offset + END) // RECORD) * RECORD - offset)
 
 
-def _directory(name: str, tree: FileTree) -> tarfile.TarInfo:
-    info = _info(name, tree.mode, tree.modified_at)
-    info.type = tarfile.DIRTYPE
-    return info
+def packed_size(tree: FileTree) -> int:
+    """Give how many bytes the archive of a tree has, without reading any content."""
+    size = END
+    for name, node in _members(tree):
+        kind, _, length, modified_at, target = _described(node)
+        size += members.head_size(name, length, modified_at, target)
+        size += members.padded(length) if kind == members.FILE else 0
+    return -(-size // RECORD) * RECORD
+
+
+def _members(tree: FileTree) -> Iterator[tuple[bytes, Node]]:
+    yield b"./", tree
+    for path, node in walk(tree):
+        if type(node) is FileTree:
+            yield names.to_bytes(path[1:]) + b"/", node
+        elif not leaves.is_special(node) or node[leaves.CONTENT] is leaves.FIFO:
+            yield names.to_bytes(path[1:]), node
+
+
+def _described(node: Node) -> tuple[bytes, int, int, int, bytes]:
+    """Give kind, mode, size, time and target of a member."""
+    if type(node) is FileTree:
+        return members.DIRECTORY, node.mode, 0, node.modified_at, b""
+    _, mode, modified_at, _, _ = leaf = node
+    if leaves.is_link(leaf):
+        return members.LINK, mode, 0, modified_at, leaves.content_of(leaf)
+    if leaves.is_special(leaf):
+        return members.FIFO, mode, 0, modified_at, b""
+    return members.FILE, mode, leaves.size_of(leaf), modified_at, b""
 
 
 def unpack(data: bytes, *, limits: Limits, at: int) -> FileTree:
@@ -80,9 +109,21 @@ def unpack(data: bytes, *, limits: Limits, at: int) -> FileTree:
     that lead nowhere; `OSError` (EFBIG, EDQUOT, ENAMETOOLONG) for what goes over the limits. Nothing is
     written anywhere, and no link is followed.
     """
+    return _unpacked(io.BytesIO(data), _Unpacking(limits, at))
+
+
+def unpack_in_place(archive: Archived, *, limits: Limits, at: int) -> FileTree:
+    """Give the tree that an archive holds, whose contents stay in there. Every content is read once, for its digest.
+
+    Raises what `unpack` raises.
+    """
+    return _unpacked(archive.stream(), _InPlace(limits, at, archive))
+
+
+def _unpacked(stream: IO[bytes], work: _Unpacking) -> FileTree:
     try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
-            return _Unpacking(limits, at).run(archive)
+        with tarfile.open(fileobj=stream, mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
+            return work.run(archive)
     except (tarfile.TarError, OverflowError, RecursionError) as error:
         raise ValueError(f"cannot import the archive: {error}; give an uncompressed tar file") from None
 
@@ -97,7 +138,9 @@ class _Unpacking:
         self.holes = 0
 
     def run(self, archive: tarfile.TarFile) -> FileTree:
-        for member in archive:
+        while (member := archive.next()) is not None:
+            # Not needed again, and half a kilobyte each.
+            cast("Any", archive).members.clear()
             path = _member_path(member.name)
             self.limits.check_path(_shown(path), path)
             self._make_parents(path)
@@ -157,11 +200,14 @@ class _Unpacking:
             if self.holes > MAX_HOLES:
                 raise _damaged(member, "unpacks to many times the size of the archive")
         self._check_quota(member.name)
-        stream = archive.extractfile(member)
-        content = stream.read() if stream is not None else b""
+        content = self._content(archive, member)
         if len(content) != member.size:
             raise ValueError(f"cannot import the archive: {member.name!r} was cut off; take it from a copy")
         return leaves.file(content, mode=mode, at=at)
+
+    def _content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | Stored:
+        stream = archive.extractfile(member)
+        return stream.read() if stream is not None else b""
 
     def _check_quota(self, path: str) -> None:
         nodes = len(self.files) + len(self.directories) - 1
@@ -178,6 +224,25 @@ class _Unpacking:
                 return tree
             inside[path[:-1]][path[-1]] = tree
         raise AssertionError("the root is among the directories")
+
+
+class _InPlace(_Unpacking):
+    """Leaves contents where they are; those of files with holes, which are in no one place, are small."""
+
+    def __init__(self, limits: Limits, at: int, archived: Archived) -> None:
+        super().__init__(limits, at)
+        self.archived = archived
+
+    def _content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | Stored:
+        if member.issparse() or archive.fileobj is None:
+            return super()._content(archive, member)
+        archive.fileobj.seek(member.offset_data)
+        left = member.size
+        found = sha256(b"blob %d\0" % left)
+        while left and (piece := archive.fileobj.read(min(PIECE, left))):
+            found.update(piece)
+            left -= len(piece)
+        return b"" if left else self.archived.hold(found.digest(), member.offset_data, member.size)
 
 
 def _member_path(name: str) -> tuple[str, ...]:

@@ -111,6 +111,11 @@ class PackIndex:
             offset, length = offset + wanted, length - wanted
             yield piece
 
+    def read_range(self, digest: bytes, start: int, size: int) -> bytes:
+        """Give a part of the bytes under a digest, fewer where they end."""
+        pack, _, offset, length = self._opened(digest)
+        return read_at(pack.descriptor, offset + start, max(0, min(size, length - start)))
+
     def packs(self) -> list[Pack]:
         """Give all packs that are whole. Each index is read again; for a compaction, which has them to itself."""
         self.refresh()

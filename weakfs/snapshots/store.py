@@ -25,6 +25,7 @@ from weakfs.reducers.tree import FileTree
 from weakfs.session import MissingBlob
 from weakfs.session.stored import Stored, checked
 from weakfs.snapshots import disk
+from weakfs.snapshots.archiving import archive_of
 from weakfs.snapshots.catalogue import Catalogue, StoredSnapshot
 from weakfs.snapshots.compaction import Compaction, CompactReport, SnapshotAccount, accounts, needs_of
 from weakfs.snapshots.errors import StoreDamaged, unwritable
@@ -91,6 +92,10 @@ class Store:
                 digest=content.digest,
             )
 
+    def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
+        """Give a part of a content that is in a pack, such as an archive; unchecked, and less where it ends."""
+        return self._index.read_range(digest, offset, size)
+
     def _is_in_git(self, digest: bytes) -> bool:
         """Tell whether a content is read from the repository: where no pack has it, and that does."""
         if not self.git.has(digest):
@@ -110,7 +115,10 @@ class Store:
 
     def tree(self, snapshot: StoredSnapshot | bytes) -> FileTree:
         """Give the tree of a snapshot, or of a manifest; contents are read when somebody asks. O(entries)."""
-        return self.survey(snapshot).tree
+        if isinstance(snapshot, bytes) or snapshot.kind != "tar":
+            return self.survey(snapshot).tree
+        archived = archive_of(snapshot, self)
+        return load(bytes.fromhex(snapshot.ref), self.read_manifest, archived, scanned_at=0, token=None).tree
 
     def survey(self, snapshot: StoredSnapshot | bytes) -> Survey:
         """Give a snapshot as a survey, which the next one of the same directory can start from. O(entries)."""

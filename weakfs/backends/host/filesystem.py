@@ -80,7 +80,9 @@ class HostFilesystem(BaseFilesystem):
             raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
         given = os.fspath(root)
         self._open(HostRoot(given, store), session or Session(), limits, read_only, follow_symlinks, snapshots, given)
-        if not read_only:
+        if read_only:
+            self._root.tell_of_unfinished()
+        else:
             self._root.recover()
 
     def _open(
@@ -195,7 +197,7 @@ class HostFilesystem(BaseFilesystem):
                 before = self.tree()
             else:
                 self._session.check_writable()
-                with self._work("restore", "/", ()) as work:
+                with self._work("restore", self.root, ()) as work:
                     before = self._root.go_to(work.journal, wanted)
                     self._restored(before, wanted, snapshot.snapshot_id)
         self._session.tell()
@@ -204,7 +206,7 @@ class HostFilesystem(BaseFilesystem):
     def go_to(self, target: FilesystemSnapshot | Rewind) -> None:
         """Restore a snapshot, or undo what is known, without an event: for a session that rolls itself back."""
         self._refuse_if_read_only("restore", "/")
-        with self._exclusive(), self._work("restore", "/", ()) as work:
+        with self._exclusive(), self._work("restore", self.root, ()) as work:
             if isinstance(target, Rewind):
                 restore_entries(self._root.directory, work.journal, target.now, target.wanted)
             else:
@@ -224,7 +226,7 @@ class HostFilesystem(BaseFilesystem):
         """Replace all files with those of a tar archive; see `weakfs.snapshots.archive.unpack` for what it refuses."""
         self._refuse_if_read_only("import into", "/")
         tree = unpack(data, limits=self.limits, at=self._now())
-        with self._exclusive(), self._work("import into", "/", ()) as work:
+        with self._exclusive(), self._work("import into", self.root, ()) as work:
             self._restored(self._root.go_to(work.journal, tree), tree, "archive")
         self._session.tell()
 

@@ -1,0 +1,70 @@
+"""What snapshots have to do with, on host directories whose snapshots are git commits, and tar archives."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from weakfs.backends import HostFilesystem
+from weakfs.backends.host.kinds import SnapshotKind
+from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
+from weakfs.session import Session
+from weakfs.testing import Prepare
+from weakfs.testing.conformance.archive_cases import ArchiveCases
+from weakfs.testing.conformance.digest_cases import DigestCases
+from weakfs.testing.conformance.history_cases import HistoryCases
+from weakfs.testing.conformance.snapshot_cases import SnapshotCases
+
+MILLISECOND = 1_000_000
+
+
+class KindCases(SnapshotCases, ArchiveCases, DigestCases, HistoryCases):
+    kind: SnapshotKind
+
+    @pytest.fixture(autouse=True)
+    def _places(self) -> Iterator[None]:
+        self.place = Path(mkdtemp())
+        self.numbers = count()
+        yield
+        # Deeper than what `shutil.rmtree` removes.
+        subprocess.run(["rm", "-rf", self.place], check=True)
+
+    def make_fs(
+        self,
+        *,
+        prepare: Prepare | None = None,
+        limits: Limits | None = None,
+        read_only: bool = False,
+        follow_symlinks: SymlinkPolicy = "deny",
+    ) -> Filesystem:
+        ticks = count(1_700_000_000_000 * MILLISECOND, MILLISECOND)
+        number = next(self.numbers)
+        root, store = self.place / f"root{number}", self.place / f"store{number}"
+        root.mkdir(mode=0o755)
+        session = Session(clock=lambda: next(ticks))
+        if prepare is not None:
+            prepare(HostFilesystem(root, session=session, store=store, snapshots=self.kind))
+        return HostFilesystem(
+            root,
+            session=session,
+            limits=limits or Limits(),
+            read_only=read_only,
+            follow_symlinks=follow_symlinks,
+            snapshots=self.kind,
+            store=store,
+        )
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
+class TestGit(KindCases):
+    kind = "git"
+
+
+class TestTar(KindCases):
+    kind = "tar"
