@@ -1,4 +1,4 @@
-"""Run the demo: recorded sessions over a small project, then refactoring the whole standard library."""
+"""Run the demo: recorded sessions over a small project, the whole standard library refactored, a real repository."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from examples.demo.host import in_place
 from examples.demo.library import standard_library, work_at_scale
 from examples.demo.recorded import WORKSPACE, all_forms, one_session
 from examples.demo.report import NotProved, Report
@@ -29,6 +30,8 @@ def main() -> int:
             all_forms(report)
             report.section(f"At scale: {chosen.library}")
             work_at_scale(report, chosen.library, folder / "library.json")
+            report.section(f"On the host: {WORKSPACE.name} as a git repository, worked on in place")
+            in_place(report, Path(scratch), folder / "host.json")
         except NotProved as failure:
             print(f"NOT PROVED: {failure}", file=sys.stderr)
             return 1
