@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -44,19 +45,33 @@ def open_directory(
         if read_only:
             tell_of_unfinished(directory, unfinished(root.journals))
         else:
-            tell_of_undone(directory, root.recover())
+            with _said_already():
+                undone = root.recover()
+            tell_of_undone(directory, undone)
         if session is None:
             # Short, since the ids of its snapshots are typed.
             session = Session(session_id=secrets.token_hex(SHORTEST // 2))
-        return HostFilesystem(
-            directory, session=session, limits=limits, read_only=read_only, snapshots=kind, store=kept
-        )
+        with _said_already():
+            return HostFilesystem(
+                directory, session=session, limits=limits, read_only=read_only, snapshots=kind, store=kept
+            )
 
 
 def recover(directory: str, store: str | None) -> int:
     """Undo what a killed process left unfinished in a directory; give how many pieces of work that were."""
-    with telling(f"repair {directory!r}"):
+    with telling(f"repair {directory!r}"), _said_already():
         return HostRoot(directory, store).recover()
+
+
+@contextmanager
+def _said_already() -> Generator[None]:
+    """Keep the library from logging what is told in the words of the command line."""
+    logger = logging.getLogger("weakfs.backends")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def tell_of_undone(directory: str, number: int) -> None:

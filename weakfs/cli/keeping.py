@@ -74,9 +74,8 @@ def drop(out: Output, files: HostFilesystem, names: Sequence[str], keep_last: in
 
 def compact(out: Output, files: HostFilesystem, directory: str, *, as_json: bool) -> None:
     """Throw away what no snapshot needs, nor work that is going on."""
-    root = files.external.root
     with telling(f"compact the store of {directory!r}"), progress(f"compacting {files.store.path}"):
-        report = files.store.compact(keep_trees=trees_needed(root.journals))
+        report = files.store.compact(keep_trees=trees_needed(files.store.path))
     if as_json:
         out.record(
             type="compacted",

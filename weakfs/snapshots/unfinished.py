@@ -24,24 +24,37 @@ def unfinished(folder: str) -> int:
     return found
 
 
-def trees_needed(folder: str) -> set[bytes]:
-    """Give the manifests of the trees that unfinished work, left behind or not, would be put back to."""
+def trees_needed(store: str) -> set[bytes]:
+    """Give the manifests of the trees that unfinished work, left behind or not, would be put back to.
+
+    For a compaction: those of all directories that have their snapshots in this store.
+    """
     needed: set[bytes] = set()
-    for log in _logs(folder):
-        with open(log, "rb", closefd=False) as stream:
-            for line in stream:
-                if line.endswith(b"\n") and (frame := orjson.loads(line))["op"] == "tree":
-                    needed.add(bytes.fromhex(frame["ref"]))
+    for folder in _folders(os.path.join(store, "journals")):
+        for log in _logs(folder):
+            with open(log, "rb", closefd=False) as stream:
+                for line in stream:
+                    if line.endswith(b"\n") and (frame := orjson.loads(line))["op"] == "tree":
+                        needed.add(bytes.fromhex(frame["ref"]))
     return needed
+
+
+def _folders(journals: str) -> list[str]:
+    """List the folders that hold journals: one for each directory."""
+    with suppress(FileNotFoundError), os.scandir(journals) as found:
+        return [entry.path for entry in found if entry.is_dir(follow_symlinks=False)]
+    return []
 
 
 def _logs(folder: str) -> Iterator[int]:
     """Open the log of one journal after another."""
-    with suppress(FileNotFoundError), os.scandir(folder) as journals:
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as journals:
         for journal in journals:
+            if not journal.is_dir(follow_symlinks=False):
+                continue
             try:
                 log = os.open(os.path.join(os.fsencode(journal.path), LOG), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            except (FileNotFoundError, NotADirectoryError):
+            except FileNotFoundError:
                 # Not begun, or ended.
                 continue
             try:
