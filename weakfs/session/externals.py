@@ -102,6 +102,7 @@ class Restoring:
                     external.restore(wanted[name])
                 except BaseException as error:
                     self.states[name] = f"not restored: {_told(error)}"
+                    error.add_note(f"{name} could not be restored; every filesystem goes back to where it was")
                     raise
                 self.states[name] = "restored"
 

@@ -13,6 +13,7 @@ import logging
 import os
 import secrets
 import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EACCES, EMLINK, ENOENT, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV
@@ -38,12 +39,13 @@ Frame = dict[str, Any]
 class Journal:
     """The steps of one piece of work on a disk. Costs nothing before the first step.
 
-    `folder` is where journals lie; `go_back(ref)` restores the whole tree that a step names.
+    `start` is how the paths of journals of this disk begin, in a folder that is made for them; `go_back(ref)` restores
+    the whole tree that a step names.
     """
 
-    def __init__(self, disk: HostDirectory, folder: str, go_back: Callable[[str], None]) -> None:
+    def __init__(self, disk: HostDirectory, start: str, go_back: Callable[[str], None]) -> None:
         self.disk = disk
-        self._folder = folder
+        self._start = start
         self._go_back = go_back
         self._path: str | None = None
         self._directory = self._log = -1
@@ -145,8 +147,8 @@ class Journal:
         self._end += len(line)
 
     def _open(self) -> None:
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        path = os.path.join(self._folder, secrets.token_hex(8))
+        os.makedirs(os.path.dirname(self._start), mode=0o700, exist_ok=True)
+        path = f"{self._start}-{secrets.token_hex(8)}"
         os.mkdir(path, 0o700)
         try:
             self._directory = os.open(path, DIRECTORY)
@@ -226,7 +228,7 @@ class Journal:
     @classmethod
     def _left_behind(cls, disk: HostDirectory, path: str, go_back: Callable[[str], None]) -> Journal | None:
         """Take over the journal of a process that is gone; `None` if it is alive, or the journal was closed."""
-        journal = cls(disk, os.path.dirname(path), go_back)
+        journal = cls(disk, path, go_back)
         directory = os.open(path, DIRECTORY)
         try:
             log = os.open(LOG, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
@@ -278,28 +280,48 @@ class Nested:
         return Nested(self.journal)
 
 
-def undo_left_behind(disk: HostDirectory, folder: str, go_back: Callable[[str], None]) -> int:
+def undo_left_behind(disk: HostDirectory, start: str, go_back: Callable[[str], None]) -> int:
     """Undo what processes that are gone left unfinished; give how many pieces of work that were."""
     undone = 0
-    for name in sorted(_names(folder)):
-        path = os.path.join(folder, name)
-        with suppress(FileNotFoundError):
+    for path in _journals(start):
+        try:
             journal = Journal._left_behind(disk, path, go_back)
-            if journal is None:
-                continue
+        except FileNotFoundError:
+            # Another process was quicker.
+            continue
+        if journal is not None:
             undone += journal.mark > 0
             journal.undo()
     return undone
 
 
-def _names(folder: str) -> Iterator[str]:
+def count_left_behind(start: str) -> int:
+    """Tell how many pieces of work processes that are gone left unfinished, and change nothing."""
+    left = 0
+    for path in _journals(start):
+        with suppress(OSError):
+            log = os.open(os.path.join(path, LOG.decode()), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(log, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                left += os.fstat(log).st_size > 0
+            finally:
+                os.close(log)
+    return left
+
+
+def _journals(start: str) -> list[str]:
+    """Give the directories of all journals whose paths begin so, the newest first."""
+    folder, name = os.path.split(start)
+    found: list[tuple[int, str]] = []
     with suppress(FileNotFoundError), os.scandir(folder) as listing:
-        yield from [entry.name for entry in listing if entry.is_dir(follow_symlinks=False)]
+        for entry in listing:
+            with suppress(FileNotFoundError):
+                if entry.name.startswith(f"{name}-") and entry.is_dir(follow_symlinks=False):
+                    found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path))
+    return [path for _, path in sorted(found, reverse=True)]
 
 
 def _is_new(path: str) -> bool:
-    import time
-
     return time.time() - os.stat(path).st_mtime < 10
 
 

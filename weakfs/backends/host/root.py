@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from errno import EIO
 from hashlib import sha256
 from threading import RLock
 
@@ -10,12 +12,14 @@ from weakfs.backends.host.claims import Claims
 from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree import FileTree, Segments
 from weakfs.snapshots.directory import HostDirectory
-from weakfs.snapshots.journal import Journal, Nested, undo_left_behind
+from weakfs.snapshots.journal import Journal, Nested, count_left_behind, undo_left_behind
 from weakfs.snapshots.restoring import restore_tree
 from weakfs.snapshots.seen import Survey
 from weakfs.snapshots.sinks import Sink
 from weakfs.snapshots.store import Store
 from weakfs.snapshots.survey import OnFile, survey, survey_entry
+
+logger = logging.getLogger("weakfs.backends")
 
 
 class HostRoot:
@@ -51,8 +55,8 @@ class HostRoot:
 
     @property
     def journals(self) -> str:
-        """Where the journals of unfinished work lie."""
-        return os.path.join(self.store.path, "journals")
+        """How the paths of journals of unfinished work begin: those of this root, whatever else uses the store."""
+        return os.path.join(self.store.path, "journals", _known_by(self.path))
 
     def look(self) -> FileTree:
         """Scan the directory; contents go into the store. O(entries), and what changed is read."""
@@ -125,9 +129,35 @@ class HostRoot:
         journal.close()
 
     def recover(self) -> int:
-        """Undo what processes that are gone left unfinished; give how many pieces of work that were."""
+        """Undo what processes that are gone left unfinished; give how many pieces of work that were.
+
+        Raises `OSError` that says so where it cannot be undone: the files are then as they were left.
+        """
         with self.lock:
-            return undo_left_behind(self.directory, self.journals, self.go_back)
+            try:
+                undone = undo_left_behind(self.directory, self.journals, self.go_back)
+            except OSError as error:
+                raise fault(
+                    type(error),
+                    error.errno or EIO,
+                    f"cannot open {self.path!r}: a process that was killed left work unfinished, and it cannot be "
+                    f"undone: {error.strerror or error}; remove the cause and open it again, or open it with "
+                    f"read_only=True to look at it",
+                ) from error
+        if undone:
+            logger.warning("undid %d pieces of work in %s that a killed process left unfinished", undone, self.path)
+        return undone
+
+    def tell_of_unfinished(self) -> int:
+        """Say in the log that files are as a killed process left them; for those who may not change anything."""
+        left = count_left_behind(self.journals)
+        if left:
+            logger.warning(
+                "%s is as a killed process left it: %d pieces of work are unfinished; open it for writing to undo them",
+                self.path,
+                left,
+            )
+        return left
 
 
 class Work:
@@ -176,8 +206,7 @@ class Part:
 
 def default_store(root: str) -> str:
     """Give where a root's snapshots are kept if nobody says: below the user's state directory, or the system's."""
-    name = os.path.basename(root) or "root"
-    own = f"{name}-{sha256(os.fsencode(root)).hexdigest()[:16]}"
+    own = f"{os.path.basename(root) or 'root'}-{_known_by(root)}"
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     for folder in (os.path.join(state, "weakfs"), f"/var/tmp/weakfs-{os.getuid()}"):
         if os.path.isabs(folder) and not _is_inside(os.path.realpath(folder), root):
@@ -185,6 +214,10 @@ def default_store(root: str) -> str:
     raise ValueError(
         f"cannot find a place outside {root!r} for what its snapshots hold; name one: HostFilesystem(..., store=PATH)"
     )
+
+
+def _known_by(root: str) -> str:
+    return sha256(os.fsencode(root)).hexdigest()[:16]
 
 
 def _is_inside(path: str, root: str) -> bool:
