@@ -53,7 +53,7 @@ def test_nothing_is_written_down_before_a_commit_and_all_of_it_then() -> None:
     shown = layer.tree().fingerprint
     expected = layer.diff()
     assert layer.commit() == expected
-    assert expected.moved == (("/d/e", "/e"),)
+    assert expected.moved == (("/d/e/c", "/e/c"),)
     assert lower.tree().fingerprint == layer.tree().fingerprint == shown
     assert layer.tree() is lower.tree()
     assert not layer.diff()
@@ -268,3 +268,36 @@ def test_a_real_directory_is_read_in_place_and_written_down(tmp_path: Path) -> N
     with pytest.raises(OSError, match="'/new/b' changed below"):
         layer.commit()
     assert not (root / "src/c").exists()
+
+
+def test_what_a_program_changes_in_a_checkout_stays_in_the_layer() -> None:
+    lower = memory()
+    before = lower.tree()
+    layer = over(lower)
+    with layer.checkout() as laid:
+        place = Path(laid.directory)
+        (place / "a").write_text("by a program")
+        (place / "d/e/c").unlink()
+        (place / "d/e").rmdir()
+        (place / "d/e").write_text("a file now")
+        (place / "new/x").parent.mkdir()
+        (place / "new/x").write_text("x")
+    assert laid.changed == ("/a", "/d/e", "/d/e/c", "/new", "/new/x")
+    assert lower.tree() is before
+    assert (layer.read("/a").content, layer.read("/d/e").content) == ("by a program", "a file now")
+    shown = layer.tree().fingerprint
+    layer.commit()
+    assert lower.tree().fingerprint == shown
+
+
+def test_a_restore_remembers_what_lay_below() -> None:
+    lower = memory()
+    layer = over(lower)
+    layer.write("/a", "mine")
+    layer.delete("/d/b")
+    kept = layer.snapshot()
+    layer.discard()
+    layer.restore(kept)
+    lower.write("/d/b", "by another")
+    lower.write("/a", "by another")
+    assert "'/a', '/d/b'" in conflict(layer)

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
+from weakfs.backends.checkout import private_checkout
 from weakfs.backends.deep import Steps, run
 from weakfs.backends.overlay_commit import conflicts, refuse_conflicts, write_down
 from weakfs.backends.overlay_layers import counterpart, is_untouched, is_whiteout, merged, upper_for
 from weakfs.backends.overlay_plan import Layers, after, before, seen
+from weakfs.backends.overlay_reads import Reads
 from weakfs.filesystem import BaseFilesystem, Filesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
+from weakfs.filesystem.checkout import Checkout
 from weakfs.filesystem.paths import Parsed
 from weakfs.filesystem.primitives import Primitives
-from weakfs.reducers import FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff
+from weakfs.filesystem.restoring import as_snapshot, check_snapshot, report
+from weakfs.reducers import ExternalFsSnapshot, FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff
 from weakfs.reducers import children as maps
-from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryHidden, EntryMoved, Event, LayerEmptied
+from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, LayerEmptied
 from weakfs.reducers.leaf import Leaf, content_of, size_of
 from weakfs.reducers.tree import EMPTY_TREE, Node, Segments
 from weakfs.session import Session, SessionError, SessionView
-from weakfs.session.log import Log
-from weakfs.snapshots.archive import pack, unpack
+from weakfs.snapshots.archive import pack, unpack, unpack_in_place
+from weakfs.snapshots.archived import Archived
 
 
 class OverlayFilesystem(BaseFilesystem):
@@ -65,8 +69,7 @@ class OverlayFilesystem(BaseFilesystem):
         self._slice = session[FileTree]
         # The upper and the lower tree that were merged last, and what came of it.
         self._known: tuple[FileTree, FileTree, FileTree] | None = None
-        # What was read, as far as it was gone through, and the newest of each path.
-        self._read: tuple[Log[LowerEntry], dict[str, LowerEntry]] = (Log(), {})
+        self._read = Reads()
 
     def __repr__(self) -> str:
         return f"<OverlayFilesystem of {self._session!r} over {self._lower!r}>"
@@ -160,35 +163,31 @@ class OverlayFilesystem(BaseFilesystem):
         ref = session.next_id("files") if isinstance(session, Session) else f"record {session.seq}"
         return FilesystemSnapshot(ref, self.filesystem_id, self._now(), "memory", ref, "/", tag, None, self.tree())
 
-    def restore(self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False) -> RestoreReport:
+    def restore(
+        self, snapshot: FilesystemSnapshot | ExternalFsSnapshot, *, dry_run: bool = False, foreign: bool = False
+    ) -> RestoreReport:
         """Go back to a snapshot: files only, in the layer only.
 
         Raises `ValueError` for a snapshot of another filesystem, unless `foreign`.
         """
-        if not isinstance(snapshot, FilesystemSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"cannot restore {snapshot!r:.60}: it is no snapshot; give what snapshot() gave")
-        if not dry_run:
-            self._refuse_if_read_only("restore", snapshot.tag or snapshot.snapshot_id)
-        if snapshot.tree is None:
+        snapshot = as_snapshot(snapshot)
+        check_snapshot(snapshot, self.filesystem_id, read_only=self._read_only, dry_run=dry_run, foreign=foreign)
+        tree = snapshot.tree
+        if tree is None and snapshot.data is not None:
+            tree = unpack_in_place(Archived(snapshot.data), limits=self.limits, at=snapshot.created_at)
+        if tree is None:
             raise ValueError(
                 f"cannot restore {snapshot.snapshot_id!r}: it is of kind {snapshot.kind!r} and holds no files in "
                 f"memory; restore it on the filesystem that took it"
             )
-        if snapshot.filesystem_id != self.filesystem_id and not foreign:
-            raise ValueError(
-                f"cannot restore {snapshot.snapshot_id!r}: it is of {snapshot.filesystem_id!r} and this is "
-                f"{self.filesystem_id!r}; pass foreign=True if that is meant"
-            )
         if snapshot.filesystem_id != self.filesystem_id:
-            self.limits.check_tree(snapshot.tree)
+            self.limits.check_tree(tree)
         with self._exclusive():
-            found = diff(self.tree(), snapshot.tree)
+            before = self.tree()
             if not dry_run:
-                self._become(snapshot.tree, snapshot.snapshot_id)
+                self._commit(TreeRestored(tree, snapshot.snapshot_id, self._now()))
         self._told()
-        written = {*found.added, *found.changed, *(new for _, new in found.moved)}
-        removed = {*found.removed, *(old for old, _ in found.moved)}
-        return RestoreReport(snapshot.snapshot_id, tuple(sorted(written)), tuple(sorted(removed)), dry_run)
+        return report(snapshot.snapshot_id, before, tree, dry_run=dry_run)
 
     def export_bytes(self) -> bytes:
         """Give all files as one tar archive; the same files give the same bytes."""
@@ -199,17 +198,12 @@ class OverlayFilesystem(BaseFilesystem):
         self._refuse_if_read_only("import into", "/")
         tree = unpack(data, limits=self.limits, at=self._now())
         with self._exclusive():
-            self._become(tree, "archive")
+            self._commit(TreeRestored(tree, "archive", self._now()))
         self._told()
 
-    def _become(self, tree: FileTree, source: str) -> None:
-        """Hold what makes the files below show as `tree`, and remember what it holds that instead of."""
-        lower = self.lower.tree()
-        upper = upper_for(lower, tree)
-        session = cast(Session, self._session)
-        with session.transaction():
-            session.dispatch(EntryFound("/", counterpart(lower, upper), session.now()))
-            session.dispatch(TreeRestored(upper, source, session.now()))
+    def checkout(self, path: str = "/") -> AbstractContextManager[Checkout]:
+        """Lay the files out in a private directory of the host, for a program to work on; see `SupportsCheckout`."""
+        return private_checkout(self, self._changing("run a program in"), path)
 
     # Primitives
 
@@ -279,18 +273,8 @@ class OverlayFilesystem(BaseFilesystem):
             # A session that takes no changes any more can still be read, and will never be written down.
             return
 
-    def _entries_read(self) -> dict[str, LowerEntry]:
-        """Give the newest description of each path that was read or hidden. O(what is new)."""
-        values = cast("Log[LowerEntry]", self._session.table("state").get("fs/lower_entry", Log()))
-        known, newest = self._read
-        if values is not known:
-            if not values.extends(known):
-                known, newest = Log(), {}
-            else:
-                newest = dict(newest)
-            newest.update({one.path: one for one in values.since(len(known))})
-            self._read = (values, newest)
-        return newest
+    def _entries_read(self) -> Mapping[str, LowerEntry]:
+        return self._read.newest(self._session.table("state"))
 
     def _found(self) -> FileTree:
         found = self._session[LowerFound].latest()
@@ -332,18 +316,21 @@ class OverlayFilesystem(BaseFilesystem):
 
     def _commit(self, event: Event) -> None:
         session = cast(Session, self._session)
-        was = Layers(self._upper(), self._lower)
-        first = before(was, event)
+        if isinstance(event, TreeRestored):
+            lower = self.lower.tree()
+            upper = upper_for(lower, event.tree)
+            first: list[Event] = [EntryFound("/", counterpart(lower, upper), event.at)]
+            event = TreeRestored(upper, event.source, event.at)
+        else:
+            first = before(Layers(self._upper(), self._lower), event)
         # What is copied up shows as before; what is hidden must be hidden together with the change.
+        copied_up = not isinstance(event, TreeRestored) and all(isinstance(one, EntryFound) for one in first)
         may_hide = isinstance(event, EntryDeleted | EntryMoved | EntryCopied)
-        whole = may_hide or any(isinstance(one, EntryHidden) for one in first)
-        with session.transaction() if whole else nullcontext():
-            for one in first:
+        with nullcontext() if copied_up and not may_hide else session.transaction():
+            for one in (*first, event):
                 session.dispatch(one)
-            session.dispatch(event)
-            if may_hide:
-                for one in after(Layers(self._upper(), self._lower), event):
-                    session.dispatch(one)
+            for one in after(Layers(self._upper(), self._lower), event) if may_hide else ():
+                session.dispatch(one)
 
     def _now(self) -> int:
         return self._session.now() if isinstance(self._session, Session) else 0
