@@ -301,3 +301,42 @@ def test_a_restore_remembers_what_lay_below() -> None:
     lower.write("/d/b", "by another")
     lower.write("/a", "by another")
     assert "'/a', '/d/b'" in conflict(layer)
+
+
+@pytest.mark.parametrize("shares_the_session", [False, True])
+def test_a_commit_that_fails_halfway_leaves_a_real_directory_whole(shares_the_session: bool, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a").write_text("a\n")
+    (root / "b").write_text("b\n")
+    session = Session()
+    lower = HostFilesystem(root, session=session, limits=Limits(max_file_size=20), store=tmp_path / "store")
+    layer = OverlayFilesystem(lower, session if shares_the_session else Session())
+    layer.append("/a", "more\n")
+    layer.delete("/b")
+    layer.write("/z", "larger than what may be there")
+    before, shown = lower.tree().fingerprint, layer.tree().fingerprint
+    with pytest.raises(OSError, match="/z"):
+        layer.commit()
+    assert (lower.tree().fingerprint, layer.tree().fingerprint) == (before, shown)
+    assert ((root / "a").read_text(), (root / "b").read_text()) == ("a\n", "b\n")
+    layer.write("/z", "small")
+    layer.commit()
+    assert ((root / "a").read_text(), (root / "z").read_text()) == ("a\nmore\n", "small")
+    assert not (root / "b").exists()
+
+
+def test_a_rollback_of_a_shared_session_takes_a_commit_back(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a").write_text("a\n")
+    session = Session()
+    layer = OverlayFilesystem(HostFilesystem(root, session=session, store=tmp_path / "store"), session)
+    layer.append("/a", "more\n")
+    snapshot = session.snapshot()
+    layer.commit()
+    session.rollback(snapshot)
+    assert (root / "a").read_text() == "a\n"
+    assert layer.read("/a").content == "a\nmore\n"
+    layer.commit()
+    assert (root / "a").read_text() == "a\nmore\n"
