@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from errno import EACCES, EEXIST, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY
-from typing import cast, get_args
+from typing import get_args
 
 from weakfs.filesystem import paths
 from weakfs.filesystem.errors import fault
@@ -23,7 +23,7 @@ from weakfs.reducers.events import (
     ModeChanged,
 )
 from weakfs.reducers.leaf import CONTENT, FIFO, Leaf, size_of
-from weakfs.reducers.tree import FileTree, Node, Segments
+from weakfs.reducers.tree import FileTree, Segments
 
 WRITE_MODES = get_args(WriteMode)
 
@@ -179,8 +179,8 @@ class Writing(Reading):
             source, destination, size, nodes = self._transfer(src, dst, "copy")
             if source is None:
                 return
-            segments = self._parse(source)[1]
-            node = cast(Node, self._find(segments))
+            # On a host it may have gone, or have become something else, since it was looked at.
+            _, segments, node = self._existing(source, "copy", follow=False)
             if type(node) is FileTree:
                 more, files, directories = self._totals(segments)
                 size, nodes = size + more, nodes + files + directories + 1

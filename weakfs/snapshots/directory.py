@@ -207,6 +207,20 @@ class HostDirectory:
             found[here[:-1]][1][here[-1]] = whole
         raise AssertionError("the first is the last")
 
+    def whole(self, segments: Segments) -> Node:
+        """Give an entry with everything below it; `FileNotFoundError` where nothing is."""
+        found = self.subtree(segments)
+        if found is None:
+            raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
+        return found
+
+    def whole_directory(self, segments: Segments) -> FileTree:
+        """Give a directory with everything below it; `NotADirectoryError` where something else is."""
+        found = self.whole(segments)
+        if type(found) is not FileTree:
+            raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR))
+        return found
+
     # Changing
 
     def make_directory(self, segments: Segments, *, mode: int, modified_at: int | None = None) -> None:

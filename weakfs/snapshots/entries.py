@@ -7,7 +7,7 @@ import secrets
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
-from errno import EINVAL
+from errno import EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY
 from typing import Any
 
 from weakfs.reducers import leaf as leaves
@@ -20,6 +20,9 @@ HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 # Directories are entered to this depth; what lies deeper is first moved up, so that no tree is too deep to remove.
 DEPTH = 100
+
+# How often a directory is emptied into which others put things meanwhile.
+ATTEMPTS = 100
 
 TEMPORARY_START, TEMPORARY_END = ".weakfs-", ".tmp"
 
@@ -122,9 +125,25 @@ def remove(directory: int, name: bytes) -> None:
 def _remove_directory(parent: int, name: bytes, top: int, deep: list[bytes], depth: int) -> None:
     here = _opened_for_removal(parent, name)
     try:
-        with os.scandir(here) as listing:
-            entries = [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in listing]
-        for below, is_directory in entries:
+        for left in reversed(range(ATTEMPTS)):
+            _empty(here, top, deep, depth)
+            try:
+                os.rmdir(name, dir_fd=parent)
+                return
+            except OSError as error:
+                # Somebody put something in meanwhile.
+                if error.errno != ENOTEMPTY or not left:
+                    raise
+    finally:
+        os.close(here)
+
+
+def _empty(here: int, top: int, deep: list[bytes], depth: int) -> None:
+    """Remove the entries of a directory; what others take away or swap meanwhile is passed over."""
+    with os.scandir(here) as listing:
+        entries = [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in listing]
+    for below, is_directory in entries:
+        try:
             if not is_directory:
                 os.unlink(below, dir_fd=here)
             elif depth < DEPTH:
@@ -133,9 +152,9 @@ def _remove_directory(parent: int, name: bytes, top: int, deep: list[bytes], dep
                 moved = temporary_name()
                 os.rename(below, moved, src_dir_fd=here, dst_dir_fd=top)
                 deep.append(moved)
-    finally:
-        os.close(here)
-    os.rmdir(name, dir_fd=parent)
+        except OSError as error:
+            if error.errno not in (ENOENT, ENOTDIR, EISDIR, ELOOP):
+                raise
 
 
 def _opened_for_removal(parent: int, name: bytes) -> int:

@@ -90,7 +90,7 @@ def _move(disk: HostDirectory, journal: Journal, event: e.EntryMoved, source: Se
         # Another disk is mounted there.
         if error.errno != EXDEV:
             raise
-        node = cast(Node, disk.subtree(source))
+        node = disk.whole(source)
         disk.remove(destination)
         journal.absent(destination)
         disk.put(destination, node)
@@ -101,7 +101,7 @@ def _move(disk: HostDirectory, journal: Journal, event: e.EntryMoved, source: Se
 
 
 def _copy(disk: HostDirectory, journal: Journal, event: e.EntryCopied, source: Segments, destination: Segments) -> None:
-    new = cast(Node, _reduced(event, destination, disk.subtree(source), source))
+    new = cast(Node, _reduced(event, destination, disk.whole(source), source))
     there = disk.node(destination)
     at = _make_parents(disk, journal, destination, event.at)
     before = disk.status(destination[:-1])

@@ -34,7 +34,7 @@ from weakfs.reducers.events import (
 )
 from weakfs.reducers.leaf import CONTENT, Leaf, content_of, size_of
 from weakfs.reducers.tree import Node, Segments
-from weakfs.session import Session
+from weakfs.session import MissingBlob, Session, UnknownSnapshot
 from weakfs.snapshots.archive import pack, unpack
 from weakfs.snapshots.compaction import CompactReport
 from weakfs.snapshots.directory import OnDisk
@@ -213,10 +213,25 @@ class HostFilesystem(BaseFilesystem):
                 self._root.go_to(work.journal, self._wanted(target))
 
     def _wanted(self, snapshot: FilesystemSnapshot) -> FileTree:
-        wanted = self._kinds.tree_of(snapshot, self.limits)
+        try:
+            wanted = self._kinds.tree_of(snapshot, self.limits)
+        except (UnknownSnapshot, MissingBlob):
+            # A resumed session brings along what it saw, wherever the store is.
+            seen = self._seen_at(snapshot.snapshot_id)
+            if seen is None:
+                raise
+            wanted = seen
         if snapshot.filesystem_id != self.filesystem_id:
             self.limits.check_tree(wanted)
         return wanted
+
+    def _seen_at(self, snapshot_id: str) -> FileTree | None:
+        """Give the files of a snapshot as the session wrote them down when it was taken."""
+        for record in reversed(self._session.records):
+            event = record.event
+            if type(event) is TreeSeen and (event.source, event.filesystem) == (snapshot_id, self.filesystem_id):
+                return event.tree
+        return None
 
     def export_bytes(self) -> bytes:
         """Give all files as one tar archive; the same files give the same bytes."""
@@ -321,13 +336,14 @@ class HostFilesystem(BaseFilesystem):
 
     def _totals(self, segments: Segments) -> tuple[int, int, int]:
         with told("scan", _shown(segments)):
-            tree = cast(FileTree, self._root.directory.subtree(segments))
+            tree = self._root.directory.whole_directory(segments)
             return tree.total_size, tree.file_count, tree.directory_count
 
     def _height(self, segments: Segments) -> int:
         from weakfs.reducers.tree import height
 
-        return height(cast(FileTree, self._root.directory.subtree(segments)))
+        with told("scan", _shown(segments)):
+            return height(self._root.directory.whole_directory(segments))
 
     def _now(self) -> int:
         return self._session.now()
