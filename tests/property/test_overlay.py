@@ -12,7 +12,7 @@ from tests.models.programs import FIRST, Operation, operations
 from tests.models.trees import flatten
 from weakfs.backends import InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import FileStat
-from weakfs.session import Session
+from weakfs.session import MergeConflict, Session
 
 
 class Clock:
@@ -120,3 +120,29 @@ def test_snapshots_and_what_is_given_up(below: list[Operation], above: list[Oper
     session.rollback(before)
     assert portrait(both.layer) == moment
     assert seq.tree is kept.tree
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps, steps, steps)
+def test_forks_of_a_layer_merge_as_forks_of_memory_or_conflict(
+    below: list[Operation], ours: list[Operation], theirs: list[Operation]
+) -> None:
+    both = Both(below)
+    merged: list[str | None] = []
+    for whole in (both.layer, both.memory):
+        session = whole.session
+        assert session is not None
+        forks = session.fork(), session.fork()
+        for fork, program in zip(forks, (ours, theirs), strict=True):
+            bound = whole.bind(fork)
+            for operation in program:
+                outcome(operation.placed(flatten(bound.tree())), bound)
+        try:
+            for fork in forks:
+                session.merge(fork)
+            merged.append(whole.tree().fingerprint)
+        except MergeConflict:
+            merged.append(None)
+    layer, memory = merged
+    # A layer knows nothing of what it only hides: it may refuse more, and never takes anything else for right.
+    assert layer is None or layer == memory
