@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from weakfs.reducers import *
     from weakfs.search import *
     from weakfs.session import *
+    from weakfs.snapshots import *
     from weakfs.testing import *
     from weakfs.tools import *
     from weakfs.tools.handlers import *
@@ -29,6 +30,7 @@ _HOMES = (
     "weakfs.session",
     "weakfs.reducers",
     "weakfs.filesystem",
+    "weakfs.snapshots",
     "weakfs.backends",
     "weakfs.editing",
     "weakfs.search",

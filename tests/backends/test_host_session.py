@@ -39,7 +39,7 @@ def test_changes_are_the_events_that_memory_would_write_down(fs: HostFilesystem)
     fs.splice("/new.txt", [(0, 1, b"c")])
     events = [record.event for record in fs.session.records]
     assert [type(event) for event in events] == [FileWritten, FileAppended, FileSpliced]
-    assert {event.filesystem for event in events} == {fs.filesystem_id}  # type: ignore[attr-defined]
+    assert {event.filesystem for event in events} == {fs.filesystem_id}
 
 
 def test_what_a_file_held_before_the_first_change_is_written_down_once(fs: HostFilesystem, root: Path) -> None:
@@ -228,3 +228,18 @@ def test_a_filesystem_that_is_opened_inside_transactions_is_undone_with_each_of_
         fs.write("/old.txt", "outer")
         raise LookupError
     assert (root / "old.txt").read_text() == "old\n"
+
+
+def test_a_snapshot_of_the_filesystem_alone_is_restored_from_the_session_where_the_store_is_gone(
+    root: Path, tmp_path: Path
+) -> None:
+    first = HostFilesystem(root, session=Session(), store=tmp_path / "one")
+    before = first.tree().fingerprint
+    first.snapshot("start")
+    first.delete("/src", recursive=True)
+    first.session.save(tmp_path / "session.json")
+
+    session = Session.load(tmp_path / "session.json")
+    again = HostFilesystem(root, session=session, store=tmp_path / "two")
+    again.restore(session[ExternalFsSnapshot].all()[0])
+    assert again.tree().fingerprint == before
