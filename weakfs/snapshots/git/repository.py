@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import struct
@@ -9,8 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 from urllib.parse import quote
 
+from weakfs.filesystem.errors import fault
 from weakfs.session.stored import Stored
 from weakfs.snapshots import disk
+from weakfs.snapshots.errors import StoreDamaged
 from weakfs.snapshots.git.command import initialise, run
 from weakfs.snapshots.git.importing import FastImport, remove_leftovers
 from weakfs.snapshots.git.reading import GitReader
@@ -133,8 +136,18 @@ class GitRepository:
     # Changing.
 
     def add_refs(self, refs: Mapping[str, str]) -> None:
-        """Name commits, all or none of them; an error if one of the names is taken."""
-        run(self.path, "update-ref", "--stdin", given=b"".join(_line("create", *ref) for ref in refs.items()))
+        """Name commits, all or none of them; `FileExistsError` if one of the names is taken."""
+        given = b"".join(_line("create", *ref) for ref in refs.items())
+        try:
+            run(self.path, "update-ref", "--stdin", given=given)
+        except StoreDamaged as error:
+            if "cannot lock ref" not in str(error):
+                raise
+            raise fault(
+                FileExistsError,
+                errno.EEXIST,
+                f"cannot name a snapshot {' or '.join(refs)} in {self.path!r}: that name is taken; give it another id",
+            ) from error
 
     def remove_refs(self, refs: Iterable[str]) -> None:
         """Take names away; those that are not there are passed over."""
