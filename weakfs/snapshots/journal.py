@@ -157,6 +157,12 @@ class Journal:
         except BaseException:
             _clear(path)
             raise
+        if not os.fstat(self._log).st_nlink:
+            # Somebody who looks for leftovers came before the lock, and took it for one.
+            os.close(self._log)
+            os.close(self._directory)
+            self._open()
+            return
         self._path = path
 
     def _times(self, segments: Segments) -> list[int]:
@@ -187,7 +193,7 @@ class Journal:
             case "moved":
                 destination = tuple(frame["to"])
                 if self.disk.status(segments) is None:
-                    self.disk.rename(destination, segments)
+                    self._move_back(destination, segments)
                 self._set_times(frame, segments, destination)
             case "status":
                 if self.disk.status(segments) is not None:
@@ -195,12 +201,27 @@ class Journal:
             case "tree":
                 self._go_back(frame["ref"])
 
+    def _move_back(self, there: Segments, segments: Segments) -> None:
+        if self.disk.status(there) is None:
+            # It was never moved, or somebody took it away from there: we have nothing to put back.
+            logger.warning("%s cannot be moved back from %s: nothing is there", segments, there)
+            return
+        self._make_way(segments)
+        self.disk.rename(there, segments)
+
+    def _make_way(self, segments: Segments) -> None:
+        """Make the directories that somebody else took away, so that what was in them has a place."""
+        for depth in range(1, len(segments)):
+            if self.disk.status(segments[:depth]) is None:
+                self.disk.make_directory(segments[:depth], mode=0o755)
+
     def _put_back(self, segments: Segments, name: bytes) -> None:
         try:
             kept = os.stat(name, dir_fd=self._directory, follow_symlinks=False)
         except FileNotFoundError:
             # It was never taken: what was about to happen did not.
             return
+        self._make_way(segments)
         there = self.disk.status(segments)
         if there is not None and os.path.samestat(there, kept):
             os.unlink(name, dir_fd=self._directory)
