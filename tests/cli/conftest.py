@@ -14,11 +14,13 @@ from attrs import frozen
 from weakfs import InMemoryFilesystem, Session
 from weakfs.cli import main
 
+from .places import WORKSPACE as WORKSPACE
+from .places import Place, make_place
+
 # The command in a process of its own.
 COMMAND = (sys.executable, "-W", "error", "-m", "weakfs.cli")
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-WORKSPACE = FIXTURES / "workspaces" / "shop"
 TRANSCRIPTS = FIXTURES / "transcripts"
 
 # 2026-04-30T09:29:33Z, in nanoseconds.
@@ -79,3 +81,10 @@ def saved(tmp_path: Path) -> Path:
     file = tmp_path / "story.json"
     session.save(file)
     return file
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """Copy the small project into a directory of its own; what is kept of it lies beside it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return make_place(tmp_path)

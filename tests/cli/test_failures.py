@@ -51,7 +51,7 @@ def test_a_wrong_command_line_is_status_2(run: Run, words: list[str]) -> None:
     "words",
     [
         ["ls", "no-such-file"],
-        ["ls", "."],
+        ["log", "."],
         ["run", "no-such-file"],
         ["run", str(TRANSCRIPTS / "shop.jsonl"), "--mount", "no-such-directory"],
         ["run", str(TRANSCRIPTS / "shop.jsonl"), "--save", "no-such-directory/s.json"],
@@ -112,7 +112,10 @@ def test_without_a_command_the_help_is_shown(run: Run) -> None:
     assert "Usage: weakfs" in done.out
 
 
-@pytest.mark.parametrize("command", ["run", "log", "ls", "cat", "diff", "stats"])
+@pytest.mark.parametrize(
+    "command",
+    ["run", "log", "ls", "cat", "diff", "stats", "snapshot", "snapshots", "restore", "drop", "compact", "repair"],
+)
 def test_every_command_has_help_that_fits_80_columns(run: Run, command: str) -> None:
     done = run(command, "--help")
     assert done.status == 0

@@ -163,6 +163,7 @@ def log_command(
 @click.option("--at", metavar="SEQ|TAG", help=AT)
 @click.option("-R", "--recursive", is_flag=True, help="Everything below PATH.")
 @filesystem_option
+@store_option
 @registry_option
 @json_option
 def ls_command(
@@ -171,18 +172,23 @@ def ls_command(
     at: str | None,
     recursive: bool,
     filesystem: str | None,
+    store: str | None,
     registry: str | None,
     as_json: bool,
 ) -> int:
-    """List PATH (default: the root) in the session saved in FILE.
+    """List PATH (default: the root) in the session saved in FILE, or in a directory.
 
     Each line has the permission bits, the size in bytes, the time of the last change in UTC and the name.
     """
+    from weakfs.cli.directories import files_at, is_directory
     from weakfs.cli.listing import show_listing
     from weakfs.cli.opening import chosen, files_of, load, moment_of
 
-    session = load(file, registry)
-    files = files_of(session, moment_of(session, at), chosen(session, filesystem))
+    if is_directory(file, store=store, filesystem=filesystem, registry=registry):
+        files = files_at(file, at, store)
+    else:
+        session = load(file, registry)
+        files = files_of(session, moment_of(session, at), chosen(session, filesystem))
     show_listing(Output(), files, path, recursive=recursive, as_json=as_json)
     return DONE
 
@@ -192,17 +198,25 @@ def ls_command(
 @click.argument("path")
 @click.option("--at", metavar="SEQ|TAG", help=AT)
 @filesystem_option
+@store_option
 @registry_option
 @json_option
 def cat_command(
-    file: str, path: str, at: str | None, filesystem: str | None, registry: str | None, as_json: bool
+    file: str, path: str, at: str | None, filesystem: str | None, store: str | None, registry: str | None, as_json: bool
 ) -> int:
-    """Print the file PATH of the session saved in FILE, byte for byte."""
+    """Print the file PATH of the session saved in FILE, or of a directory, byte for byte.
+
+    Of a directory, --at names a snapshot: so one file is had back without a restore.
+    """
+    from weakfs.cli.directories import files_at, is_directory
     from weakfs.cli.listing import show_content
     from weakfs.cli.opening import chosen, files_of, load, moment_of
 
-    session = load(file, registry)
-    files = files_of(session, moment_of(session, at), chosen(session, filesystem))
+    if is_directory(file, store=store, filesystem=filesystem, registry=registry):
+        files = files_at(file, at, store)
+    else:
+        session = load(file, registry)
+        files = files_of(session, moment_of(session, at), chosen(session, filesystem))
     show_content(Output(), files, path, as_json=as_json)
     return DONE
 
@@ -215,6 +229,7 @@ def cat_command(
 @click.option("--names", "only_names", is_flag=True, help="Only the names: A added, D removed, M changed, R moved.")
 @click.option("--exit-code", is_flag=True, help="Exit with 3 if something differs.")
 @filesystem_option
+@store_option
 @registry_option
 @json_option
 def diff_command(
@@ -225,24 +240,31 @@ def diff_command(
     only_names: bool,
     exit_code: bool,
     filesystem: str | None,
+    store: str | None,
     registry: str | None,
     as_json: bool,
 ) -> int:
     """Show what changed at PATH (default: everywhere) in the session saved in FILE.
 
-    First the names, then the differences of the contents as git writes them: "git apply" takes the output.
+    First the names, then the differences of the contents as git writes them: "git apply" takes the output. FILE
+    may also be a directory: --at and --to name snapshots of it then, and what is left out is the newest one, and the
+    directory as it is now.
     """
     from weakfs.cli.comparing import differences, show_as_json, show_names, show_texts
+    from weakfs.cli.directories import is_directory, trees
     from weakfs.cli.failures import telling
     from weakfs.cli.opening import chosen, first_moment, load, moment_of, tree_of
     from weakfs.filesystem import normalize
 
     with telling(f"use the path {path!r}"):
         path = normalize(path)
-    session = load(file, registry)
-    meant = chosen(session, filesystem)
-    before = tree_of(session, first_moment(session) if at is None else moment_of(session, at), meant)
-    after = tree_of(session, moment_of(session, to), meant)
+    if is_directory(file, store=store, filesystem=filesystem, registry=registry):
+        before, after = trees(file, at, to, store)
+    else:
+        session = load(file, registry)
+        meant = chosen(session, filesystem)
+        before = tree_of(session, first_moment(session) if at is None else moment_of(session, at), meant)
+        after = tree_of(session, moment_of(session, to), meant)
     found = differences(before, after, path)
     out = Output()
     if as_json:

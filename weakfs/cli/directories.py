@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
-from weakfs.backends import HostFilesystem
+from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.backends.host.kinds import SnapshotKind
 from weakfs.backends.host.root import HostRoot
 from weakfs.cli.failures import USAGE, Failure, telling
 from weakfs.cli.output import complain, progress
 from weakfs.cli.wording import counted, shown
-from weakfs.filesystem import FilesystemSnapshot, Limits
+from weakfs.filesystem import Filesystem, FilesystemSnapshot, Limits
+from weakfs.reducers import FileTree
 from weakfs.session import Session
 from weakfs.snapshots import Store, StoredSnapshot
-from weakfs.snapshots.unfinished import unfinished
+from weakfs.snapshots.journal import count_left_behind
 
 # What `restore` calls the snapshot of what it is about to replace.
 BEFORE_RESTORING = "before restoring "
+
+# What is only looked at may be as large as it likes.
+UNLIMITED = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None, max_grep_matches=None)
 
 # No id is shown shorter than this.
 SHORTEST = 8
@@ -43,7 +48,7 @@ def open_directory(
         root = HostRoot(directory, store)
         kept = root.store if max_bytes is None else Store(root.store.path, max_bytes=max_bytes)
         if read_only:
-            tell_of_unfinished(directory, unfinished(root.journals))
+            tell_of_unfinished(directory, count_left_behind(root.journals))
         else:
             with _said_already():
                 undone = root.recover()
@@ -173,3 +178,35 @@ def _common(one: str, other: str) -> int:
 def usage(message: str) -> Failure:
     """Give the failure for a command line that is wrong."""
     return Failure(message, status=USAGE)
+
+
+def trees(directory: str, at: str | None, to: str | None, store: str | None) -> tuple[FileTree, FileTree]:
+    """Give a directory at two moments: at a snapshot (default: the newest), and at another or, by default, now."""
+    files = open_directory(directory, store=store, read_only=True)
+    with telling(f"look into the store of {directory!r}"):
+        before = files.store.tree(newest(files.store) if at is None else find(files.store, at))
+        if to is not None:
+            return before, files.store.tree(find(files.store, to))
+    with telling(f"look at {directory!r}"), scanning(files, f"reading {directory}"):
+        return before, files.tree()
+
+
+def files_at(directory: str, at: str | None, store: str | None) -> Filesystem:
+    """Give the files of a directory, read-only: at a snapshot or, by default, as they are now."""
+    files = open_directory(directory, store=store, read_only=True)
+    if at is None:
+        return files
+    with telling(f"look into the store of {directory!r}"):
+        session = Session()
+        session[FileTree].seed(files.store.tree(find(files.store, at)))
+        return InMemoryFilesystem(session, limits=UNLIMITED, read_only=True)
+
+
+def is_directory(file: str, *, store: str | None, filesystem: str | None, registry: str | None) -> bool:
+    """Tell whether a command is about a directory; `Failure` for options that are about the other thing."""
+    found = os.path.isdir(file)
+    for option, value in (("--filesystem", filesystem), ("--registry", registry)) if found else (("--store", store),):
+        if value is not None:
+            kind = "a directory" if found else "no directory"
+            raise usage(f"cannot use {option} with {file!r}: that is {kind}; leave the option out")
+    return found

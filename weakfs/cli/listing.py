@@ -1,20 +1,19 @@
-"""`weakfs ls` and `weakfs cat`: the files of a saved session, at any moment of it."""
+"""`weakfs ls` and `weakfs cat`: the files of a saved session or of a directory, at any moment of it."""
 
 from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable
 
-from weakfs.backends import InMemoryFilesystem
 from weakfs.cli.failures import telling
 from weakfs.cli.output import Output, Piece
 from weakfs.cli.wording import mode_text, moment, shown
-from weakfs.filesystem import FileStat
+from weakfs.filesystem import FileStat, Filesystem
 
 COLOURS = {"directory": "bold blue", "link": "cyan", "executable": "bold green"}
 
 
-def show_listing(out: Output, files: InMemoryFilesystem, path: str, *, recursive: bool, as_json: bool) -> None:
+def show_listing(out: Output, files: Filesystem, path: str, *, recursive: bool, as_json: bool) -> None:
     """Print the entries of a directory, or of everything below it, or the one file that `path` names."""
     with telling(f"list {path!r}"):
         here = files.stat(path)
@@ -33,7 +32,7 @@ def show_listing(out: Output, files: InMemoryFilesystem, path: str, *, recursive
         )
 
 
-def show_content(out: Output, files: InMemoryFilesystem, path: str, *, as_json: bool) -> None:
+def show_content(out: Output, files: Filesystem, path: str, *, as_json: bool) -> None:
     """Print a file's bytes as they are; as JSON its text, or base64 where it is not UTF-8."""
     with telling(f"show {path!r}"):
         found = files.read_bytes(path)
@@ -46,7 +45,7 @@ def show_content(out: Output, files: InMemoryFilesystem, path: str, *, as_json: 
         out.record(path=found.path, size=found.size_bytes, base64=b64encode(found.content).decode())
 
 
-def _below(files: InMemoryFilesystem, here: FileStat, *, recursive: bool) -> Iterable[FileStat]:
+def _below(files: Filesystem, here: FileStat, *, recursive: bool) -> Iterable[FileStat]:
     if not here.is_directory:
         return [here]
     entries = files.walk(here.path) if recursive else files.list(here.path)

@@ -23,6 +23,8 @@ Piece = str | tuple[str, str]
 
 # Wide enough that nothing is folded where no terminal sets a width.
 PIPE_WIDTH = 10_000
+# What stands before a bar is no longer than this.
+MAX_DOING = 36
 # Narrower than this nothing can be read, whatever the terminal says.
 MIN_WIDTH = 20
 
@@ -153,8 +155,13 @@ def progress(doing: str, *, total: int | None = None, wanted: bool = True) -> Ge
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(shown(doing), total=total)
+        task = bar.add_task(_fitting(shown(doing)), total=total)
         yield lambda: bar.advance(task)
+
+
+def _fitting(doing: str) -> str:
+    """Leave out the middle of a long text, so that the bar beside it has room."""
+    return doing if len(doing) <= MAX_DOING else f"{doing[: MAX_DOING // 3]}…{doing[-MAX_DOING * 2 // 3 + 1 :]}"
 
 
 def _nothing() -> None:

@@ -1,0 +1,248 @@
+"""`weakfs snapshot`, `snapshots`, `drop`, `compact`: what is kept of a directory, without a session file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from weakfs import HostFilesystem, Session
+from weakfs.snapshots import Store
+
+from .conftest import COMMAND, Outcome, Run
+from .places import Place
+from .test_failures import one_line
+from .test_pipes_and_terminals import on_a_terminal
+
+KINDS = ["tree", "git", "tar"]
+
+
+def id_of(done: Outcome) -> str:
+    """Give the id in what `weakfs snapshot` printed."""
+    assert (done.status, done.err) == (0, "")
+    return done.out.split()[1].rstrip(":")
+
+
+def rows(done: Outcome) -> list[list[str]]:
+    """Give the lines of the table, without its heading and the last line."""
+    assert (done.status, done.err) == (0, "")
+    return [line.split() for line in done.lines[1:-1]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_snapshot_is_listed_with_what_is_in_it(run: Run, place: Place, kind: str) -> None:
+    taken = run("snapshot", place.root, "--tag", "first", "--kind", kind)
+    assert taken.lines == [f"snapshot {id_of(taken)}  first: 47 files, 28,149 bytes"]
+    listed = run("snapshots", place.root)
+    (row,) = rows(listed)
+    assert listed.lines[0].split() == ["id", "taken", "kind", "files", "bytes", "frees", "tag"]
+    assert (row[0], *row[2:5], row[6]) == (id_of(taken), kind, "47", "28,149", "first")
+    assert int(row[5].replace(",", "")) > 0
+    assert ": 1 snapshot, " in listed.lines[-1]
+
+
+def test_looking_changes_nothing_and_makes_no_store(run: Run, place: Place) -> None:
+    done = run("snapshots", place.root)
+    assert (done.status, done.err) == (0, "")
+    assert done.lines[0].endswith(": 0 snapshots, 0 bytes on the disk")
+    assert not place.store.exists()
+
+
+def test_programs_get_all_of_it(run: Run, place: Place) -> None:
+    (taken,) = run("snapshot", place.root, "--tag", "a b", "--json").objects
+    assert (taken["type"], taken["tag"], taken["kind"], taken["files"]) == ("snapshot", "a b", "tree", 47)
+    assert (taken["root"], taken["bytes"]) == (str(place.root), 28149)
+    listed, store = run("snapshots", place.root, "--json").objects
+    assert listed["id"] == taken["id"]
+    assert store["type"] == "store"
+    assert (store["path"], store["snapshots"]) == (taken["store"], 1)
+    assert listed["frees"] <= store["bytes"]
+
+
+def test_ids_are_short_and_their_beginnings_do(run: Run, place: Place) -> None:
+    names = [id_of(run("snapshot", place.root)) for _ in range(3)]
+    assert all(len(name) == 8 for name in names)
+    assert [row[0] for row in rows(run("snapshots", place.root))] == names
+    beginning = next(
+        names[0][:length] for length in range(1, 9) if names[1][:length] != names[0][:length] != names[2][:length]
+    )
+    assert run("restore", place.root, beginning, "--dry-run").lines == [f"would restore {names[0]}: nothing differs"]
+
+
+def test_snapshots_of_one_session_are_told_apart(run: Run, place: Place) -> None:
+    files = HostFilesystem(place.root, session=Session(session_id="conversation"))
+    files.snapshot("one")
+    files.snapshot("two")
+    assert [row[0] for row in rows(run("snapshots", place.root))] == ["conversa/files1", "conversa/files2"]
+    assert "would restore conversa/files1" in run("restore", place.root, "conv/files1", "--dry-run").out
+    refused = run("restore", place.root, "conv")
+    assert refused.status == 1
+    assert one_line(refused.err)
+    assert "conversa/files1, conversa/files2" in refused.err
+
+
+def test_a_tag_that_several_have_is_refused_and_they_are_named(run: Run, place: Place) -> None:
+    names = [id_of(run("snapshot", place.root, "--tag", "same")) for _ in range(2)]
+    done = run("diff", place.root, "--at", "same")
+    assert done.status == 1
+    assert one_line(done.err)
+    assert all(name in done.err for name in names)
+
+
+def test_dropped_snapshots_are_gone_and_compacting_frees_them(run: Run, place: Place) -> None:
+    (place.root / "large").write_bytes(os.urandom(300_000))
+    large = id_of(run("snapshot", place.root))
+    (place.root / "large").unlink()
+    small = id_of(run("snapshot", place.root))
+    assert int(rows(run("snapshots", place.root))[0][5].replace(",", "")) > 290_000
+    dropped = run("drop", place.root, large)
+    assert dropped.lines == [f"dropped {large}", f"what only they needed is freed by: weakfs compact {place.root}"]
+    assert [row[0] for row in rows(run("snapshots", place.root))] == [small]
+    (freed,) = run("compact", place.root, "--json").objects
+    assert freed["bytes_before"] - freed["bytes_after"] > 290_000
+    before = place.seen
+    place.disturb()
+    assert run("restore", place.root, small).status == 0
+    assert place.seen == before
+
+
+def test_only_the_last_ones_are_kept(run: Run, place: Place) -> None:
+    names = [id_of(run("snapshot", place.root)) for _ in range(4)]
+    dropped = run("drop", place.root, "--keep-last", "2", "--json").objects
+    assert [one["id"].partition("/")[0] for one in dropped] == names[:2]
+    assert [row[0] for row in rows(run("snapshots", place.root))] == names[2:]
+    assert run("drop", place.root, "--keep-last", "2").lines == ["nothing to drop"]
+    assert run("drop", place.root, "--keep-last", "0").status == 0
+    assert len(run("snapshots", place.root).lines) == 1
+
+
+def test_a_wrong_name_among_right_ones_drops_nothing(run: Run, place: Place) -> None:
+    name = id_of(run("snapshot", place.root))
+    done = run("drop", place.root, name, "no-such")
+    assert (done.status, done.out) == (1, "")
+    assert one_line(done.err)
+    assert "'no-such'" in done.err
+    assert [row[0] for row in rows(run("snapshots", place.root))] == [name]
+
+
+def test_a_budget_refuses_and_says_what_to_do(run: Run, place: Place) -> None:
+    (place.root / "large").write_bytes(os.urandom(100_000))
+    done = run("snapshot", place.root, "--max-bytes", "50000")
+    assert (done.status, done.out) == (1, "")
+    assert one_line(done.err)
+    assert "drop snapshots and compact" in done.err
+    assert len(run("snapshots", place.root).lines) == 1
+
+
+def test_a_store_elsewhere_is_used(run: Run, place: Place, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    id_of(run("snapshot", place.root, "--store", elsewhere))
+    assert not place.store.exists()
+    assert len(Store(elsewhere).list()) == 1
+    assert len(rows(run("snapshots", place.root, "--store", elsewhere))) == 1
+    inside = run("snapshot", place.root, "--store", place.root / "store")
+    assert inside.status == 1
+    assert one_line(inside.err)
+    assert "outside" in inside.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_cannot_be_read_is_named(run: Run, place: Place) -> None:
+    (place.root / "secret").touch(0o000)
+    done = run("snapshot", place.root)
+    assert (done.status, done.out) == (1, "")
+    assert one_line(done.err)
+    assert "'/secret'" in done.err
+
+
+@pytest.mark.parametrize("command", ["snapshot", "snapshots", "restore", "drop", "compact", "repair"])
+def test_what_is_no_directory_is_told(run: Run, tmp_path: Path, command: str) -> None:
+    (tmp_path / "file").touch()
+    more = {"restore": ["--latest"], "drop": ["x"]}.get(command, [])
+    for directory in (tmp_path / "nowhere", tmp_path / "file"):
+        done = run(command, directory, *more)
+        assert (done.status, done.out) == (1, "")
+        assert one_line(done.err)
+        assert str(directory) in done.err
+
+
+@pytest.mark.parametrize(
+    "words", [["restore"], ["restore", "a", "--latest"], ["drop"], ["drop", "a", "--keep-last", "1"]]
+)
+def test_a_command_that_says_too_little_or_too_much_is_status_2(run: Run, place: Place, words: list[str]) -> None:
+    done = run(words[0], place.root, *words[1:])
+    assert (done.status, done.out) == (2, "")
+    assert one_line(done.err)
+
+
+def test_what_changed_since_a_snapshot_is_shown_as_a_patch(run: Run, place: Place) -> None:
+    run("snapshot", place.root, "--tag", "first")
+    assert (run("diff", place.root).out, run("diff", place.root, "--exit-code").status) == ("", 0)
+    with (place.root / "README.md").open("a") as stream:
+        stream.write("more\n")
+    done = run("diff", place.root)
+    assert done.lines[0] == "M  /README.md"
+    assert "+more" in done.lines
+    assert run("diff", place.root, "--exit-code").status == 3
+    run("snapshot", place.root, "--tag", "second")
+    (place.root / "README.md").unlink()
+    assert run("diff", place.root, "--at", "first", "--to", "second", "--names").lines == ["M  /README.md"]
+    assert run("diff", place.root, "--names").lines == ["D  /README.md"]
+    assert run("diff", place.root, "/src", "--names").lines == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_file_is_had_back_without_a_restore(run: Run, place: Place, kind: str) -> None:
+    run("snapshot", place.root, "--tag", "first", "--kind", kind)
+    content = (place.root / "README.md").read_text()
+    place.disturb()
+    now = place.seen
+    assert run("cat", place.root, "/README.md", "--at", "first").out == content
+    assert run("cat", place.root, "/README.md").out == "other\n"
+    assert any(line.endswith(" src/") for line in run("ls", place.root, "--at", "first").lines)
+    assert not any(line.endswith(" src/") for line in run("ls", place.root).lines)
+    assert place.seen == now
+
+
+def test_options_of_sessions_and_of_directories_are_not_mixed(run: Run, place: Place, saved: Path) -> None:
+    for words in (["ls", place.root, "--registry", "os:sep"], ["diff", saved, "--store", place.store]):
+        done = run(*words)
+        assert (done.status, done.out) == (2, "")
+        assert one_line(done.err)
+
+
+def test_a_tag_cannot_write_on_the_terminal(place: Place) -> None:
+    assert on_a_terminal("snapshot", place.root, "--tag", "\x1b[31mred\n")[0] == 0
+    status, shown, plain = on_a_terminal("snapshots", place.root)
+    assert status == 0
+    assert "\x1b[31mred" not in shown
+    assert "\\x1b[31mred\\n" in plain
+
+
+def test_a_bar_shows_how_many_files_were_read(place: Place) -> None:
+    status, _, plain = on_a_terminal("snapshot", place.root, only_errors=True)
+    assert status == 0
+    assert "reading /" in plain
+    assert re.search(r"\b46\b", plain)
+
+
+def test_a_pipe_gets_neither_colours_nor_a_bar(place: Place) -> None:
+    for words in (["snapshot"], ["snapshots"], ["restore", "--latest"], ["compact"]):
+        done = subprocess.run([*COMMAND, words[0], str(place.root), *words[1:]], capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert b"\x1b" not in done.stdout
+
+
+def test_many_at_once_lose_nothing(place: Place) -> None:
+    running = [
+        subprocess.Popen([*COMMAND, "snapshot", str(place.root), "--json"], stdout=subprocess.PIPE) for _ in range(6)
+    ]
+    taken = {json.loads(one.communicate()[0])["id"] for one in running}
+    assert [one.returncode for one in running] == [0] * 6
+    done = subprocess.run([*COMMAND, "snapshots", str(place.root), "--json"], capture_output=True, check=True)
+    listed = {json.loads(line).get("id") for line in done.stdout.splitlines()}
+    assert taken == listed - {None}
