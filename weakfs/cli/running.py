@@ -13,7 +13,7 @@ from attrs import define, field
 from weakfs.cli.comparing import amounts
 from weakfs.cli.directories import usage
 from weakfs.cli.failures import INTERRUPTED, USAGE, Failure, telling
-from weakfs.cli.output import Output, progress
+from weakfs.cli.output import Output, complain, progress
 from weakfs.cli.places import Job, place_of
 from weakfs.cli.reporting import Reporter, reporter
 from weakfs.cli.wording import counted
@@ -56,6 +56,7 @@ def run_transcript(out: Output, job: Job, *, as_json: bool) -> Outcome:
         outcome.unread += 1
     toolset = Toolset(session, place.files, tools=tools_of(job))
     perform_all(transcript, toolset, told, outcome, with_bar=not out.is_terminal)
+    tell_of_commands(job, transcript)
     try:
         found = place.end(told, why_withheld(job, outcome))
     finally:
@@ -72,6 +73,13 @@ def run_transcript(out: Output, job: Job, *, as_json: bool) -> Outcome:
 def tools_of(job: Job) -> tuple[Tool, ...]:
     """Give the tools that a transcript may use."""
     return PERFORMED if job.sandbox is None else (*PERFORMED, shell_tool(ShellOptions(sandbox=job.sandbox)))
+
+
+def tell_of_commands(job: Job, transcript: Transcript) -> None:
+    """Tell on standard error that commands were not run, and how they are."""
+    number = sum(call.tool == "shell" for call in transcript.calls)
+    if number and job.sandbox is None:
+        complain(f"did not run {counted(number, 'shell command')}; to have them run in a sandbox: --sandbox required")
 
 
 def why_withheld(job: Job, outcome: Outcome) -> str | None:
