@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import IO
 
 from weakfs.snapshots.errors import StoreDamaged, StoreUnwritable, unwritable
@@ -14,8 +15,19 @@ from weakfs.snapshots.errors import StoreDamaged, StoreUnwritable, unwritable
 OPTIONS = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
 
 
-class GitUnavailable(OSError):
+class GitUnavailable(StoreUnwritable):
     """There is no git, or one that cannot do what is needed."""
+
+
+@contextmanager
+def writing(path: str) -> Generator[None]:
+    """Say of the system's errors that the repository could not be written to."""
+    try:
+        yield
+    except (StoreUnwritable, FileExistsError):
+        raise
+    except OSError as error:
+        raise _unwritten(path, error.errno or errno.EIO) from error
 
 
 def environment(home: str) -> dict[str, str]:
@@ -103,19 +115,24 @@ def failure(git_dir: str, command: str, complained: bytes) -> StoreUnwritable | 
     told = complained.decode("utf-8", "replace").strip().replace("\n", "; ")[-400:] or "it was ended from outside"
     for number, text in (
         (errno.ENOSPC, "No space left"),
+        (errno.ENOSPC, "Out of diskspace"),
         (errno.EDQUOT, "quota exceeded"),
         (errno.EROFS, "Read-only file system"),
         (errno.EACCES, "Permission denied"),
     ):
         if text in told:
-            return unwritable(
-                number,
-                f"cannot write to the repository {git_dir!r}: {os.strerror(number)}; free some space or remove the "
-                f"cause, what was stored before is as it was",
-            )
+            return _unwritten(git_dir, number)
     return StoreDamaged(
         f"cannot use the repository {git_dir!r}: 'git {command}' failed ({told}); look at it with 'git fsck', and put "
         f"back from a copy what is damaged"
+    )
+
+
+def _unwritten(path: str, number: int) -> StoreUnwritable:
+    return unwritable(
+        number,
+        f"cannot write to the repository {path!r}: {os.strerror(number)}; free some space or remove the cause, what "
+        f"was stored before is as it was",
     )
 
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import NoReturn, cast
 
 from weakfs.snapshots import disk
-from weakfs.snapshots.git.command import failure, start
+from weakfs.snapshots.git.command import failure, start, writing
 from weakfs.snapshots.packs import PIECE
 
 CONFIGURATION = b"""\
@@ -44,11 +44,15 @@ class FastImport:
         self._before_writing = before_writing
         self._waiting: list[bytes] = []
         self._waiting_size = 0
-        self._lock, self._lock_path = disk.open_temporary(folder)
-        self.git_dir = self._lock_path + SUFFIX
         self._process: subprocess.Popen[bytes] | None = None
+        with writing(objects):
+            self._lock, self._lock_path = disk.open_temporary(folder)
+            self.git_dir = self._lock_path + SUFFIX
+            self._begin()
+
+    def _begin(self) -> None:
         try:
-            _make_quarantine(self.git_dir, objects)
+            _make_quarantine(self.git_dir, self._objects)
             self._process = start(
                 self.git_dir,
                 *("-c", "fastimport.unpackLimit=0"),
@@ -109,6 +113,11 @@ class FastImport:
         process = cast("subprocess.Popen[bytes]", self._process)
         if process.wait():
             self._fail()
+        with writing(self._objects):
+            self._move()
+        self.abandon()
+
+    def _move(self) -> None:
         folder = os.path.join(self._objects, "pack")
         made = os.path.join(self.git_dir, "objects", "pack")
         # A pack is there for git when its index is.
@@ -116,7 +125,6 @@ class FastImport:
             _sync(os.path.join(made, name))
             os.rename(os.path.join(made, name), os.path.join(folder, name))
         disk.sync_folder(folder)
-        self.abandon()
 
     def abandon(self) -> None:
         """End the stream, and remove all of it that is still in the quarantine."""

@@ -14,7 +14,7 @@ from weakfs.filesystem.errors import fault
 from weakfs.session.stored import Stored
 from weakfs.snapshots import disk
 from weakfs.snapshots.errors import StoreDamaged
-from weakfs.snapshots.git.command import initialise, run
+from weakfs.snapshots.git.command import initialise, run, writing
 from weakfs.snapshots.git.importing import FastImport, remove_leftovers
 from weakfs.snapshots.git.reading import GitReader
 
@@ -71,9 +71,12 @@ class GitRepository:
 
     def make(self) -> None:
         """Make it where it is missing. Of several who do so at once one makes it."""
-        disk.make_folder(self.imports)
-        if self.is_there:
-            return
+        with writing(self.path):
+            disk.make_folder(self.imports)
+            if not self.is_there:
+                self._make()
+
+    def _make(self) -> None:
         descriptor, temporary = disk.open_temporary(self.imports)
         made = temporary + ".git"
         try:
