@@ -20,8 +20,8 @@ from weakfs.backends.host.kinds import SnapshotKind
 from weakfs.filesystem import FilesystemSnapshot
 from weakfs.session import Session
 
-SNAPSHOT_KINDS: tuple[SnapshotKind, ...] = ("tree",)
-EXAMPLES = int(os.environ.get("WEAKFS_TEST_EXAMPLES", "40"))
+SNAPSHOT_KINDS: tuple[SnapshotKind, ...] = ("tree", "git", "tar")
+EXAMPLES = int(os.environ.get("WEAKFS_TEST_EXAMPLES", "30"))
 
 kinds = pytest.mark.parametrize("kind", SNAPSHOT_KINDS)
 changes = st.lists(st.integers(0, 1 << 32), max_size=40)

@@ -16,7 +16,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from errno import EACCES, EMLINK, ENOENT, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV
+from errno import EACCES, EDQUOT, EMLINK, ENOENT, ENOSPC, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV
 from typing import Any
 
 import orjson
@@ -74,7 +74,7 @@ class Journal:
         self._kept += 1
         name = b"%d" % self._kept
         frame = {"op": "kept", "path": segments, "as": self._kept, "parents": self._times(segments)}
-        self._write(frame)
+        self._write({**frame, "was": _identity(status)})
         with Parent(self.disk, segments) as (directory, own):
             try:
                 if stat.S_ISDIR(status.st_mode):
@@ -188,7 +188,7 @@ class Journal:
                 self.disk.remove(segments)
                 self._set_times(frame, segments)
             case "kept":
-                self._put_back(segments, b"%d" % frame["as"])
+                self._put_back(segments, b"%d" % frame["as"], frame["was"])
                 self._set_times(frame, segments)
             case "moved":
                 destination = tuple(frame["to"])
@@ -215,7 +215,7 @@ class Journal:
             if self.disk.status(segments[:depth]) is None:
                 self.disk.make_directory(segments[:depth], mode=0o755)
 
-    def _put_back(self, segments: Segments, name: bytes) -> None:
+    def _put_back(self, segments: Segments, name: bytes, was: list[int]) -> None:
         try:
             kept = os.stat(name, dir_fd=self._directory, follow_symlinks=False)
         except FileNotFoundError:
@@ -223,10 +223,12 @@ class Journal:
             return
         self._make_way(segments)
         there = self.disk.status(segments)
-        if there is not None and os.path.samestat(there, kept):
+        is_directory = stat.S_ISDIR(kept.st_mode)
+        if there is not None and (os.path.samestat(there, kept) or (not is_directory and _identity(there) == was)):
+            # It was kept, by a copy where that had to be, and then not replaced.
             os.unlink(name, dir_fd=self._directory)
             return
-        if there is not None and (stat.S_ISDIR(there.st_mode) or stat.S_ISDIR(kept.st_mode)):
+        if there is not None and (stat.S_ISDIR(there.st_mode) or is_directory):
             self.disk.remove(segments)
         try:
             with Parent(self.disk, segments) as (directory, own):
@@ -239,7 +241,14 @@ class Journal:
         if type(node) is FileTree:
             self.disk.put(segments, node)
         elif node is not None:
-            self.disk.put_leaf(segments, node)
+            try:
+                self.disk.put_leaf(segments, node)
+            except OSError as error:
+                if error.errno not in (ENOSPC, EDQUOT):
+                    raise
+                # What is there takes the room, and the journal has what is to be there.
+                self.disk.remove(segments)
+                self.disk.put_leaf(segments, node)
 
     def _set_times(self, frame: Frame, *paths: Segments) -> None:
         for segments, at in zip(paths, frame["parents"], strict=False):
@@ -340,6 +349,11 @@ def _journals(start: str) -> list[str]:
                 if entry.name.startswith(f"{name}-") and entry.is_dir(follow_symlinks=False):
                     found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path))
     return [path for _, path in sorted(found, reverse=True)]
+
+
+def _identity(status: os.stat_result) -> list[int]:
+    """Give what no two files have in common, of which one came after the other."""
+    return [status.st_ino, status.st_ctime_ns, status.st_mtime_ns, status.st_size]
 
 
 def _is_new(path: str) -> bool:
