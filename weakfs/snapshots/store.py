@@ -51,8 +51,8 @@ PAUSE = 0.02
 class Store:
     """Snapshots with all their contents, in a directory that is made with mode 0700 when something is put in.
 
-    Several threads and processes may use one store at once. `max_bytes` is how large its packs and its
-    catalogue may become together; what would make them larger is refused with `OSError` (EDQUOT).
+    Several threads and processes may use one store at once. `max_bytes` is how large its packs, its
+    repository and its catalogue may become together; what would make them larger is refused with `OSError` (EDQUOT).
     """
 
     def __init__(self, path: str | PathLike[str], *, max_bytes: int | None = None) -> None:
@@ -207,7 +207,8 @@ class Store:
     def _writer(self, place: Callable[[str], str]) -> Generator[StoreWriter]:
         with self._locked(fcntl.LOCK_SH):
             self._index.refresh()
-            writer = StoreWriter(self, self._index, self.catalogue, place(self._place()), self.max_bytes)
+            own = place(self._place())
+            writer = StoreWriter(self, self._index, self.catalogue, own, self.max_bytes, self.git.disk_size)
             try:
                 yield writer
             finally:
@@ -217,8 +218,8 @@ class Store:
         """Refuse what would make the store larger than it may be; for what goes into the repository."""
         if self.max_bytes is None:
             return
-        folders = (self._index.folder, self.catalogue.folder, self.git.path, self.git.imports)
-        size = sum(map(disk.size_of_files, folders))
+        folders = (self._index.folder, self.catalogue.folder)
+        size = sum(map(disk.size_of_files, folders)) + self.git.disk_size()
         if size > self.max_bytes:
             raise unwritable(
                 errno.EDQUOT,

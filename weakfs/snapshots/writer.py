@@ -28,7 +28,13 @@ class StoreWriter:
     """A sink for surveys whose contents go into one new pack. Made by `Store.writer`; for one thread."""
 
     def __init__(
-        self, source: Source, index: PackIndex, catalogue: Catalogue, place: str, max_bytes: int | None
+        self,
+        source: Source,
+        index: PackIndex,
+        catalogue: Catalogue,
+        place: str,
+        max_bytes: int | None,
+        size_besides: Callable[[], int] = lambda: 0,
     ) -> None:
         self.token = Token(place)
         self.source = source
@@ -37,6 +43,8 @@ class StoreWriter:
         self._places = index.places
         self._catalogue = catalogue
         self._max_bytes = max_bytes
+        # How many bytes the store has elsewhere, which count as well.
+        self._size_besides = size_besides
         self._pack: PackWriter | None = None
 
     def trusts(self, token: Token | None) -> bool:
@@ -149,6 +157,7 @@ class StoreWriter:
         if self._pack is not None:
             more += self._pack.outstanding
         size = disk.size_of_files(self._index.folder) + disk.size_of_files(self._catalogue.folder)
+        size += self._size_besides()
         if size + more > self._max_bytes:
             raise unwritable(
                 errno.EDQUOT,

@@ -15,7 +15,6 @@ from weakfs.session import UnknownSnapshot
 from weakfs.snapshots.archive import unpack_in_place
 from weakfs.snapshots.archived import Archived
 from weakfs.snapshots.archiving import commit_archive
-from weakfs.snapshots.git.sink import Base
 
 SnapshotKind = Literal["tree", "git", "tar"]
 
@@ -28,15 +27,13 @@ ATTEMPTS = 100
 class Kinds:
     """Takes snapshots of one kind, and reads those of every kind."""
 
-    __slots__ = ("_base", "_root", "kind")
+    __slots__ = ("_root", "kind")
 
     def __init__(self, root: HostRoot, kind: SnapshotKind) -> None:
         if kind not in get_args(SnapshotKind):
             raise ValueError(f"cannot keep snapshots as {kind!r}; use 'tree', 'git' or 'tar'")
         self.kind: SnapshotKind = kind
         self._root = root
-        # What the last commit was, for the next to be told as a difference.
-        self._base: Base | None = None
 
     def take(
         self, tag: str | None, next_id: Callable[[], str], filesystem_id: str, at: int
@@ -68,11 +65,11 @@ class Kinds:
         return FilesystemSnapshot(snapshot_id, filesystem_id, at, "tree", stored.ref, path, tag, None, seen.tree)
 
     def _take_git(self, snapshot_id: str, tag: str | None, filesystem_id: str, at: int) -> FilesystemSnapshot:
-        store, path = self._root.store, self._root.path
+        root, store, path = self._root, self._root.store, self._root.path
         with store.git_writer() as sink:
-            seen = self._root.look_into(sink)
-            stored, self._base = sink.commit(
-                seen, snapshot_id=snapshot_id, created_at=at, tag=tag, root_path=path, base=self._base
+            seen = root.look_into(sink)
+            stored, root.base = sink.commit(
+                seen, snapshot_id=snapshot_id, created_at=at, tag=tag, root_path=path, base=root.base
             )
         commit = stored.extra["commit"]
         return FilesystemSnapshot(snapshot_id, filesystem_id, at, "git", commit, path, tag, store.git.path, seen.tree)

@@ -12,6 +12,7 @@ from weakfs.backends.host.claims import Claims
 from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree import FileTree, Segments
 from weakfs.snapshots.directory import HostDirectory
+from weakfs.snapshots.git.sink import Base
 from weakfs.snapshots.journal import Journal, Nested, count_left_behind, undo_left_behind
 from weakfs.snapshots.restoring import restore_tree
 from weakfs.snapshots.seen import Survey
@@ -50,6 +51,8 @@ class HostRoot:
                 f"outside"
             )
         self._seen: Survey | None = None
+        # What the last commit was, for the next to be told as a difference.
+        self.base: Base | None = None
         # Is told of every file that a scan reads: its path and its size.
         self.on_file: OnFile | None = None
 
@@ -104,6 +107,8 @@ class HostRoot:
             newest = self.store.newest()
             if newest is not None:
                 self._seen = self.store.survey(newest)
+                if newest.kind == "git":
+                    self.base = Base(self._seen.tree, newest.extra["git_tree"])
         return self._seen
 
     def work(self) -> Work:

@@ -130,6 +130,10 @@ class GitRepository:
         rows = (line.split() for line in said.decode().splitlines())
         return {bytes.fromhex(row[0]): int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
+    def disk_size(self) -> int:
+        """Give how many bytes it has, with what is on its way into it."""
+        return disk.size_of_files(self.path) + disk.size_of_files(self.imports)
+
     def refs(self) -> dict[str, str]:
         """Give our refs and the commits that they name."""
         said = run(self.path, "for-each-ref", "--format=%(refname) %(objectname)", *OURS)
