@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, cast
+from contextlib import nullcontext
+from typing import cast
 
-from weakfs.backends.checkout import private_checkout
 from weakfs.backends.deep import Steps, run
+from weakfs.backends.in_session import SessionFilesystem
 from weakfs.backends.overlay_commit import conflicts, refuse_conflicts, write_down
 from weakfs.backends.overlay_layers import counterpart, is_untouched, is_whiteout, merged, upper_for
 from weakfs.backends.overlay_plan import Layers, after, before, seen
 from weakfs.backends.overlay_reads import Reads
-from weakfs.filesystem import BaseFilesystem, Filesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
-from weakfs.filesystem.checkout import Checkout
+from weakfs.filesystem import BaseFilesystem, Filesystem, Limits, SymlinkPolicy
 from weakfs.filesystem.paths import Parsed
 from weakfs.filesystem.primitives import Primitives
-from weakfs.filesystem.restoring import as_snapshot, check_snapshot, report
-from weakfs.reducers import ExternalFsSnapshot, FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff
+from weakfs.reducers import FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff
 from weakfs.reducers import children as maps
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, LayerEmptied
 from weakfs.reducers.leaf import Leaf, content_of, size_of
 from weakfs.reducers.tree import EMPTY_TREE, Node, Segments
 from weakfs.session import Session, SessionError, SessionView
-from weakfs.snapshots.archive import pack, unpack, unpack_in_place
-from weakfs.snapshots.archived import Archived
 
 
-class OverlayFilesystem(BaseFilesystem):
+class OverlayFilesystem(SessionFilesystem):
     """The files of `lower`, with changes that stay in a session's `FileTree` slice.
 
     Nothing is copied up front: a file is copied up before its first change, and a deletion is a whiteout.
@@ -37,7 +33,7 @@ class OverlayFilesystem(BaseFilesystem):
     weakfs's own backends, with a session of its own if it is a memory filesystem.
     """
 
-    __slots__ = ("_known", "_lower", "_read", "_read_only", "_session", "_slice", "follow_symlinks", "limits")
+    __slots__ = ("_known", "_lower", "_read")
 
     def __init__(
         self,
@@ -48,36 +44,25 @@ class OverlayFilesystem(BaseFilesystem):
         read_only: bool = False,
         follow_symlinks: SymlinkPolicy = "deny",
     ) -> None:
-        if follow_symlinks not in ("deny", "within_root_only", "allow"):
-            raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
         if not isinstance(lower, BaseFilesystem):
             raise TypeError(
                 f"cannot lay files over {lower!r:.60}: it is no filesystem that derives from BaseFilesystem; give an "
                 f"InMemoryFilesystem or a HostFilesystem"
             )
-        self._session = session = Session() if session is None else session
+        super().__init__(session, limits, read_only, follow_symlinks)
         own = getattr(lower, "session", None)
-        if own is session and getattr(lower, "filesystem_id", "").startswith(("memory:", "overlay:")):
+        if own is self._session and getattr(lower, "filesystem_id", "").startswith(("memory:", "overlay:")):
             raise ValueError(
                 f"cannot lay files over {lower!r}: its files are in the same slice of the same session; give the "
                 f"overlay a session of its own"
             )
         self._lower = lower
-        self.limits = limits
-        self.follow_symlinks: SymlinkPolicy = follow_symlinks
-        self._read_only = read_only or isinstance(session, SessionView)
-        self._slice = session[FileTree]
         # The upper and the lower tree that were merged last, and what came of it.
         self._known: tuple[FileTree, FileTree, FileTree] | None = None
         self._read = Reads()
 
     def __repr__(self) -> str:
         return f"<OverlayFilesystem of {self._session!r} over {self._lower!r}>"
-
-    @property
-    def session(self) -> Session | None:
-        """The session that holds the changes; `None` over a view."""
-        return self._session if isinstance(self._session, Session) else None
 
     @property
     def lower(self) -> Filesystem:
@@ -88,11 +73,6 @@ class OverlayFilesystem(BaseFilesystem):
     def root(self) -> str:
         """The root of the files below."""
         return str(self.lower.root)
-
-    @property
-    def read_only(self) -> bool:
-        """Whether every change is refused."""
-        return self._read_only
 
     @property
     def filesystem_id(self) -> str:
@@ -122,7 +102,7 @@ class OverlayFilesystem(BaseFilesystem):
         Raises `OSError` (EBUSY) that names every path that changed below since it was read, copied up or hidden, with
         nothing written; what `lower` raises where it cannot be written, with `lower` as it was.
         """
-        session = self._changing("write down")
+        session = self._changing("write down", "the layer")
         with session.lock:
             below, now = self.lower.tree(), self.tree()
             layers = Layers(self._upper(), self._lower)
@@ -136,16 +116,12 @@ class OverlayFilesystem(BaseFilesystem):
 
     def discard(self) -> TreeDiff:
         """Give up every change and tell which: a record, so that a rollback brings them back."""
-        session = self._changing("discard")
+        session = self._changing("discard", "the layer")
         with session.lock:
             found = self.diff()
             session.dispatch(LayerEmptied("discard", session.now()))
         self._told()
         return found
-
-    def _changing(self, verb: str) -> Session:
-        self._refuse_if_read_only(verb, "the layer")
-        return cast(Session, self._session)
 
     # The whole
 
@@ -156,54 +132,6 @@ class OverlayFilesystem(BaseFilesystem):
         if known is None or known[0] is not upper or known[1] is not lower:
             self._known = known = (upper, lower, merged(upper, lower))
         return known[2]
-
-    def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
-        """Keep the files as they are now, those below with them. The session's own snapshots keep the layer alone."""
-        session = self._session
-        ref = session.next_id("files") if isinstance(session, Session) else f"record {session.seq}"
-        return FilesystemSnapshot(ref, self.filesystem_id, self._now(), "memory", ref, "/", tag, None, self.tree())
-
-    def restore(
-        self, snapshot: FilesystemSnapshot | ExternalFsSnapshot, *, dry_run: bool = False, foreign: bool = False
-    ) -> RestoreReport:
-        """Go back to a snapshot: files only, in the layer only.
-
-        Raises `ValueError` for a snapshot of another filesystem, unless `foreign`.
-        """
-        snapshot = as_snapshot(snapshot)
-        check_snapshot(snapshot, self.filesystem_id, read_only=self._read_only, dry_run=dry_run, foreign=foreign)
-        tree = snapshot.tree
-        if tree is None and snapshot.data is not None:
-            tree = unpack_in_place(Archived(snapshot.data), limits=self.limits, at=snapshot.created_at)
-        if tree is None:
-            raise ValueError(
-                f"cannot restore {snapshot.snapshot_id!r}: it is of kind {snapshot.kind!r} and holds no files in "
-                f"memory; restore it on the filesystem that took it"
-            )
-        if snapshot.filesystem_id != self.filesystem_id:
-            self.limits.check_tree(tree)
-        with self._exclusive():
-            before = self.tree()
-            if not dry_run:
-                self._commit(TreeRestored(tree, snapshot.snapshot_id, self._now()))
-        self._told()
-        return report(snapshot.snapshot_id, before, tree, dry_run=dry_run)
-
-    def export_bytes(self) -> bytes:
-        """Give all files as one tar archive; the same files give the same bytes."""
-        return pack(self.tree())
-
-    def import_bytes(self, data: bytes) -> None:
-        """Replace all files with those of a tar archive; see `weakfs.snapshots.archive.unpack` for what it refuses."""
-        self._refuse_if_read_only("import into", "/")
-        tree = unpack(data, limits=self.limits, at=self._now())
-        with self._exclusive():
-            self._commit(TreeRestored(tree, "archive", self._now()))
-        self._told()
-
-    def checkout(self, path: str = "/") -> AbstractContextManager[Checkout]:
-        """Lay the files out in a private directory of the host, for a program to work on; see `SupportsCheckout`."""
-        return private_checkout(self, self._changing("run a program in"), path)
 
     # Primitives
 
@@ -331,13 +259,3 @@ class OverlayFilesystem(BaseFilesystem):
                 session.dispatch(one)
             for one in after(Layers(self._upper(), self._lower), event) if may_hide else ():
                 session.dispatch(one)
-
-    def _now(self) -> int:
-        return self._session.now() if isinstance(self._session, Session) else 0
-
-    def _told(self) -> None:
-        if isinstance(self._session, Session):
-            self._session.tell()
-
-    def _exclusive(self) -> AbstractContextManager[Any]:
-        return self._session.lock if isinstance(self._session, Session) else nullcontext()
