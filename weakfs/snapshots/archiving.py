@@ -7,13 +7,13 @@ from weakfs.reducers.tree import FileTree
 from weakfs.session.stored import Source, Stored
 from weakfs.snapshots.archive import packed, packed_size
 from weakfs.snapshots.archived import Archived, index_of
-from weakfs.snapshots.catalogue import StoredSnapshot
+from weakfs.snapshots.catalogue import StoredSnapshot, root_name
 from weakfs.snapshots.seen import Survey
 from weakfs.snapshots.writer import StoreWriter
 
 
 def commit_archive(
-    writer: StoreWriter, survey: Survey, *, snapshot_id: str, created_at: int, tag: str | None
+    writer: StoreWriter, survey: Survey, *, snapshot_id: str, created_at: int, tag: str | None, root_path: str
 ) -> tuple[StoredSnapshot, Stored]:
     """Record a survey as a snapshot of kind tar: its entry in the catalogue, and the archive.
 
@@ -30,7 +30,12 @@ def commit_archive(
         tag=tag,
         kind="tar",
         contents=(archive.digest, index.digest),
-        extra={"archive": archive.digest.hex(), "archive_size": str(archive.size), "index": index.digest.hex()},
+        extra={
+            "archive": archive.digest.hex(),
+            "archive_size": str(archive.size),
+            "index": index.digest.hex(),
+            "root": root_name(root_path),
+        },
     )
     return stored, archive
 

@@ -33,7 +33,8 @@ class StoredSnapshot:
     `ref` is the manifest of the root, 64 hex digits. `created_at` is the caller's clock; `scanned_at` (when the
     scan began) and `recorded_at` (which orders the catalogue) are the machine's. All are integer nanoseconds.
     For kinds other than `tree` the contents of files are not in the store; `contents` names what else of the
-    store the snapshot needs, such as an archive. `extra` is the kind's own: a commit, a digest.
+    store the snapshot needs, such as an archive. `extra` is the kind's own: a commit, a digest; `root` there tells
+    of which directory it is, see `root_name`.
     """
 
     snapshot_id: str
@@ -48,6 +49,11 @@ class StoredSnapshot:
     total_size: int
     contents: tuple[str, ...] = ()
     extra: Mapping[str, str] = field(factory=dict)
+
+
+def root_name(path: str) -> str:
+    """Write the path of a directory as an entry holds it: bytes that are no UTF-8 as `\\xff`."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 class Catalogue:

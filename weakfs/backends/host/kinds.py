@@ -15,6 +15,7 @@ from weakfs.session import UnknownSnapshot
 from weakfs.snapshots.archive import unpack_in_place
 from weakfs.snapshots.archived import Archived
 from weakfs.snapshots.archiving import commit_archive
+from weakfs.snapshots.catalogue import root_name
 
 SnapshotKind = Literal["tree", "git", "tar"]
 
@@ -58,10 +59,11 @@ class Kinds:
         raise AssertionError("the last attempt returns or raises")
 
     def _take_tree(self, snapshot_id: str, tag: str | None, filesystem_id: str, at: int) -> FilesystemSnapshot:
+        path = self._root.path
         with self._root.store.writer() as writer:
             seen = self._root.look_into(writer)
-            stored = writer.commit(seen, snapshot_id=snapshot_id, created_at=at, tag=tag)
-        path = self._root.path
+            about = {"root": root_name(path)}
+            stored = writer.commit(seen, snapshot_id=snapshot_id, created_at=at, tag=tag, extra=about)
         return FilesystemSnapshot(snapshot_id, filesystem_id, at, "tree", stored.ref, path, tag, None, seen.tree)
 
     def _take_git(self, snapshot_id: str, tag: str | None, filesystem_id: str, at: int) -> FilesystemSnapshot:
@@ -75,10 +77,13 @@ class Kinds:
         return FilesystemSnapshot(snapshot_id, filesystem_id, at, "git", commit, path, tag, store.git.path, seen.tree)
 
     def _take_tar(self, snapshot_id: str, tag: str | None, filesystem_id: str, at: int) -> FilesystemSnapshot:
+        path = self._root.path
         with self._root.store.writer() as writer:
             seen = self._root.look_into(writer)
-            stored, archive = commit_archive(writer, seen, snapshot_id=snapshot_id, created_at=at, tag=tag)
-        path, ref = self._root.path, stored.extra["archive"]
+            stored, archive = commit_archive(
+                writer, seen, snapshot_id=snapshot_id, created_at=at, tag=tag, root_path=path
+            )
+        ref = stored.extra["archive"]
         return FilesystemSnapshot(snapshot_id, filesystem_id, at, "tar", ref, path, tag, None, None, archive)
 
     def tree_of(self, snapshot: FilesystemSnapshot, limits: Limits) -> FileTree:

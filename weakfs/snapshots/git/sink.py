@@ -9,7 +9,7 @@ from attrs import frozen
 
 from weakfs.reducers.tree import EMPTY_TREE, FileTree
 from weakfs.session.stored import Source, Stored, digest_of
-from weakfs.snapshots.catalogue import StoredSnapshot
+from weakfs.snapshots.catalogue import StoredSnapshot, root_name
 from weakfs.snapshots.git.changes import changes, refused_contents
 from weakfs.snapshots.git.importing import FastImport
 from weakfs.snapshots.git.repository import BESIDE_REFS, GitRepository, beside, ref_of
@@ -113,7 +113,7 @@ class GitSink:
                 created_at=created_at,
                 tag=tag,
                 kind="git",
-                extra={"commit": refs[ref], "git_tree": git_tree},
+                extra={"commit": refs[ref], "git_tree": git_tree, "root": root_name(root_path)},
             )
         except BaseException:
             self.repository.drop(snapshot_id)
