@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from benchmarks.host_tree import READING, SCANS
 from benchmarks.peers import ADAPTERS
 from benchmarks.results import Result, Results
 from benchmarks.subject import OURS
-from benchmarks.units import bytes_text, factor_text, files_text, time_text
+from benchmarks.units import bytes_text, count_text, factor_text, files_text, time_text
 
 FLAT = 1.5
 """A cost that does not depend on size may still differ by this between the sizes: caches miss more often."""
@@ -16,6 +17,7 @@ FLAT = 1.5
 IN_PYTHON = [name for name, adapter in ADAPTERS.items() if not adapter.native]
 NATIVE = [name for name, adapter in ADAPTERS.items() if adapter.native]
 KIB = 1024
+HOST_SIZES = (5_000, 50_000)
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,34 @@ def verdicts(results: Results) -> Iterator[Verdict]:
     for row, how in (("grep literal", "a literal"), ("grep regex", "a regular expression")):
         yield beside(results, row, f"grep for {how} in 10,000 files, beside ripgrep on disk", ["ripgrep"], 1)
         yield beside(results, row, f"grep for {how}, beside the fastest peer in Python", IN_PYTHON, 1 / 5)
+    yield from host_verdicts(results)
     yield beside(results, "import", "import weakfs, beside attrs and orjson", None, 3)
     yield beside(results, "import names", "import of its two main names, beside the same", None, 3)
+
+
+def host_verdicts(results: Results) -> Iterator[Verdict]:
+    """The goals of a host directory are about 50,000 files; the tables tell of 5,000 too."""
+    largest = HOST_SIZES[-1]
+    what = f"host snapshot, 10 of {largest:,} changed, beside the faster bare scan"
+    yield beside(results, "host changed", what, SCANS, 1.3, size=largest)
+    yield beside(results, "host cold", "first host snapshot, beside reading all bytes", [READING], 4, size=largest)
+    what = f"host restore, 10 of {largest:,} changed, beside the faster bare scan"
+    yield beside(results, "host restore", what, SCANS, 1.5, size=largest)
+    yield exactly(results, "count restored", "files that this restore writes", 10)
+    yield flat(results, "host write", "first write to a file of a host directory", HOST_SIZES)
+    yield flat(results, "host write again", "another write to it", HOST_SIZES)
+    yield flat(results, "host failed call", "call on a host directory that fails and is undone", HOST_SIZES)
+    yield flat(results, "overlay", "open an overlay and write a file", HOST_SIZES)
+    yield exactly(results, "count in layer", "files that the overlay then holds", 1)
+
+
+def exactly(results: Results, row: str, what: str, number: int) -> Verdict:
+    """Compare a count of ours, at every size, with what it has to be."""
+    counts = {cell.size: cell.value for cell in results.where(row) if cell.subject == OURS and cell.value is not None}
+    if not counts:
+        return Verdict(what, f"{number}", "", None)
+    shown = ", ".join(f"{count_text(counts[size])} at {files_text(size)}" for size in sorted(counts))
+    return Verdict(what, f"{number}", shown, set(counts.values()) == {number})
 
 
 def flat(results: Results, row: str, what: str, sizes: tuple[int, int] | None = None) -> Verdict:
@@ -76,10 +104,14 @@ def most(results: Results, row: str, what: str, limit: float, shown: Callable[[f
     return Verdict(what, goal, f"{shown(values[size])} at {files_text(size)}", values[size] <= limit)
 
 
-def beside(results: Results, row: str, what: str, others: list[str] | None, limit: float) -> Verdict:
-    """Compare ours with the fastest of the others, pair by pair, at the size where it is worst."""
+def beside(
+    results: Results, row: str, what: str, others: list[str] | None, limit: float, *, size: int | None = None
+) -> Verdict:
+    """Compare ours with the fastest of the others, pair by pair, at one size or where it is worst."""
     goal = f"at most {factor_text(limit)}"
-    pairs = [cell for cell in results.where(row) if cell.ratio and (others is None or cell.subject in others)]
+    pairs = [
+        cell for cell in results.where(row, size=size) if cell.ratio and (others is None or cell.subject in others)
+    ]
     fastest: dict[int, Result] = {}
     for cell in pairs:
         known = fastest.get(cell.size)

@@ -17,7 +17,7 @@ from benchmarks.goals import verdicts
 from benchmarks.prepare import Environment
 from benchmarks.results import Result, Results
 from benchmarks.subject import OURS
-from benchmarks.units import bytes_text, factor_text, time_text
+from benchmarks.units import bytes_text, count_text, factor_text, time_text
 
 SECTIONS: dict[str, dict[str, str]] = {
     "One operation": {
@@ -47,6 +47,26 @@ SECTIONS: dict[str, dict[str, str]] = {
         "longest write": "longest single write",
         "longest collection": "longest garbage collection",
         "bytes a kept version": "memory of a kept version",
+    },
+    "A host directory: the first snapshot": {"host cold": "snapshot into a new store"},
+    "A host directory: snapshots": {
+        "host unchanged": "snapshot, nothing changed",
+        "host changed": "snapshot, 10 changed",
+        "host new process": "snapshot of a new process, 10 changed",
+        "host restore": "restore, 10 changed",
+        "count restored": "files that it wrote",
+        "host restore nothing": "restore, nothing changed",
+        "host dry run": "restore as a dry run, 10 changed",
+    },
+    "A host directory: calls": {
+        "host write": "first write to a file",
+        "host write again": "another write to it",
+        "host failed call": "call that writes, fails and is undone",
+        "host shell": "shell call `true`",
+        "overlay": "open an overlay and write a file",
+        "count in layer": "files that it then holds",
+        "overlay write": "write in an open overlay",
+        "overlay commit": "commit of 10 files",
     },
     "Import": {"import": "`import weakfs`", "import names": "`from weakfs import ...`"},
 }
@@ -101,7 +121,8 @@ def cell_text(cell: Result | None) -> str:
 
 
 def unit(row: str) -> Callable[[float], str]:
-    return bytes_text if row.startswith("bytes ") else time_text
+    kinds = {"bytes": bytes_text, "count": count_text}
+    return kinds.get(row.partition(" ")[0], time_text)
 
 
 def machine(environments: list[Environment]) -> list[str]:

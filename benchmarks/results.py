@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from benchmarks.subject import OURS
 from benchmarks.timing import Timing
 
 
@@ -13,7 +14,8 @@ from benchmarks.timing import Timing
 class Result:
     """One cell: a subject's value in a row at a size, and ours from the same process if it was a pair.
 
-    `value` is nanoseconds unless the row says otherwise. An empty cell has a `note` that says why.
+    `value` is nanoseconds unless the row's name begins with `bytes` or `count`. An empty cell has a
+    `note` that says why.
     """
 
     row: str
@@ -39,6 +41,12 @@ class Result:
 
 def timed(row: str, size: int, subject: str, timing: Timing, *, ours: Timing | None = None) -> Result:
     return Result(row, size, subject, timing.median, timing.least, ours.median if ours else None)
+
+
+def together(row: str, size: int, timings: Mapping[str, Timing]) -> Iterator[Result]:
+    """Yield what was measured in turn: ours, and the others beside it."""
+    for name, timing in timings.items():
+        yield timed(row, size, name, timing, ours=None if name == OURS else timings[OURS])
 
 
 class Results:

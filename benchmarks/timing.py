@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns, thread_time_ns
 from typing import Any
@@ -16,6 +16,9 @@ BATCH_NS = 5_000_000
 
 PATIENCE_NS = 400_000_000
 """A batch that takes longer than this is repeated only twice."""
+
+LONG_NS = 8_000_000_000
+"""What takes longer than this is measured only twice."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,35 @@ def one_by_one(act: Callable[..., Any], calls: Calls, *, before: Callable[[], An
         act(*call)
         samples.append(perf_counter_ns() - start)
     return Timing.of(samples)
+
+
+Sampler = Callable[[], float]
+"""Does something once and gives its nanoseconds; what it needs ahead is not counted."""
+
+
+def nanoseconds(act: Callable[[], Any]) -> float:
+    """Time one call; what it returns is let go before the next."""
+    start = perf_counter_ns()
+    result = act()
+    taken = perf_counter_ns() - start
+    del result
+    return taken
+
+
+def in_turn(
+    measured: Mapping[str, Sampler], *, repeats: int, before: Callable[[], Any] | None = None
+) -> dict[str, Timing]:
+    """Take rounds of measurements, `before` ahead of each round; each round begins with another one."""
+    samples: dict[str, list[float]] = {name: [] for name in measured}
+    names = list(measured)
+    for repeat in range(repeats):
+        if before is not None:
+            before()
+        first = repeat % len(names)
+        for name in names[first:] + names[:first]:
+            if repeat < 2 or samples[name][0] < LONG_NS:
+                samples[name].append(measured[name]())
+    return {name: Timing.of(taken) for name, taken in samples.items()}
 
 
 @dataclass(frozen=True)

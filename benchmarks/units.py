@@ -17,6 +17,10 @@ def bytes_text(count: float) -> str:
     return f"{count:.0f} B"
 
 
+def count_text(count: float) -> str:
+    return f"{count:,.0f}"
+
+
 def factor_text(ratio: float) -> str:
     return f"{three_digits(ratio)}x" if ratio >= 0.01 else "<0.01x"
 
