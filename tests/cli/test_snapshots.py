@@ -246,3 +246,38 @@ def test_many_at_once_lose_nothing(place: Place) -> None:
     done = subprocess.run([*COMMAND, "snapshots", str(place.root), "--json"], capture_output=True, check=True)
     listed = {json.loads(line).get("id") for line in done.stdout.splitlines()}
     assert taken == listed - {None}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_directories_that_share_a_store_are_told_apart(run: Run, place: Place, tmp_path: Path, kind: str) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "own").write_text("own\n")
+    shared = ("--store", tmp_path / "shared")
+    first = id_of(run("snapshot", place.root, "--kind", kind, *shared))
+    second = id_of(run("snapshot", other, "--kind", kind, *shared))
+    assert [row[0] for row in rows(run("snapshots", place.root, *shared))] == [first]
+    assert run("restore", place.root, "--latest", "--dry-run", *shared).lines == [
+        f"would restore {first}: nothing differs"
+    ]
+    before = place.seen
+    refused = run("restore", place.root, second, *shared)
+    assert (refused.status, refused.out) == (1, "")
+    assert one_line(refused.err)
+    assert repr(str(other)) in refused.err
+    assert "--foreign" in refused.err
+    assert place.seen == before
+    assert run("drop", place.root, second, *shared).status == 1
+    assert run("drop", place.root, "--keep-last", "0", *shared).status == 0
+    assert [row[0] for row in rows(run("snapshots", other, *shared))] == [second]
+    assert run("restore", place.root, second, "--foreign", *shared).status == 0
+    assert [path.name for path in place.root.iterdir()] == ["own"]
+
+
+def test_a_directory_that_was_moved_finds_its_snapshots_in_the_old_store(run: Run, place: Place) -> None:
+    (taken,) = run("snapshot", place.root, "--json").objects
+    before = place.seen
+    place.disturb()
+    moved = Place(place.root.rename(place.root.parent / "moved"), place.store)
+    assert run("restore", moved.root, taken["id"], "--store", taken["store"], "--foreign").status == 0
+    assert moved.seen == before

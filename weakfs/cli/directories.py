@@ -18,6 +18,7 @@ from weakfs.filesystem import Filesystem, FilesystemSnapshot, Limits
 from weakfs.reducers import FileTree
 from weakfs.session import Session
 from weakfs.snapshots import Store, StoredSnapshot
+from weakfs.snapshots.catalogue import root_name
 from weakfs.snapshots.journal import count_left_behind
 
 # What `restore` calls the snapshot of what it is about to replace.
@@ -121,16 +122,35 @@ def kept(files: HostFilesystem, stored: StoredSnapshot) -> FilesystemSnapshot:
     )
 
 
-def newest(store: Store) -> StoredSnapshot:
+def is_of(files: HostFilesystem, snapshot: StoredSnapshot) -> bool:
+    """Tell whether a snapshot is of that directory: several may share a store."""
+    own = root_name(files.root)
+    return snapshot.extra.get("root", own) == own
+
+
+def newest(files: HostFilesystem) -> StoredSnapshot:
     """Give the newest snapshot that somebody asked for: none of those that `restore` takes of what it replaces."""
-    for one in reversed(store.list()):
-        if not (one.tag or "").startswith(BEFORE_RESTORING):
+    for one in reversed(files.store.list()):
+        if is_of(files, one) and not (one.tag or "").startswith(BEFORE_RESTORING):
             return one
-    raise Failure("there is no snapshot; take one: weakfs snapshot DIR")
+    raise Failure(f"there is no snapshot of {files.root!r}; take one: weakfs snapshot DIR")
 
 
-def find(store: Store, name: str) -> StoredSnapshot:
-    """Give the snapshot that `name` stands for: its id, the beginning of that, or its tag."""
+def find(files: HostFilesystem, name: str, *, foreign: bool = False) -> StoredSnapshot:
+    """Give the snapshot that `name` stands for: its id, the beginning of that, or its tag.
+
+    One of another directory that shares the store is refused, unless `foreign`.
+    """
+    found = _named(files.store, name)
+    if not foreign and not is_of(files, found):
+        raise Failure(
+            f"cannot use snapshot {name!r} of {files.root!r}: it is of {found.extra['root']!r}; give that "
+            f"directory, or --foreign if this is meant"
+        )
+    return found
+
+
+def _named(store: Store, name: str) -> StoredSnapshot:
     snapshots = store.list()
     for found in (
         [one for one in snapshots if one.snapshot_id == name],
@@ -184,9 +204,9 @@ def trees(directory: str, at: str | None, to: str | None, store: str | None) -> 
     """Give a directory at two moments: at a snapshot (default: the newest), and at another or, by default, now."""
     files = open_directory(directory, store=store, read_only=True)
     with telling(f"look into the store of {directory!r}"):
-        before = files.store.tree(newest(files.store) if at is None else find(files.store, at))
+        before = files.store.tree(newest(files) if at is None else find(files, at, foreign=True))
         if to is not None:
-            return before, files.store.tree(find(files.store, to))
+            return before, files.store.tree(find(files, to, foreign=True))
     with telling(f"look at {directory!r}"), scanning(files, f"reading {directory}"):
         return before, files.tree()
 
@@ -198,7 +218,7 @@ def files_at(directory: str, at: str | None, store: str | None) -> Filesystem:
         return files
     with telling(f"look into the store of {directory!r}"):
         session = Session()
-        session[FileTree].seed(files.store.tree(find(files.store, at)))
+        session[FileTree].seed(files.store.tree(find(files, at, foreign=True)))
         return InMemoryFilesystem(session, limits=UNLIMITED, read_only=True)
 
 

@@ -13,6 +13,8 @@ from weakfs.cli.output import Output
 if TYPE_CHECKING:
     from weakfs.backends.host.kinds import SnapshotKind
 
+foreign_option = click.option("--foreign", is_flag=True, help="Even if the snapshot is of another directory.")
+
 
 @click.command("snapshot")
 @directory_argument
@@ -60,6 +62,7 @@ def snapshots_command(directory: str, store: str | None, as_json: bool) -> int:
 @click.option("--latest", is_flag=True, help="The newest snapshot that no restore took.")
 @click.option("--dry-run", is_flag=True, help="Only tell what would change.")
 @click.option("--keep/--no-keep", default=True, help="Take a snapshot of what is there first.  [default: keep]")
+@foreign_option
 @click.option("--exit-code", is_flag=True, help="Exit with 3 if something differed.")
 @store_option
 @json_option
@@ -69,6 +72,7 @@ def restore_command(
     latest: bool,
     dry_run: bool,
     keep: bool,
+    foreign: bool,
     exit_code: bool,
     store: str | None,
     as_json: bool,
@@ -85,7 +89,7 @@ def restore_command(
         raise usage("cannot restore: name one snapshot, or give --latest; see: weakfs snapshots DIR")
     files = open_directory(directory, store=store, read_only=dry_run)
     out = Output(finish_unread=True)
-    differed = restore(out, files, directory, snapshot, dry_run=dry_run, keep=keep, as_json=as_json)
+    differed = restore(out, files, directory, snapshot, foreign=foreign, dry_run=dry_run, keep=keep, as_json=as_json)
     return UNMET if exit_code and differed else DONE
 
 
@@ -93,10 +97,11 @@ def restore_command(
 @directory_argument
 @click.argument("snapshots", metavar="[SNAPSHOT]...", nargs=-1)
 @click.option("--keep-last", metavar="N", type=click.IntRange(min=0), help="Drop all but the last N.")
+@foreign_option
 @store_option
 @json_option
 def drop_command(
-    directory: str, snapshots: tuple[str, ...], keep_last: int | None, store: str | None, as_json: bool
+    directory: str, snapshots: tuple[str, ...], keep_last: int | None, foreign: bool, store: str | None, as_json: bool
 ) -> int:
     """Give snapshots of DIR up. "weakfs compact" then frees what only they needed."""
     from weakfs.cli.directories import open_directory, usage
@@ -105,7 +110,7 @@ def drop_command(
     if bool(snapshots) == (keep_last is not None):
         raise usage("cannot drop: name snapshots, or give --keep-last N; see: weakfs snapshots DIR")
     files = open_directory(directory, store=store, read_only=True)
-    drop(Output(finish_unread=True), files, snapshots, keep_last, as_json=as_json)
+    drop(Output(finish_unread=True), files, snapshots, keep_last, foreign=foreign, as_json=as_json)
     return DONE
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from weakfs.backends import HostFilesystem
-from weakfs.cli.directories import find, scanning, short_ids
+from weakfs.cli.directories import find, is_of, scanning, short_ids
 from weakfs.cli.failures import telling
 from weakfs.cli.output import Output, progress
 from weakfs.cli.wording import counted, moment, shown
@@ -38,7 +38,7 @@ def show_taken(out: Output, files: HostFilesystem, taken: StoredSnapshot, *, as_
 def show_snapshots(out: Output, files: HostFilesystem, directory: str, *, as_json: bool) -> None:
     """Print the snapshots that are kept of a directory, oldest first, what each costs, and what all do."""
     with telling(f"look into the store of {directory!r}"), progress("adding up"):
-        found = files.store.account()
+        found = [one for one in files.store.account() if is_of(files, one.snapshot)]
         size = files.store.disk_size()
     if as_json:
         for one in found:
@@ -46,20 +46,25 @@ def show_snapshots(out: Output, files: HostFilesystem, directory: str, *, as_jso
         out.record(type="store", path=files.store.path, root=files.root, snapshots=len(found), bytes=size)
         return
     if found:
-        _show_table(out, found)
+        _show_table(out, found, short_ids(files.store.list()))
     out.line(
         ("store", "bold"),
         f" {shown(files.store.path)}: {counted(len(found), 'snapshot')}, {counted(size, 'byte')} on the disk",
     )
 
 
-def drop(out: Output, files: HostFilesystem, names: Sequence[str], keep_last: int | None, *, as_json: bool) -> None:
+def drop(
+    out: Output, files: HostFilesystem, names: Sequence[str], keep_last: int | None, *, foreign: bool, as_json: bool
+) -> None:
     """Give snapshots up: those that are named, or all but the last few. Either all names are right, or none goes."""
     store = files.store
     with telling(f"drop snapshots of {files.root!r}"):
         every = store.list()
         short = short_ids(every)
-        wanted = [find(store, name) for name in names] if keep_last is None else every[: -keep_last or None]
+        own = [one for one in every if is_of(files, one)]
+        wanted = (
+            [find(files, name, foreign=foreign) for name in names] if keep_last is None else own[: -keep_last or None]
+        )
         for one in {one.snapshot_id: one for one in wanted}.values():
             store.drop(one.snapshot_id)
             if as_json:
@@ -103,8 +108,7 @@ def described(stored: StoredSnapshot) -> dict[str, object]:
     }
 
 
-def _show_table(out: Output, found: Sequence[SnapshotAccount]) -> None:
-    short = short_ids(one.snapshot for one in found)
+def _show_table(out: Output, found: Sequence[SnapshotAccount], short: Mapping[str, str]) -> None:
     rows = [HEADINGS, *(_row(short[one.snapshot.snapshot_id], one) for one in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
     for number, row in enumerate(rows):

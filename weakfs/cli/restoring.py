@@ -19,14 +19,22 @@ from weakfs.snapshots import StoredSnapshot
 
 
 def restore(
-    out: Output, files: HostFilesystem, directory: str, name: str | None, *, dry_run: bool, keep: bool, as_json: bool
+    out: Output,
+    files: HostFilesystem,
+    directory: str,
+    name: str | None,
+    *,
+    foreign: bool,
+    dry_run: bool,
+    keep: bool,
+    as_json: bool,
 ) -> bool:
     """Make a directory what a snapshot says, and print what that changes; tells whether anything did.
 
     `name` is `None` for the newest one. With `keep` a snapshot of what is there is taken first and told.
     """
     with telling(f"restore {directory!r}"):
-        wanted = newest(files.store) if name is None else find(files.store, name)
+        wanted = newest(files) if name is None else find(files, name, foreign=foreign)
     short = short_ids(files.store.list())[wanted.snapshot_id]
     before = take(files, directory, f"{BEFORE_RESTORING}{short}") if keep and not dry_run else None
     if before is not None:
