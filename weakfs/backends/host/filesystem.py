@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast, get_args
+from typing import get_args
 
 import attrs
 
 from weakfs.backends.checkout import Laid, changed_paths
-from weakfs.backends.host.changes import apply
 from weakfs.backends.host.external import HostExternal, Rewind
-from weakfs.backends.host.finding import found_before
+from weakfs.backends.host.files import HostFiles
 from weakfs.backends.host.keeping import contents_needed
 from weakfs.backends.host.kinds import Kinds, SnapshotKind
 from weakfs.backends.host.messages import told
-from weakfs.backends.host.root import HostRoot, Part, Work
-from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy, paths
+from weakfs.backends.host.root import HostRoot
+from weakfs.filesystem import FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout
 from weakfs.filesystem.restoring import as_snapshot, check_snapshot, report
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored, names
 from weakfs.reducers.events import (
-    DirectoryMade,
-    EntryCopied,
-    EntryMoved,
-    Event,
-    FileAppended,
-    FileSpliced,
-    FileWritten,
-    ModeChanged,
     TreeSeen,
 )
-from weakfs.reducers.leaf import CONTENT, Leaf, content_of, size_of
-from weakfs.reducers.tree import Node, Segments
 from weakfs.session import MissingBlob, Session, UnknownSnapshot
 from weakfs.snapshots.archive import pack, unpack
 from weakfs.snapshots.compaction import CompactReport
-from weakfs.snapshots.directory import OnDisk
 from weakfs.snapshots.read_back import events_between
 from weakfs.snapshots.restoring import restore_entries
 from weakfs.snapshots.store import Store
@@ -45,14 +33,8 @@ from weakfs.snapshots.store import Store
 # A program may leave large files: up to this size an event holds them, the others stay in the store.
 MOST_IN_EVENTS = 1 << 20
 
-# A search passes over files that are larger, which it would have to hold in memory.
-MOST_SEARCHED = 256 << 20
 
-# Their path is followed through links, as far as links are followed here; all others are about a link itself.
-FOLLOWING = (FileWritten, FileAppended, FileSpliced, DirectoryMade, ModeChanged)
-
-
-class HostFilesystem(BaseFilesystem):
+class HostFilesystem(HostFiles):
     """Files in a host directory, changed in place. Nothing outside it is read or changed, whatever links say.
 
     Without a session it makes one of its own; every change is an event of it, and it is attached, so that the
@@ -63,7 +45,7 @@ class HostFilesystem(BaseFilesystem):
     Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory.
     """
 
-    __slots__ = ("_external", "_kinds", "_prefixes", "_read_only", "_root", "_session", "follow_symlinks", "limits")
+    __slots__ = ("_external", "_kinds", "_read_only", "follow_symlinks", "limits")
 
     def __init__(
         self,
@@ -133,11 +115,6 @@ class HostFilesystem(BaseFilesystem):
     def read_only(self) -> bool:
         """Whether every change is refused."""
         return self._read_only
-
-    @property
-    def filesystem_id(self) -> str:
-        """What snapshots of this filesystem are known by."""
-        return f"host:{self._root.path}"
 
     @property
     def store(self) -> Store:
@@ -284,132 +261,3 @@ class HostFilesystem(BaseFilesystem):
 
     def _seen(self, tree: FileTree, source: str) -> TreeSeen:
         return TreeSeen(tree, source, self._now(), self.filesystem_id)
-
-    # Primitives
-
-    def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:
-        text = os.fspath(path) if isinstance(path, os.PathLike) else path
-        if isinstance(text, str):
-            for prefix in self._prefixes:
-                if text.startswith(prefix) or text == prefix[:-1]:
-                    return paths.parse(text[len(prefix) - 1 :] or "/")
-        return paths.parse(text)
-
-    def _climb(self, done: list[str], path: str) -> None:
-        if done and done[-1] != "..":
-            done.pop()
-        elif self.follow_symlinks == "allow":
-            done.append("..")
-        else:
-            raise self._outside(path)
-
-    def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
-        # A target is what every other program takes it for: a path of the host.
-        top = "/".join(names.from_bytes(os.fsencode(part)) for part in self._root.path.split("/"))
-        if target == top or target.startswith(top.rstrip("/") + "/"):
-            return [], target[len(top) :]
-        if self.follow_symlinks != "allow":
-            raise self._outside(path)
-        return [".."] * len(paths.parse(top)[1]), target
-
-    def _find(self, segments: Segments) -> Node | None:
-        with told("look at", _shown(segments)):
-            return self._root.directory.node(segments)
-
-    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
-        with told("list", _shown(segments)):
-            return self._root.directory.entries(segments)
-
-    def _content(self, path: str, leaf: Leaf) -> bytes:
-        with told("read", path):
-            return content_of(leaf)
-
-    def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
-        return None if size_of(leaf) > MOST_SEARCHED else super()._content_if_readable(path, leaf)
-
-    def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
-        content = leaf[CONTENT]
-        if not isinstance(content, OnDisk):
-            return super()._piece(path, leaf, start, stop)
-        with told("read", path):
-            return content.piece(start, stop)
-
-    def _totals(self, segments: Segments) -> tuple[int, int, int]:
-        with told("scan", _shown(segments)):
-            tree = self._root.directory.whole_directory(segments)
-            return tree.total_size, tree.file_count, tree.directory_count
-
-    def _height(self, segments: Segments) -> int:
-        from weakfs.reducers.tree import height
-
-        with told("scan", _shown(segments)):
-            return height(self._root.directory.whole_directory(segments))
-
-    def _now(self) -> int:
-        return self._session.now()
-
-    def _told(self) -> None:
-        self._session.tell()
-
-    @contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        with self._session.lock, self._root.lock:
-            yield
-
-    def _commit(self, event: Event) -> None:
-        self._session.check_writable()
-        places = self._places(event)
-        verb, path = _wording(event)
-        claimed = [self._claimed(place) for place in places]
-        with self._work(verb, path, *claimed) as work:
-            found = found_before(self._root, self._session, event, places, self.filesystem_id)
-            apply(self._root.directory, work.journal, event, *places)
-            for one in found:
-                self._session.dispatch(one)
-            self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
-
-    def _places(self, event: Any) -> list[Segments]:
-        if isinstance(event, EntryMoved | EntryCopied):
-            return [self._locate(path, follow=False)[1] for path in (event.source, event.destination)]
-        return [self._locate(event.path, follow=isinstance(event, FOLLOWING))[1]]
-
-    def _claimed(self, segments: Segments) -> Segments:
-        """Give the topmost path that a change at a path makes: a directory that is missing, or itself."""
-        for depth in range(1, len(segments)):
-            if self._root.directory.status(segments[:depth]) is None:
-                return segments[:depth]
-        return segments
-
-    @contextmanager
-    def _work(self, verb: str, path: str, *claimed: Segments) -> Iterator[Work]:
-        """Do something to the disk as a whole: in the work of the running transaction, or as a piece of its own."""
-        running = cast("Work | Part | None", self._session.journal(self.filesystem_id))
-        work = running.work if isinstance(running, Part) else running or self._root.work()
-        if running is not None:
-            self._root.claims.take(work, *claimed)
-        mark = work.journal.mark
-        try:
-            if running is None:
-                self._root.claims.take(work, *claimed)
-            with told(verb, path):
-                yield work
-        except BaseException as error:
-            try:
-                work.journal.undo(mark)
-            except BaseException as second:
-                raise self._session.needs_repair(self.filesystem_id, work.undo, second) from error
-            if running is None:
-                work.undo()
-            raise
-        if running is None:
-            work.close()
-
-
-def _shown(segments: Segments) -> str:
-    return "/" + "/".join(segments)
-
-
-def _wording(event: Any) -> tuple[str, str]:
-    if isinstance(event, EntryMoved | EntryCopied):
-        return ("move" if isinstance(event, EntryMoved) else "copy"), event.source
-    return "change", event.path

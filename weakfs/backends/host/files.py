@@ -1,0 +1,180 @@
+"""The primitives of a host filesystem: looking at the directory, and making events happen in it as a whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import attrs
+
+from weakfs.backends.host.changes import apply
+from weakfs.backends.host.finding import found_before
+from weakfs.backends.host.messages import told
+from weakfs.backends.host.root import HostRoot, Part, Work
+from weakfs.filesystem import BaseFilesystem, paths
+from weakfs.reducers import names
+from weakfs.reducers.events import (
+    DirectoryMade,
+    EntryCopied,
+    EntryMoved,
+    Event,
+    FileAppended,
+    FileSpliced,
+    FileWritten,
+    ModeChanged,
+)
+from weakfs.reducers.leaf import CONTENT, Leaf, content_of, size_of
+from weakfs.reducers.tree import Node, Segments
+from weakfs.session import Session
+from weakfs.snapshots.directory import OnDisk
+
+# A search passes over files that are larger, which it would have to hold in memory.
+MOST_SEARCHED = 256 << 20
+
+# Their path is followed through links, as far as links are followed here; all others are about a link itself.
+FOLLOWING = (FileWritten, FileAppended, FileSpliced, DirectoryMade, ModeChanged)
+
+
+class HostFiles(BaseFilesystem):
+    """Entries of a host directory, each looked up when it is asked for."""
+
+    __slots__ = ("_prefixes", "_root", "_session")
+
+    _root: HostRoot
+    _session: Session
+    # How host paths below the root begin, in each spelling of the root.
+    _prefixes: tuple[str, ...]
+
+    @property
+    def filesystem_id(self) -> str:
+        """What snapshots of this filesystem are known by."""
+        return f"host:{self._root.path}"
+
+    def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:
+        text = os.fspath(path) if isinstance(path, os.PathLike) else path
+        if isinstance(text, str):
+            for prefix in self._prefixes:
+                if text.startswith(prefix) or text == prefix[:-1]:
+                    return paths.parse(text[len(prefix) - 1 :] or "/")
+        return paths.parse(text)
+
+    def _climb(self, done: list[str], path: str) -> None:
+        if done and done[-1] != "..":
+            done.pop()
+        elif self.follow_symlinks == "allow":
+            done.append("..")
+        else:
+            raise self._outside(path)
+
+    def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
+        # A target is what every other program takes it for: a path of the host.
+        top = "/".join(names.from_bytes(os.fsencode(part)) for part in self._root.path.split("/"))
+        if target == top or target.startswith(top.rstrip("/") + "/"):
+            return [], target[len(top) :]
+        if self.follow_symlinks != "allow":
+            raise self._outside(path)
+        return [".."] * len(paths.parse(top)[1]), target
+
+    def _find(self, segments: Segments) -> Node | None:
+        with told("look at", _shown(segments)):
+            return self._root.directory.node(segments)
+
+    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        with told("list", _shown(segments)):
+            return self._root.directory.entries(segments)
+
+    def _content(self, path: str, leaf: Leaf) -> bytes:
+        with told("read", path):
+            return content_of(leaf)
+
+    def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
+        return None if size_of(leaf) > MOST_SEARCHED else super()._content_if_readable(path, leaf)
+
+    def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
+        content = leaf[CONTENT]
+        if not isinstance(content, OnDisk):
+            return super()._piece(path, leaf, start, stop)
+        with told("read", path):
+            return content.piece(start, stop)
+
+    def _totals(self, segments: Segments) -> tuple[int, int, int]:
+        with told("scan", _shown(segments)):
+            tree = self._root.directory.whole_directory(segments)
+            return tree.total_size, tree.file_count, tree.directory_count
+
+    def _height(self, segments: Segments) -> int:
+        from weakfs.reducers.tree import height
+
+        with told("scan", _shown(segments)):
+            return height(self._root.directory.whole_directory(segments))
+
+    def _now(self) -> int:
+        return self._session.now()
+
+    def _told(self) -> None:
+        self._session.tell()
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        with self._session.lock, self._root.lock:
+            yield
+
+    def _commit(self, event: Event) -> None:
+        self._session.check_writable()
+        places = self._places(event)
+        verb, path = _wording(event)
+        claimed = [self._claimed(place) for place in places]
+        with self._work(verb, path, *claimed) as work:
+            found = found_before(self._root, self._session, event, places, self.filesystem_id)
+            apply(self._root.directory, work.journal, event, *places)
+            for one in found:
+                self._session.dispatch(one)
+            self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
+
+    def _places(self, event: Any) -> list[Segments]:
+        if isinstance(event, EntryMoved | EntryCopied):
+            return [self._locate(path, follow=False)[1] for path in (event.source, event.destination)]
+        return [self._locate(event.path, follow=isinstance(event, FOLLOWING))[1]]
+
+    def _claimed(self, segments: Segments) -> Segments:
+        """Give the topmost path that a change at a path makes: a directory that is missing, or itself."""
+        for depth in range(1, len(segments)):
+            if self._root.directory.status(segments[:depth]) is None:
+                return segments[:depth]
+        return segments
+
+    @contextmanager
+    def _work(self, verb: str, path: str, *claimed: Segments) -> Iterator[Work]:
+        """Do something to the disk as a whole: in the work of the running transaction, or as a piece of its own."""
+        running = cast("Work | Part | None", self._session.journal(self.filesystem_id))
+        work = running.work if isinstance(running, Part) else running or self._root.work()
+        if running is not None:
+            self._root.claims.take(work, *claimed)
+        mark = work.journal.mark
+        try:
+            if running is None:
+                self._root.claims.take(work, *claimed)
+            with told(verb, path):
+                yield work
+        except BaseException as error:
+            try:
+                work.journal.undo(mark)
+            except BaseException as second:
+                raise self._session.needs_repair(self.filesystem_id, work.undo, second) from error
+            if running is None:
+                work.undo()
+            raise
+        if running is None:
+            work.close()
+
+
+def _shown(segments: Segments) -> str:
+    return "/" + "/".join(segments)
+
+
+def _wording(event: Any) -> tuple[str, str]:
+    if isinstance(event, EntryMoved | EntryCopied):
+        return ("move" if isinstance(event, EntryMoved) else "copy"), event.source
+    return "change", event.path
