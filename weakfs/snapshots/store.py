@@ -74,9 +74,14 @@ class Store:
 
     def read(self, digest: bytes) -> bytes:
         """Give a content. `MissingBlob` that names it and the store if it is not here, or was damaged."""
-        if self._is_in_git(digest):
-            return checked(digest, self.git.read(digest), self.git.path)
-        return checked(digest, self._index.read(digest), self._index.path_of(digest))
+        try:
+            if digest in self._index.places or not self.git.has(digest):
+                return checked(digest, self._index.read(digest), self._index.path_of(digest))
+        except MissingBlob:
+            # What is known of packs may be gone by now.
+            if not self.git.has(digest):
+                raise
+        return checked(digest, self.git.read(digest), self.git.path)
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
         """Give a content piece by piece, whatever its size; `MissingBlob` after the last one if it was damaged."""
