@@ -283,6 +283,13 @@ class HostDirectory:
         if modified_at is not None:
             os.utime(self.descriptor, ns=(modified_at, modified_at))
 
+    def stamp(self, segments: Segments, modified_at: int) -> None:
+        """Say of a directory when it was modified, unless it says so, or is another user's who lets us write in it."""
+        status = self.status(segments)
+        if status is not None and status.st_mtime_ns != modified_at:
+            with suppress(PermissionError):
+                self.set_status(segments, modified_at=modified_at)
+
     def rename(self, source: Segments, destination: Segments) -> None:
         """Move an entry within the directory, in the place of what is there."""
         with Parent(self, source) as (old, from_name), Parent(self, destination) as (new, to_name):

@@ -23,7 +23,7 @@ import orjson
 
 from weakfs.reducers.tree import FileTree, Segments
 from weakfs.snapshots.directory import HostDirectory, Parent
-from weakfs.snapshots.entries import DIRECTORY, rename
+from weakfs.snapshots.entries import DIRECTORY, rename, temporary_name
 from weakfs.snapshots.entries import remove as remove_entry
 
 logger = logging.getLogger("weakfs.snapshots")
@@ -74,7 +74,8 @@ class Journal:
         self._kept += 1
         name = b"%d" % self._kept
         frame = {"op": "kept", "path": segments, "as": self._kept, "parents": self._times(segments)}
-        self._write({**frame, "was": _identity(status)})
+        aside = (*segments[:-1], temporary_name().decode()) if stat.S_ISDIR(status.st_mode) else None
+        self._write({**frame, "was": _identity(status), "aside": aside})
         with Parent(self.disk, segments) as (directory, own):
             try:
                 if stat.S_ISDIR(status.st_mode):
@@ -85,7 +86,7 @@ class Journal:
             except OSError as error:
                 if error.errno not in COPIED:
                     raise
-        self._copy(segments, name, is_directory=stat.S_ISDIR(status.st_mode))
+        self._copy(segments, name, aside)
 
     def moved(self, source: Segments, destination: Segments) -> None:
         """Say that an entry is about to be moved to a path where nothing is."""
@@ -170,7 +171,7 @@ class Journal:
         status = self.disk.status(segments[:-1])
         return [] if status is None else [status.st_mtime_ns]
 
-    def _copy(self, segments: Segments, name: bytes, *, is_directory: bool) -> None:
+    def _copy(self, segments: Segments, name: bytes, aside: Segments | None) -> None:
         node = self.disk.subtree(segments)
         if node is None:
             return
@@ -178,8 +179,10 @@ class Journal:
         whole = (name.decode() + ".copy",)
         own.put(whole, node)
         own.rename(whole, (name.decode(),))
-        if is_directory:
-            self.disk.remove(segments)
+        if aside is not None:
+            # At once, or not at all.
+            self.disk.rename(segments, aside)
+            self.disk.remove(aside)
 
     def _take_back(self, frame: Frame) -> None:
         segments: Segments = tuple(frame["path"])
@@ -188,6 +191,8 @@ class Journal:
                 self.disk.remove(segments)
                 self._set_times(frame, segments)
             case "kept":
+                if frame["aside"]:
+                    self.disk.remove(tuple(frame["aside"]))
                 self._put_back(segments, b"%d" % frame["as"], frame["was"])
                 self._set_times(frame, segments)
             case "moved":
@@ -196,8 +201,7 @@ class Journal:
                     self._move_back(destination, segments)
                 self._set_times(frame, segments, destination)
             case "status":
-                if self.disk.status(segments) is not None:
-                    self.disk.set_status(segments, mode=frame["mode"], modified_at=frame["at"])
+                self._set_back(segments, frame["mode"], frame["at"])
             case "tree":
                 self._go_back(frame["ref"])
 
@@ -223,12 +227,11 @@ class Journal:
             return
         self._make_way(segments)
         there = self.disk.status(segments)
-        is_directory = stat.S_ISDIR(kept.st_mode)
-        if there is not None and (os.path.samestat(there, kept) or (not is_directory and _identity(there) == was)):
+        if there is not None and (os.path.samestat(there, kept) or _identity(there) == was):
             # It was kept, by a copy where that had to be, and then not replaced.
-            os.unlink(name, dir_fd=self._directory)
+            remove_entry(self._directory, name)
             return
-        if there is not None and (stat.S_ISDIR(there.st_mode) or is_directory):
+        if there is not None and (stat.S_ISDIR(there.st_mode) or stat.S_ISDIR(kept.st_mode)):
             self.disk.remove(segments)
         try:
             with Parent(self.disk, segments) as (directory, own):
@@ -250,10 +253,16 @@ class Journal:
                 self.disk.remove(segments)
                 self.disk.put_leaf(segments, node)
 
+    def _set_back(self, segments: Segments, mode: int, at: int) -> None:
+        status = self.disk.status(segments)
+        # What was never set may be nothing that we could set.
+        if status is not None and (stat.S_IMODE(status.st_mode), status.st_mtime_ns) != (mode, at):
+            self.disk.set_status(segments, mode=mode, modified_at=at)
+
     def _set_times(self, frame: Frame, *paths: Segments) -> None:
         for segments, at in zip(paths, frame["parents"], strict=False):
             with suppress(FileNotFoundError, NotADirectoryError):
-                self.disk.set_status(segments[:-1], modified_at=at)
+                self.disk.stamp(segments[:-1], at)
 
     @classmethod
     def _left_behind(cls, disk: HostDirectory, path: str, go_back: Callable[[str], None]) -> Journal | None:

@@ -36,6 +36,9 @@ def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: F
     for segments, leaf in plan.statuses:
         _set_status(disk, journal, segments, leaf)
     for segments, _, new in reversed(plan.directories):
+        if new.mode & 0o300 != 0o300:
+            # Undoing has to make it writable again before anything in it can be put back.
+            journal.status(segments)
         disk.set_status(segments, mode=new.mode, modified_at=new.modified_at)
 
 

@@ -33,7 +33,7 @@ def _put_leaf(disk: HostDirectory, journal: Journal, event: Any, segments: Segme
     before = disk.status(segments[:-1])
     _put_beside(disk, journal, segments, new, exclusive=old is None)
     # As in memory: a directory is modified when its set of names changes, and not when a file in it does.
-    disk.set_status(segments[:-1], modified_at=at if old is None or before is None else before.st_mtime_ns)
+    disk.stamp(segments[:-1], at if old is None or before is None else before.st_mtime_ns)
 
 
 def _reduced(event: Any, segments: Segments, old: Node | None, source: Segments | None = None) -> Node | None:
@@ -66,7 +66,7 @@ def _make_parents(disk: HostDirectory, journal: Journal, segments: Segments, at:
         if disk.status(above) is None:
             journal.absent(above)
             disk.make_directory(above, mode=leaves.DIRECTORY_MODE, modified_at=at)
-            disk.set_status(above[:-1], modified_at=at)
+            disk.stamp(above[:-1], at)
     return at
 
 
@@ -77,7 +77,7 @@ def _make_directory(disk: HostDirectory, journal: Journal, event: e.DirectoryMad
 def _delete(disk: HostDirectory, journal: Journal, event: e.EntryDeleted, segments: Segments) -> None:
     journal.keep(segments)
     disk.remove(segments)
-    disk.set_status(segments[:-1], modified_at=event.at)
+    disk.stamp(segments[:-1], event.at)
 
 
 def _move(disk: HostDirectory, journal: Journal, event: e.EntryMoved, source: Segments, destination: Segments) -> None:
@@ -96,8 +96,8 @@ def _move(disk: HostDirectory, journal: Journal, event: e.EntryMoved, source: Se
         disk.put(destination, node)
         journal.keep(source)
         disk.remove(source)
-    disk.set_status(source[:-1], modified_at=event.at)
-    disk.set_status(destination[:-1], modified_at=event.at)
+    disk.stamp(source[:-1], event.at)
+    disk.stamp(destination[:-1], event.at)
 
 
 def _copy(disk: HostDirectory, journal: Journal, event: e.EntryCopied, source: Segments, destination: Segments) -> None:
@@ -110,7 +110,7 @@ def _copy(disk: HostDirectory, journal: Journal, event: e.EntryCopied, source: S
         disk.put(destination, new)
     else:
         _put_beside(disk, journal, destination, new, exclusive=there is None)
-    disk.set_status(destination[:-1], modified_at=at if there is None or before is None else before.st_mtime_ns)
+    disk.stamp(destination[:-1], at if there is None or before is None else before.st_mtime_ns)
 
 
 def _change_mode(disk: HostDirectory, journal: Journal, event: e.ModeChanged, segments: Segments) -> None:
@@ -122,7 +122,7 @@ def _change_mode(disk: HostDirectory, journal: Journal, event: e.ModeChanged, se
         before = disk.status(segments[:-1])
         _put_beside(disk, journal, segments, leaves.with_mode(node, event.mode), exclusive=False)
         if before is not None:
-            disk.set_status(segments[:-1], modified_at=before.st_mtime_ns)
+            disk.stamp(segments[:-1], before.st_mtime_ns)
         return
     journal.status(segments)
     disk.set_status(segments, mode=event.mode)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EACCES, EDQUOT, EINVAL, EIO, ENOENT, ENOSPC, EPERM, EROFS
 
 from weakfs.filesystem.errors import fault
+from weakfs.reducers import names
 
 REMEDIES = {
     EACCES: "give yourself the permission, or use another path",
@@ -30,4 +32,12 @@ def told(verb: str, path: str) -> Iterator[None]:
             raise
         number = error.errno or EIO
         remedy = REMEDIES.get(number, "remove the cause and try again")
-        raise fault(type(error), number, f"cannot {verb} {path!r}: {error.strerror}; {remedy}") from error
+        raise fault(type(error), number, f"cannot {verb} {path!r}: {_said(error, path)}; {remedy}") from error
+
+
+def _said(error: OSError, path: str) -> str:
+    """Give what the system said, with the name that it was about if that is not the path's own."""
+    name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
+    if not name or name == "." or path.endswith("/" + name):
+        return str(error.strerror)
+    return f"{error.strerror}: {names.from_bytes(os.fsencode(name))!r}"

@@ -41,6 +41,12 @@ class HostRoot:
                 error.errno or 0,
                 f"cannot open {root!r}: it is no directory; name a directory of the host",
             ) from None
+        except PermissionError as error:
+            raise fault(
+                PermissionError,
+                error.errno or 0,
+                f"cannot open {root!r}: {error.strerror}; give yourself the permission, or name another directory",
+            ) from None
         self.path = self.directory.root
         self.lock = RLock()
         self.claims = Claims()

@@ -1,0 +1,78 @@
+"""Do one thing to a filesystem as a user without rights: `python -m tests.faults.as_nobody ROOT STORE WHAT [PATH]`.
+
+Prints the error with its number, or `done`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from tests.faults.saving import give_up_rights
+from weakfs.backends import HostFilesystem, InMemoryFilesystem
+from weakfs.session import Session
+
+
+def fail_after_restoring(fs: HostFilesystem, path: str) -> None:
+    """Restore the only snapshot in a transaction that fails."""
+    snapshot = fs.snapshot()
+    fs.chmod("/d", 0o755)
+    fs.write("/d/a", "changed")
+    fs.write("/d/new", "new")
+    try:
+        with fs.session.transaction():
+            fs.restore(snapshot)
+            raise RuntimeError
+    except RuntimeError:
+        print(fs.read("/d/a").content, fs.exists("/d/new"), oct(fs.stat("/d").mode))
+
+
+def fail_after_deleting(fs: HostFilesystem, path: str) -> None:
+    """Delete and move directories that may not be written, in a transaction that fails."""
+    before = fs.tree().fingerprint
+    try:
+        with fs.session.transaction():
+            fs.move("/d", "/moved")
+            fs.delete("/e", recursive=True)
+            raise RuntimeError
+    except RuntimeError:
+        print(fs.tree().fingerprint == before)
+
+
+WORKS: dict[str, Callable[[HostFilesystem, str], object]] = {
+    "open": lambda fs, path: None,
+    "read": lambda fs, path: fs.read(path),
+    "list": lambda fs, path: fs.list(path),
+    "grep": lambda fs, path: fs.grep("x"),
+    "glob": lambda fs, path: fs.glob("**"),
+    "statistics": lambda fs, path: fs.statistics(),
+    "snapshot": lambda fs, path: fs.snapshot(),
+    "write": lambda fs, path: fs.write(path, "new"),
+    "append": lambda fs, path: fs.append(path, "new"),
+    "mkdir": lambda fs, path: fs.mkdir(path),
+    "delete": lambda fs, path: fs.delete(path, recursive=True),
+    "move": lambda fs, path: fs.move(path, path + ".moved"),
+    "move away": lambda fs, path: fs.move("/a", path),
+    "copy": lambda fs, path: fs.copy(path, "/copied"),
+    "chmod": lambda fs, path: fs.chmod(path, 0o600),
+    "symlink": lambda fs, path: fs.symlink("x", path),
+    "import": lambda fs, path: fs.import_bytes(InMemoryFilesystem().export_bytes()),
+    "fail after restoring": fail_after_restoring,
+    "fail after deleting": fail_after_deleting,
+}
+
+
+def main(root: str, store: str, what: str, path: str = "/") -> None:
+    """Do it."""
+    give_up_rights()
+    try:
+        fs = HostFilesystem(root, session=Session(), store=store)
+        WORKS[what](fs, path)
+    except OSError as error:
+        print(f"{type(error).__name__} {error.errno}: {error}")
+    else:
+        print("done")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

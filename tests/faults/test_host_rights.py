@@ -1,0 +1,257 @@
+"""What the user may not do, what others take away meanwhile, and what no disk can hold: errors that say so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from errno import EACCES, ENAMETOOLONG, ENOENT, EROFS
+from pathlib import Path
+
+import pytest
+
+from tests.faults.saving import NOBODY
+from tests.models.host import exact, record
+from weakfs.backends import HostFilesystem
+from weakfs.filesystem import Limits
+from weakfs.snapshots.directory import HostDirectory
+
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """Give a directory that everybody may pass through, with a root that nobody in particular owns."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o777)
+    root = folder / "root"
+    for name in ("d", "e/deep", "hidden"):
+        (root / name).mkdir(parents=True)
+    for name in ("a", "d/a", "e/deep/a", "hidden/a", "secret"):
+        (root / name).write_text("a")
+    yield folder
+    shutil.rmtree(folder)
+
+
+def as_nobody(place: Path, what: str, path: str = "/") -> list[str]:
+    """Give everything to nobody but what is root's on purpose, and work as nobody."""
+    command = [sys.executable, "-m", "tests.faults.as_nobody", place / "root", place / "store", what, path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.splitlines()
+
+
+def give_away(place: Path, *kept: str) -> None:
+    for path in (place / "root", *(place / "root").rglob("*")):
+        if str(path.relative_to(place / "root")) not in kept:
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+
+
+@needs_root
+@pytest.mark.parametrize("what", ["snapshot", "statistics", "import", "read", "copy"])
+def test_a_file_that_may_not_be_read_is_named(place: Path, what: str) -> None:
+    give_away(place, "secret")
+    (place / "root" / "secret").chmod(0o600)
+    before = record(place / "root")
+
+    (answer,) = as_nobody(place, what, "/secret")
+
+    assert record(place / "root") == before
+    if what == "statistics":
+        assert answer == "done"
+    else:
+        assert answer.startswith(f"PermissionError {EACCES}: cannot ")
+        assert "'/secret'" in answer
+        assert ";" in answer
+
+
+@needs_root
+@pytest.mark.parametrize("what", ["snapshot", "statistics", "import", "list", "read", "write", "delete"])
+def test_a_directory_that_may_not_be_entered_is_named(place: Path, what: str) -> None:
+    give_away(place, "hidden")
+    (place / "root" / "hidden").chmod(0o700)
+    before = record(place / "root")
+
+    (answer,) = as_nobody(place, what, "/hidden/a" if what in ("read", "write") else "/hidden")
+
+    assert record(place / "root") == before
+    assert answer.startswith(f"PermissionError {EACCES}: cannot ")
+    assert "hidden" in answer
+    assert ";" in answer
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("what", "path"),
+    [
+        *[(what, "/d/a") for what in ("write", "append", "delete", "move", "chmod")],
+        *[(what, "/d/new") for what in ("write", "append", "mkdir", "symlink", "move away")],
+        ("chmod", "/d"),
+    ],
+)
+def test_what_the_user_may_not_change_stays(place: Path, what: str, path: str) -> None:
+    give_away(place, "d", "d/a")
+    before = record(place / "root")
+
+    (answer,) = as_nobody(place, what, path)
+
+    assert exact(record(place / "root")) == exact(before)
+    assert answer.startswith("PermissionError "), answer
+    assert "/d" in answer or what == "move away"
+    assert ";" in answer
+
+
+@needs_root
+def test_a_read_only_file_is_written_over_as_its_directory_allows(place: Path) -> None:
+    give_away(place)
+    (place / "root" / "a").chmod(0o444)
+    assert as_nobody(place, "write", "/a") == ["done"]
+    assert (place / "root" / "a").read_text() == "new"
+    assert (place / "root" / "a").stat().st_mode & 0o7777 == 0o444
+
+
+@needs_root
+def test_a_restore_of_read_only_directories_is_undone_by_their_owner(place: Path) -> None:
+    give_away(place)
+    (place / "root" / "d").chmod(0o555)
+    assert as_nobody(place, "fail after restoring") == ["changed True 0o755", "done"]
+
+
+@needs_root
+def test_read_only_directories_are_moved_and_deleted_and_put_back_by_their_owner(place: Path) -> None:
+    give_away(place)
+    for name in ("e/deep", "e", "d"):
+        (place / "root" / name).chmod(0o555)
+    assert as_nobody(place, "fail after deleting") == ["True", "done"]
+
+
+@needs_root
+def test_a_root_that_may_not_be_opened_says_so(place: Path) -> None:
+    (place / "root").chmod(0o700)
+    (answer,) = as_nobody(place, "open")
+    assert answer.startswith(f"PermissionError {EACCES}: cannot open ")
+    assert ";" in answer
+
+
+@needs_root
+def test_a_disk_that_is_mounted_read_only_refuses_every_change(place: Path) -> None:
+    root = place / "root"
+    fs = HostFilesystem(root, store=place / "store")
+    snapshot = fs.snapshot()
+    (root / "a").write_text("changed")
+    commands = (["mount", "--bind", root, root], ["mount", "-o", "remount,ro,bind", root])
+    if any(subprocess.run(command, capture_output=True, check=False).returncode for command in commands):
+        pytest.skip("this needs the right to mount")
+    try:
+        mounted = HostFilesystem(root, store=place / "elsewhere")
+        before = record(root)
+        changes: tuple[Callable[[], object], ...] = (
+            lambda: mounted.write("/a", "x"),
+            lambda: mounted.append("/new", "x"),
+            lambda: mounted.mkdir("/new/dir"),
+            lambda: mounted.delete("/d", recursive=True),
+            lambda: mounted.move("/a", "/b"),
+            lambda: mounted.copy("/a", "/b"),
+            lambda: mounted.chmod("/a", 0o600),
+            lambda: mounted.symlink("a", "/l"),
+        )
+        for change in changes:
+            with pytest.raises(OSError, match="read-only; use another") as caught:
+                change()
+            assert caught.value.errno == EROFS
+            assert record(root) == before
+        assert mounted.read("/a").content == "changed"
+    finally:
+        subprocess.run(["umount", "--lazy", root], check=True)
+    fs.restore(snapshot)
+    assert fs.read("/a").content == "a"
+
+
+@pytest.mark.parametrize("name", ["n" * 256, "\u00e9" * 128, "d/" * 70 + "x"])
+def test_a_name_that_no_disk_can_hold_is_refused(place: Path, name: str) -> None:
+    fs = HostFilesystem(place / "root", store=place / "store")
+    before = record(place / "root")
+    for make in (fs.mkdir, lambda path: fs.write(path, "x"), lambda path: fs.copy("/a", path)):
+        with pytest.raises(OSError, match="cannot") as caught:
+            make(name)
+        assert caught.value.errno == ENAMETOOLONG
+    with pytest.raises(FileNotFoundError):
+        fs.read(name)
+    assert not fs.exists(name)
+    assert record(place / "root") == before
+
+
+def test_a_name_that_is_too_long_for_the_host_alone_is_refused_by_its_error(place: Path) -> None:
+    fs = HostFilesystem(
+        place / "root", store=place / "store", limits=Limits(max_segment_length=None, max_path_depth=None)
+    )
+    before = record(place / "root")
+    for change in (lambda: fs.write("/" + "n" * 300, "x"), lambda: fs.mkdir("/new/" + "n" * 300)):
+        with pytest.raises(OSError, match="cannot change '/n") as caught:
+            change()
+        assert caught.value.errno == ENAMETOOLONG
+        assert exact(record(place / "root")) == exact(before)
+
+
+def test_a_path_deeper_than_the_host_can_name_is_read_and_restored(place: Path) -> None:
+    fs = HostFilesystem(place / "root", store=place / "store", limits=Limits(max_path_depth=None))
+    path = ("/" + "n" * 200) * 40
+    fs.write(path + "/file", "deep")
+    snapshot = fs.snapshot()
+    fs.delete("/" + "n" * 200, recursive=True)
+
+    fs.restore(snapshot)
+
+    assert fs.read(path + "/file").content == "deep"
+    fs.delete("/" + "n" * 200, recursive=True)
+
+
+@pytest.mark.parametrize("vanishes", ["d/a", "d"])
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda fs: fs.read("/d/a"),
+        lambda fs: fs.append("/d/a", "x"),
+        lambda fs: fs.copy("/d/a", "/copied"),
+        lambda fs: fs.move("/d/a", "/moved"),
+        lambda fs: fs.delete("/d/a"),
+        lambda fs: fs.chmod("/d/a", 0o600),
+    ],
+)
+def test_a_file_that_vanishes_in_the_middle_is_an_ordinary_error(
+    place: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[[HostFilesystem], object], vanishes: str
+) -> None:
+    """It goes at every moment at which it is looked at, one attempt each."""
+    root = place / "root"
+    fs = HostFilesystem(root, store=place / "store")
+    snapshot = fs.snapshot()
+    status = HostDirectory.status
+    came_through = False
+    for moment in range(1, 40):
+        looks = 0
+
+        def look(self: HostDirectory, segments: tuple[str, ...], moment: int = moment) -> os.stat_result | None:
+            nonlocal looks
+            looks += 1
+            found = status(self, segments)
+            if looks == moment:
+                shutil.rmtree(root / "d") if vanishes == "d" else (root / "d" / "a").unlink(missing_ok=True)
+            return found
+
+        with monkeypatch.context() as patch:
+            patch.setattr(HostDirectory, "status", look)
+            refusal: OSError | None = None
+            try:
+                work(fs)
+            except FileNotFoundError as error:
+                refusal = error
+            came_through = looks < moment
+        assert refusal is None or (refusal.errno == ENOENT and "cannot" in str(refusal))
+        assert not list((place / "store" / "journals").rglob("log"))
+        fs.restore(snapshot)
+        if came_through:
+            return
+    pytest.fail("it never came through")
