@@ -25,7 +25,7 @@ SEED = os.environ.get("WEAKFS_TEST_SEED", "1")
     ],
 )
 def test_what_was_reported_is_there_after_a_kill_and_nothing_is_half_done(tmp_path: Path, what: str, kind: str) -> None:
-    command = [sys.executable, "-m", "tests.faults.killing", tmp_path / "place", what, kind, str(KILLS), SEED]
+    command = [sys.executable, "-m", "tests.faults.killing", str(tmp_path / "place"), what, kind, str(KILLS), SEED]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr[-4000:]

@@ -38,7 +38,7 @@ def place() -> Iterator[Path]:
 
 def as_nobody(place: Path, what: str, path: str = "/") -> list[str]:
     """Give everything to nobody but what is root's on purpose, and work as nobody."""
-    command = [sys.executable, "-m", "tests.faults.as_nobody", place / "root", place / "store", what, path]
+    command = [sys.executable, "-m", "tests.faults.as_nobody", str(place / "root"), str(place / "store"), what, path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines()
@@ -142,7 +142,7 @@ def test_a_disk_that_is_mounted_read_only_refuses_every_change(place: Path) -> N
     fs = HostFilesystem(root, store=place / "store")
     snapshot = fs.snapshot()
     (root / "a").write_text("changed")
-    commands = (["mount", "--bind", root, root], ["mount", "-o", "remount,ro,bind", root])
+    commands = (["mount", "--bind", str(root), str(root)], ["mount", "-o", "remount,ro,bind", str(root)])
     if any(subprocess.run(command, capture_output=True, check=False).returncode for command in commands):
         pytest.skip("this needs the right to mount")
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from tests.models.host import Record, record
 from weakfs.backends import HostFilesystem
@@ -74,7 +75,7 @@ TRIED: dict[str, Callable[[HostFilesystem, str], object]] = {
 }
 
 
-def _written(fs: HostFilesystem, path: str, mode: str) -> None:
+def _written(fs: HostFilesystem, path: str, mode: Literal["w", "a", "x"]) -> None:
     with fs.open(path, mode) as stream:
         stream.write("spoiled")
 
