@@ -16,7 +16,7 @@ from random import Random
 
 import pytest
 
-from tests.backends.test_host_git import damage, fill_with_what_git_refuses, state
+from tests.backends.gits import damage, fill_with_what_git_refuses, state
 from tests.models.trees import ODD_NAMES, random_tree
 from tests.snapshots.hosts import model
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
