@@ -105,12 +105,27 @@ def test_what_the_user_may_not_change_stays(place: Path, what: str, path: str) -
 
 
 @needs_root
-def test_a_read_only_file_is_written_over_as_its_directory_allows(place: Path) -> None:
+@pytest.mark.parametrize("what", ["write", "append"])
+def test_a_read_only_file_is_not_written_although_its_directory_would_allow_to_replace_it(
+    place: Path, what: str
+) -> None:
     give_away(place)
     (place / "root" / "a").chmod(0o444)
-    assert as_nobody(place, "write", "/a") == ["done"]
-    assert (place / "root" / "a").read_text() == "new"
-    assert (place / "root" / "a").stat().st_mode & 0o7777 == 0o444
+    before = record(place / "root")
+
+    (answer,) = as_nobody(place, what, "/a")
+
+    assert answer.startswith("PermissionError "), answer
+    assert exact(record(place / "root")) == exact(before)
+
+
+@needs_root
+@pytest.mark.parametrize(("what", "path"), [("write", "/d/new"), ("delete", "/d/a"), ("mkdir", "/d/new")])
+def test_a_directory_of_others_that_lets_everybody_write_is_written_in(place: Path, what: str, path: str) -> None:
+    give_away(place, "d")
+    (place / "root" / "d").chmod(0o777)
+    assert as_nobody(place, what, path) == ["done"]
+    assert (place / "root" / path[1:]).exists() == (what != "delete")
 
 
 @needs_root

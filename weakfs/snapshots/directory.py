@@ -250,6 +250,11 @@ class HostDirectory:
                     os.unlink(temporary, dir_fd=directory)
                 raise
 
+    def check_writable(self, segments: Segments) -> None:
+        """Refuse a file that may not be written, although it could be replaced: `PermissionError`."""
+        with Parent(self, segments) as (directory, name):
+            own.check_writable(directory, name)
+
     def put(self, segments: Segments, node: Node) -> None:
         """Put a node where nothing is, exactly as it is, with all that is below it."""
         made: list[tuple[Segments, FileTree]] = []

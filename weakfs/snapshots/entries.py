@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
-from errno import EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY
+from errno import EACCES, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY, EPERM, EROFS
 from typing import Any
 
 from weakfs.reducers import leaf as leaves
@@ -16,6 +17,8 @@ from weakfs.reducers.leaf import Leaf
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# Opens a file to see whether it may be written; a FIFO that was put in its place lets nobody wait.
+WRITABLE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 # Directories are entered to this depth; what lies deeper is first moved up, so that no tree is too deep to remove.
@@ -24,12 +27,24 @@ DEPTH = 100
 # How often a directory is emptied into which others put things meanwhile.
 ATTEMPTS = 100
 
-TEMPORARY_START, TEMPORARY_END = ".weakfs-", ".tmp"
+TEMPORARY = re.compile(r"\.weakfs-[0-9a-f]{16}\.tmp")
 
 
 def temporary_name() -> bytes:
     """Give a name that no entry has, of the form by which scans know that it is none of the user's."""
-    return f"{TEMPORARY_START}{secrets.token_hex(8)}{TEMPORARY_END}".encode()
+    return f".weakfs-{secrets.token_hex(8)}.tmp".encode()
+
+
+def check_writable(directory: int, name: bytes) -> None:
+    """Refuse, as the system would, to change a file that may not be written, although it could be replaced."""
+    try:
+        os.close(
+            os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=directory)
+        )
+    except OSError as error:
+        # A program that is running can be replaced. What is no file by now is met later.
+        if error.errno in (EACCES, EPERM, EROFS):
+            raise
 
 
 def make_leaf(directory: int, name: bytes, leaf: Leaf) -> None:

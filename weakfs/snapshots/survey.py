@@ -23,6 +23,7 @@ from weakfs.reducers.tree import FileTree, Node, tree_of
 from weakfs.session.stored import Stored
 from weakfs.snapshots import manifests
 from weakfs.snapshots.contents import Swapped, read_file, status_of
+from weakfs.snapshots.entries import TEMPORARY
 from weakfs.snapshots.errors import StoreUnwritable
 from weakfs.snapshots.frames import OPEN_DIRECTORY, Frame, refusal, release, reopened
 from weakfs.snapshots.manifests import NO_DIGEST, NO_STATUS, Status, clamped
@@ -173,6 +174,9 @@ class _Surveying:
 
     def _look_through(self, frame: Frame, fresh: dict[str, Status]) -> None:
         """Compare a directory's entries with what is known of them, and read what is not."""
+        for host in [name for name in fresh if name[:1] == "." and TEMPORARY.fullmatch(name)]:
+            # Somebody's write or restore that is going on, and none of the user's files.
+            del fresh[host]
         frame.fresh = fresh
         known = frame.known
         if known is not None and fresh == known.statuses and self.sink.trusts(known.token):

@@ -29,6 +29,7 @@ def _put_leaf(disk: HostDirectory, journal: Journal, event: Any, segments: Segme
     new = _reduced(event, segments, old)
     if type(new) is not tuple:
         return
+    _check_writable(disk, segments, old)
     at = _make_parents(disk, journal, segments, event.at)
     before = disk.status(segments[:-1])
     _put_beside(disk, journal, segments, new, exclusive=old is None)
@@ -57,6 +58,11 @@ def _put_beside(
     journal.absent((*segments[:-1], temporary.decode()))
     journal.keep(segments)
     disk.put_leaf(segments, leaf, exclusive=exclusive, temporary=temporary)
+
+
+def _check_writable(disk: HostDirectory, segments: Segments, old: Node | None) -> None:
+    if type(old) is tuple and leaves.is_file(old):
+        disk.check_writable(segments)
 
 
 def _make_parents(disk: HostDirectory, journal: Journal, segments: Segments, at: int) -> int:
@@ -109,6 +115,7 @@ def _copy(disk: HostDirectory, journal: Journal, event: e.EntryCopied, source: S
         journal.absent(destination)
         disk.put(destination, new)
     else:
+        _check_writable(disk, destination, there)
         _put_beside(disk, journal, destination, new, exclusive=there is None)
     disk.stamp(destination[:-1], at if there is None or before is None else before.st_mtime_ns)
 

@@ -9,6 +9,7 @@ from errno import EACCES, EDQUOT, EINVAL, EIO, ENOENT, ENOSPC, EPERM, EROFS
 
 from weakfs.filesystem.errors import fault
 from weakfs.reducers import names
+from weakfs.snapshots.entries import TEMPORARY
 
 REMEDIES = {
     EACCES: "give yourself the permission, or use another path",
@@ -38,6 +39,6 @@ def told(verb: str, path: str) -> Iterator[None]:
 def _said(error: OSError, path: str) -> str:
     """Give what the system said, with the name that it was about if that is not the path's own."""
     name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
-    if not name or name == "." or path.endswith("/" + name):
+    if not name or name == "." or path.endswith("/" + name) or TEMPORARY.fullmatch(name):
         return str(error.strerror)
     return f"{error.strerror}: {names.from_bytes(os.fsencode(name))!r}"
