@@ -84,6 +84,16 @@ def test_a_command_sees_the_files_and_its_changes_are_events_like_any_other(tool
     assert (call.first_seq, call.last_seq) == (before + 1, records[-2].seq)
 
 
+def test_a_large_file_that_a_command_leaves_can_be_read(toolset: Make) -> None:
+    tools = toolset()
+
+    shell(tools, "head -c 5000000 /dev/zero > large")
+    result = shell(tools, "echo end >> large && wc -c < large")
+
+    assert result.value.stdout == "5000004\n"
+    assert tools.filesystem.read_bytes("/large", offset=4_999_999).content == b"\0end\n"
+
+
 def test_a_rollback_to_a_snapshot_takes_back_what_a_command_did(toolset: Make) -> None:
     tools = toolset()
     before = tools.filesystem.tree().fingerprint

@@ -92,7 +92,7 @@ def _read_small(descriptor: int, size: int, is_last: bool) -> bytes:
     return b"".join(pieces)[: most if is_last else None]
 
 
-def _read_large(descriptor: int, status: Status, sink: Sink, is_last: bool) -> tuple[Stored, Status]:
+def _read_large(descriptor: int, status: Status, sink: Sink, is_last: bool) -> tuple[Stored | bytes, Status]:
     """Put as many bytes into the sink as the file has now."""
     size = status[1]
     then = status

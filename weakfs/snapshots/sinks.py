@@ -46,7 +46,7 @@ class Sink(Protocol):
         """Take a content, and give what stands for it in a tree."""
         ...
 
-    def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored:
+    def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
         """Take a content of `size` bytes that is too large for memory. If the pieces raise, nothing is kept."""
         ...
 
@@ -77,7 +77,7 @@ class HashOnly:
         """Give the reference to a content."""
         return Stored(digest_of(content), len(content), self)
 
-    def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored:
+    def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
         """Give the reference to a large content."""
         return Stored(digest_of_pieces(size, pieces, lambda piece: None), size, self)
 
@@ -111,6 +111,12 @@ class InMemory(HashOnly):
         if self.max_size is not None and len(content) > self.max_size:
             return super().add(content)
         return content
+
+    def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
+        """Give a large content back as well: it is wanted here."""
+        if self.max_size is not None and size > self.max_size:
+            return super().add_pieces(size, pieces)
+        return b"".join(pieces)
 
 
 def digest_of_pieces(size: int, pieces: Iterable[bytes], on_piece: Callable[[bytes], object]) -> bytes:
