@@ -251,3 +251,14 @@ def test_the_directory_may_be_named_in_any_way(run: Run, place: Place, monkeypat
     for name in ("..", os.path.join(place.root.parent, "link"), f"{place.root}/"):
         assert run("run", transcript, "--root", name).status == 0
     assert len(run("snapshots", place.root).lines) == 5
+
+
+@needs_sandbox
+def test_what_a_command_leaves_over_a_directory_is_committed_whatever_its_size(
+    run: Run, place: Place, tmp_path: Path
+) -> None:
+    transcript = written(tmp_path / "t.jsonl", call("shell", command="head -c 5000000 /dev/zero > large; rm -r docs"))
+    done = run("run", transcript, "--overlay", place.root, "--commit", "--sandbox", "required")
+    assert (done.status, done.err) == (0, "")
+    assert (place.root / "large").stat().st_size == 5_000_000
+    assert not (place.root / "docs").exists()
