@@ -260,6 +260,8 @@ def _time(member: tarfile.TarInfo) -> int:
     exact = EXACT_TIME.fullmatch(told) if isinstance(told, str) else None
     if exact is not None:
         seconds, rest = int(exact[1]), int((exact[2] or "0").ljust(9, "0"))
+        if exact[1].startswith("-") and rest:
+            seconds, rest = seconds - 1, BILLION - rest
     elif math.isfinite(member.mtime):
         seconds, rest = int(member.mtime), 0
     else:

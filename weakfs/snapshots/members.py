@@ -60,7 +60,9 @@ def records(name: bytes, size: int, modified_at: int, target: bytes) -> bytes:
     if len(target) > NAME_SIZE:
         said.append((b"linkpath", target))
     if rest:
-        said.append((b"mtime", b"%d.%09d" % (seconds, rest)))
+        # A decimal number: half a second before 1970 is -0.5.
+        whole, part = divmod(abs(modified_at), BILLION)
+        said.append((b"mtime", b"%s%d.%09d" % (b"-" if modified_at < 0 else b"", whole, part)))
     elif not 0 <= seconds <= LARGEST:
         said.append((b"mtime", b"%d" % seconds))
     if size > LARGEST:
