@@ -1,7 +1,7 @@
 """Snapshot and restore a host directory, beside a bare scan of it, reading it all, git and tar.
 
 All that is looked at is in the system's cache: it was just written. What ours writes is on the disk when it
-returns; git and tar leave that to the system. Ahead of whatever begins with nothing, the disk has caught up.
+returns; git and tar leave that to the system. Ahead of whatever writes, the disk has caught up.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Snapshots:
     def __init__(self, bench: Bench, home: Path, host: HostTree) -> None:
         self.size = bench.size
         self.repeats = 3 if bench.quick else 9
-        self.cold_repeats = 2 if bench.quick else 3
+        self.cold_repeats = 2 if bench.quick else 5
         self.home = home
         self.host = host
         self.archivers = list(archivers(home, host.root))
@@ -71,11 +71,11 @@ class Snapshots:
         kept = {name: self.open(name) for name in KINDS}
         for fs in kept.values():
             fs.snapshot()
-        ours: dict[str, Sampler] = {name: partial(nanoseconds, fs.snapshot) for name, fs in kept.items()}
-        git = {one.name: partial(nanoseconds, one.snapshot) for one in self.archivers if isinstance(one, Git)}
-        same: dict[str, Sampler] = {OURS: ours[OURS], **self.scans}
+        ours = {name: alone(partial(nanoseconds, fs.snapshot)) for name, fs in kept.items()}
+        git = {one.name: alone(partial(nanoseconds, one.snapshot)) for one in self.archivers if isinstance(one, Git)}
+        same = {OURS: ours[OURS], **self.scans}
         yield from together("host unchanged", self.size, in_turn(same, repeats=self.repeats))
-        changed: dict[str, Sampler] = {**ours, **self.scans, **git}
+        changed = {**ours, **self.scans, **git}
         yield from together("host changed", self.size, in_turn(changed, repeats=self.repeats, before=self.change))
         new: dict[str, Sampler] = {OURS: self.in_a_new_process, **self.scans}
         yield from together("host new process", self.size, in_turn(new, repeats=self.repeats, before=self.change))
@@ -92,18 +92,19 @@ class Snapshots:
     def cold(self) -> dict[str, Timing]:
         """Measure everything that starts with nothing: a new store, a new repository, a new archive."""
         measured: dict[str, Sampler] = {name: partial(self.ours_cold, name) for name in KINDS}
-        measured[READING] = partial(nanoseconds, self.host.read_all)
+        measured[READING] = alone(partial(nanoseconds, self.host.read_all))
         measured |= {archiver.name: partial(self.theirs_cold, archiver) for archiver in self.archivers}
         return in_turn(measured, repeats=self.cold_repeats)
 
     def ours_cold(self, name: str) -> float:
         shutil.rmtree(self.store(name), ignore_errors=True)
-        even()
+        gc.collect()
+        os.sync()
         return nanoseconds(lambda: self.open(name).snapshot())
 
     def theirs_cold(self, archiver: Archiver) -> float:
         archiver.begin()
-        even()
+        os.sync()
         return nanoseconds(archiver.snapshot)
 
     def in_a_new_process(self) -> float:
@@ -157,7 +158,11 @@ class Restores:
         return sum(before[path] != after[path] for path in before)
 
 
-def even() -> None:
-    """Let nobody pay for what another left: garbage, and what is not on the disk yet."""
-    gc.collect()
-    os.sync()
+def alone(measured: Sampler) -> Sampler:
+    """Let the disk catch up first, so that nobody's fsync pays for what another wrote."""
+
+    def sample() -> float:
+        os.sync()
+        return measured()
+
+    return sample
