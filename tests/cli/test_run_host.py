@@ -192,6 +192,7 @@ def test_a_commit_over_what_somebody_changed_meanwhile_is_refused(place: Place, 
     assert "'/README.md'" in done.stderr
     assert (place.root / "README.md").read_text() == "theirs\n"
     assert not (place.root / "other.md").exists()
+    assert HostFilesystem(place.root).store.list() == ()
     assert Session.load(tmp_path / "s.json").session_id
 
 

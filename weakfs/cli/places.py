@@ -163,10 +163,15 @@ class Over:
             told.not_committed(withheld)
             return found
         before = take(self.lower, directory, BEFORE_COMMIT)
-        told.kept(self.lower, before)
-        with telling(f"commit to {directory!r}"), scanning(self.lower, f"writing {directory}"):
-            self.files.commit()
+        try:
+            with telling(f"commit to {directory!r}"), scanning(self.lower, f"writing {directory}"):
+                self.files.commit()
+        except BaseException:
+            # Nothing was written, so that there is nothing to go back to.
+            self.lower.store.drop(before.snapshot_id)
+            raise
         self.before = before
+        told.kept(self.lower, before)
         told.committed(directory, found)
         return found
 
