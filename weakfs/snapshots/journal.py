@@ -121,16 +121,24 @@ class Journal:
         """Let the work stay, and forget what was there before."""
         if self._path is None:
             return
-        path, self._path = self._path, None
-        self._frames, self._end = [], 0
         try:
-            with suppress(FileNotFoundError):
-                os.unlink(LOG, dir_fd=self._directory)
-            _clear(path)
+            try:
+                self._end_log()
+            except BaseException:
+                # An interrupt must not leave a log by which the next process would undo what is to stay.
+                self._end_log()
+                raise
+            _clear(self._path)
         finally:
+            self._path, self._frames, self._end = None, [], 0
             os.close(self._log)
             os.close(self._directory)
             self._directory = self._log = -1
+
+    def _end_log(self) -> None:
+        os.ftruncate(self._log, 0)
+        with suppress(FileNotFoundError):
+            os.unlink(LOG, dir_fd=self._directory)
 
     def begin(self) -> Nested:
         """Start a piece of the same work, which can be undone by itself."""

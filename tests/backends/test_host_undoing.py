@@ -1,0 +1,179 @@
+"""Undoing on a directory in which others are at work too: what is ours goes back, whatever they did."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.models.host import exact, record
+from weakfs.backends import HostFilesystem
+from weakfs.session import RollbackIncomplete, Session
+
+CALLS = ("mkdir", "rename", "link", "unlink", "symlink", "pwrite", "write", "utime", "rmdir", "chmod", "ftruncate")
+# More than there are such calls in a transaction and its end.
+MOMENTS = 110
+
+CHANGED = {"a": "a", "x/y": "new", "moved/b": "changed", "copied/b": "changed", "copied/e/c": "d/e/c"}
+
+
+def furnish(root: Path) -> None:
+    (root / "d" / "e").mkdir(parents=True)
+    for name in ("a", "d/b", "d/e/c"):
+        (root / name).write_text(name)
+
+
+def contents(root: Path) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    furnish(tmp_path / "root")
+    return tmp_path / "root"
+
+
+def opened(root: Path) -> HostFilesystem:
+    return HostFilesystem(root, session=Session(), store=root.parent / "store")
+
+
+def test_opening_a_root_again_leaves_a_running_transaction_alone(root: Path) -> None:
+    fs = opened(root)
+    before = record(root)
+    with pytest.raises(RuntimeError), fs.session.transaction():
+        fs.write("/a", "changed")
+        fs.delete("/d", recursive=True)
+        other = opened(root)
+        command = (
+            "import sys; from weakfs.backends import HostFilesystem; HostFilesystem(sys.argv[1], store=sys.argv[2])"
+        )
+        subprocess.run([sys.executable, "-c", command, str(root), str(root.parent / "store")], check=True)
+        assert other.read("/a").content == "changed"
+        assert not other.exists("/d")
+        raise RuntimeError
+    assert exact(record(root)) == exact(before)
+
+
+def test_what_was_in_a_directory_that_others_took_away_is_put_back_with_it(root: Path) -> None:
+    fs = opened(root)
+    with pytest.raises(RuntimeError), fs.session.transaction():
+        fs.write("/d/e/c", "changed")
+        fs.move("/a", "/moved")
+        fs.delete("/d/b")
+        shutil.rmtree(root / "d")
+        raise RuntimeError
+    assert {path: seen.content for path, seen in record(root).items() if seen.kind == "file"} == {
+        b"a": b"a",
+        b"d/b": b"d/b",
+        b"d/e/c": b"d/e/c",
+    }
+
+
+def test_what_was_moved_and_then_taken_away_by_others_does_not_stop_the_rest(root: Path) -> None:
+    fs = opened(root)
+    with pytest.raises(RuntimeError), fs.session.transaction():
+        fs.write("/d/b", "changed")
+        fs.move("/a", "/moved")
+        (root / "moved").unlink()
+        raise RuntimeError
+    assert sorted(path for path in record(root) if path) == [b"d", b"d/b", b"d/e", b"d/e/c"]
+    assert fs.read("/d/b").content == "d/b"
+
+
+def test_a_directory_that_others_swapped_for_a_link_stops_undoing_and_is_not_followed(root: Path) -> None:
+    fs = opened(root)
+    outside = root.parent / "outside"
+    shutil.copytree(root / "d", outside)
+    (outside / "e" / "c").write_text("the secret")
+    before = record(outside)
+    with pytest.raises(RollbackIncomplete, match=r"repair\(\)"), fs.session.transaction():
+        fs.write("/d/e/c", "changed")
+        (root / "d").rename(root / "away")
+        (root / "d").symlink_to(outside)
+        raise RuntimeError
+    with pytest.raises(RollbackIncomplete):
+        fs.write("/a", "refused")
+    assert record(outside) == before
+
+    (root / "d").unlink()
+    (root / "away").rename(root / "d")
+    fs.session.repair()
+
+    assert fs.read("/d/e/c").content == "d/e/c"
+    assert record(outside) == before
+    fs.write("/a", "works again")
+
+
+def test_what_others_put_into_a_directory_of_ours_goes_with_it(root: Path) -> None:
+    fs = opened(root)
+    before = record(root)
+    with pytest.raises(RuntimeError), fs.session.transaction():
+        fs.mkdir("/new/dir")
+        (root / "new" / "dir" / "theirs").write_text("theirs")
+        os.mkfifo(root / "new" / "fifo")
+        raise RuntimeError
+    assert exact(record(root)) == exact(before)
+
+
+def some_changes(fs: HostFilesystem) -> None:
+    with fs.session.transaction():
+        fs.write("/d/b", "changed")
+        fs.write("/x/y", "new")
+        fs.move("/d", "/moved")
+        fs.copy("/moved", "/copied")
+        fs.delete("/moved/e", recursive=True)
+
+
+def interrupted_at(moment: int, patch: pytest.MonkeyPatch) -> None:
+    """Let an interrupt come before one of the calls that change something."""
+    calls = 0
+
+    def watched(real: Callable[..., object]) -> Callable[..., object]:
+        def call(*given: object, **more: object) -> object:
+            nonlocal calls
+            calls += 1
+            if calls == moment + 1:
+                raise KeyboardInterrupt
+            return real(*given, **more)
+
+        return call
+
+    for name in CALLS:
+        patch.setattr(os, name, watched(getattr(os, name)))
+
+
+@pytest.mark.parametrize("is_to_fail", [True, False])
+def test_an_interrupt_at_any_call_leaves_all_of_a_transaction_or_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_to_fail: bool
+) -> None:
+    states: set[str] = set()
+    for moment in range(MOMENTS):
+        root = tmp_path / str(moment) / "root"
+        furnish(root)
+        fs = opened(root)
+        before = contents(root)
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt, RollbackIncomplete, RuntimeError):
+            interrupted_at(moment, patch)
+            with fs.session.transaction():
+                some_changes(fs)
+                if is_to_fail:
+                    raise RuntimeError
+        fs.session.repair()
+        after = contents(root)
+
+        assert after in (before, CHANGED), f"interrupted at call {moment}"
+        assert not is_to_fail or after == before
+        states.add("before" if after == before else "changed")
+        del fs
+        gc.collect()
+        opened(root)
+        assert contents(root) == after, f"interrupted at call {moment}"
+        assert not list((root.parent / "store" / "journals").rglob("log"))
+    assert states == ({"before"} if is_to_fail else {"before", "changed"})
