@@ -281,3 +281,23 @@ def test_a_directory_that_was_moved_finds_its_snapshots_in_the_old_store(run: Ru
     moved = Place(place.root.rename(place.root.parent / "moved"), place.store)
     assert run("restore", moved.root, taken["id"], "--store", taken["store"], "--foreign").status == 0
     assert moved.seen == before
+
+
+def test_a_directory_of_any_name_and_what_is_said_to_type_about_it(place: Place) -> None:
+    root = place.root.rename(place.root.parent / os.fsdecode(b"odd\xff'\nname"))
+    for command in ([*COMMAND, "snapshot", str(root)], [*COMMAND, "restore", str(root), "--latest"]):
+        assert subprocess.run(command, capture_output=True, check=True).stderr == b""
+    dropped = subprocess.run(
+        [*COMMAND, "drop", str(root), "--keep-last", "0"], capture_output=True, text=True, check=True
+    )
+    compact = dropped.stdout.splitlines()[-1].partition("freed by: ")[2]
+    assert compact.startswith("weakfs compact $'")
+    again = " ".join(COMMAND) + compact.removeprefix("weakfs")
+    done = subprocess.run(["bash", "-c", again], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("compacted")
+
+
+def test_a_tag_that_is_no_text_is_refused(run: Run, place: Place) -> None:
+    done = run("snapshot", place.root, "--tag", os.fsdecode(b"\xff"))
+    assert (done.status, done.out) == (2, "")
+    assert one_line(done.err)

@@ -13,7 +13,7 @@ from weakfs.backends.host.kinds import SnapshotKind
 from weakfs.backends.host.root import HostRoot
 from weakfs.cli.failures import USAGE, Failure, telling
 from weakfs.cli.output import complain, progress
-from weakfs.cli.wording import counted, shown
+from weakfs.cli.wording import counted, shown, typed
 from weakfs.filesystem import Filesystem, FilesystemSnapshot, Limits
 from weakfs.reducers import FileTree
 from weakfs.session import Session
@@ -93,7 +93,7 @@ def tell_of_unfinished(directory: str, number: int) -> None:
         pieces = counted(number, "piece of work", "pieces of work")
         complain(
             f"{directory!r} holds {pieces} that a process which is gone left unfinished; to undo that: "
-            f"weakfs repair {directory}"
+            f"{typed('weakfs', 'repair', directory)}"
         )
 
 

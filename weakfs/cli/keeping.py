@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from weakfs.backends import HostFilesystem
-from weakfs.cli.directories import find, is_of, scanning, short_ids
+from weakfs.cli.directories import find, is_of, scanning, short_ids, usage
 from weakfs.cli.failures import telling
 from weakfs.cli.output import Output, progress
-from weakfs.cli.wording import counted, moment, shown
+from weakfs.cli.wording import counted, moment, shown, typed
+from weakfs.session.atoms import is_text
 from weakfs.snapshots import StoredSnapshot
 from weakfs.snapshots.compaction import SnapshotAccount
 from weakfs.snapshots.unfinished import trees_needed
@@ -20,6 +21,8 @@ NUMBERS = (3, 4, 5)
 
 def take(files: HostFilesystem, directory: str, tag: str | None) -> StoredSnapshot:
     """Take a snapshot of a directory, and give what its store says of it."""
+    if tag is not None and not is_text(tag):
+        raise usage(f"cannot use the tag {tag!r}: it is no UTF-8; give another")
     with telling(f"take a snapshot of {directory!r}"), scanning(files, f"reading {directory}"):
         return files.store.get(files.snapshot(tag).snapshot_id)
 
@@ -73,7 +76,7 @@ def drop(
                 tag = "" if one.tag is None else f"  {shown(one.tag)}"
                 out.line(("dropped", "bold"), " ", (short[one.snapshot_id], "yellow"), tag)
     if not as_json:
-        more = f"what only they needed is freed by: weakfs compact {shown(files.root)}"
+        more = f"what only they needed is freed by: {typed('weakfs', 'compact', files.root)}"
         out.line(more if wanted else "nothing to drop")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Protocol
 
 from attrs import define, field, frozen
@@ -15,6 +14,7 @@ from weakfs.cli.failures import telling
 from weakfs.cli.keeping import take
 from weakfs.cli.output import progress
 from weakfs.cli.reporting import Reporter
+from weakfs.cli.wording import typed
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeDiff, diff
 from weakfs.session import Session
@@ -184,5 +184,4 @@ class Over:
 def restoring(files: HostFilesystem, directory: str, store: str | None, snapshot: StoredSnapshot) -> str:
     """Give the command that restores a snapshot."""
     name = short_ids(files.store.list())[snapshot.snapshot_id]
-    words = ["weakfs", "restore", directory, name, *([] if store is None else ["--store", store])]
-    return shlex.join(words)
+    return typed("weakfs", "restore", directory, name, *([] if store is None else ["--store", store]))

@@ -10,7 +10,7 @@ from weakfs.cli.directories import BEFORE_RESTORING, find, kept, newest, scannin
 from weakfs.cli.failures import INTERRUPTED, Failure, telling
 from weakfs.cli.keeping import described, take
 from weakfs.cli.output import Output
-from weakfs.cli.wording import counted, shown
+from weakfs.cli.wording import counted, shown, typed
 from weakfs.filesystem import RestoreReport
 from weakfs.reducers import FileTree, TreeDiff
 from weakfs.reducers.apply import segments_of
@@ -81,7 +81,7 @@ def _go_to(files: HostFilesystem, directory: str, wanted: StoredSnapshot, *, dry
             return files.restore(kept(files, wanted), dry_run=dry_run)
     except KeyboardInterrupt:
         # Nearly always it is as it was; but the last step, which lets everything stay, may have been done.
-        see = f"weakfs restore {shown(directory)} {shown(wanted.snapshot_id)} --dry-run"
+        see = typed("weakfs", "restore", directory, wanted.snapshot_id, "--dry-run")
         raise Failure(f"interrupted; to see where {directory!r} stands: {see}", status=INTERRUPTED) from None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from datetime import UTC, datetime
 
 SECOND = 1_000_000_000
@@ -19,6 +21,18 @@ def shown(text: str) -> str:
 
 def _shown_character(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+def typed(*words: str) -> str:
+    """Give a command as it can be typed into a shell again, whatever bytes its words have."""
+    return " ".join(map(_typed_word, words))
+
+
+def _typed_word(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    plain = (chr(byte) if 32 <= byte < 127 and byte not in b"\\'" else f"\\x{byte:02x}" for byte in os.fsencode(word))
+    return f"$'{''.join(plain)}'"
 
 
 def counted(number: int, thing: str, things: str | None = None) -> str:
