@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import os
@@ -101,5 +102,19 @@ def sync_folder(folder: str) -> None:
         # Some network filesystems cannot sync a folder; the rename is all that they offer.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
+    finally:
+        os.close(descriptor)
+
+
+def sync_filesystem(path: str) -> None:
+    """Make everything on the filesystem of `path` durable: for many files at once. See syncfs(2)."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+        if call is None:
+            os.sync()
+        elif call(descriptor) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), path)
     finally:
         os.close(descriptor)

@@ -15,14 +15,18 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 
-from weakfs.session.atomic import sync_folder, unsaved
+from weakfs.session.atomic import sync_filesystem, sync_folder, unsaved
 from weakfs.session.errors import MissingBlob
 from weakfs.session.stored import Stored, checked
 
 logger = logging.getLogger("weakfs.session")
 
-# Its name is fixed, so that what a killed process leaves is taken over by the next.
-TEMPORARY = ".blob.tmp"
+# Contents are written here and get their names when they are on the disk. The folder's name is fixed, so that what a
+# killed process leaves is taken over by the next.
+NEW = ".new"
+
+# More files than this are made durable by one call for the whole filesystem: 50,000 calls took 54 s.
+FEW = 16
 
 _FOLDER = re.compile("[0-9a-f]{2}")
 _REST = re.compile("[0-9a-f]{62}")
@@ -89,24 +93,27 @@ class BlobFolder:
         """
         added: list[bytes] = []
         try:
-            for digest in sorted(wanted):
-                candidates = list(wanted[digest])
-                if _size(self.place(digest)) != candidates[0].size:
-                    content = self._found(digest, candidates)
+            missing = [digest for digest in sorted(wanted) if self._lacks(digest, wanted[digest])]
+            if missing:
+                self._write_all({digest: wanted[digest] for digest in missing})
+                for digest in missing:
                     added.append(digest)
-                    self._put(self.place(digest), content)
-            if added:
+                    self._give_name(digest)
                 self._sync(added)
+            self._clear_new()
         except BaseException as error:
+            self._clear_new()
             self.remove(added)
             if isinstance(error, OSError):
                 raise unsaved(self._file, error) from error
             raise
         return added
 
+    def _lacks(self, digest: bytes, candidates: Iterable[Stored]) -> bool:
+        return _size(self.place(digest)) != next(iter(candidates)).size
+
     def keep_only(self, needed: Collection[bytes]) -> None:
         """Remove the blobs that are not needed, and the folders that are then empty; other files stay."""
-        self._remove_file(os.path.join(self.path, TEMPORARY))
         self.remove(digest for digest, _ in list(self._all()) if digest not in needed)
 
     def remove(self, digests: Iterable[bytes]) -> None:
@@ -164,26 +171,48 @@ class BlobFolder:
         sync_folder(self.path)
         sync_folder(os.path.dirname(self.path))
 
-    def _put(self, place: str, content: bytes) -> None:
-        with suppress(FileExistsError):
-            os.mkdir(os.path.dirname(place), self._folder_mode())
-        temporary = os.path.join(self.path, TEMPORARY)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(temporary, flags, 0o666)
+    def _write_all(self, wanted: Mapping[bytes, Iterable[Stored]]) -> None:
+        """Write contents, one at a time, so that all are on the disk at the end, and none has its name."""
+        self._clear_new()
+        os.mkdir(os.path.join(self.path, NEW), 0o700)
+        mode = self._mode()
+        for digest, candidates in wanted.items():
+            self._write(self._new_place(digest), self._found(digest, list(candidates)), mode, sync=len(wanted) <= FEW)
+        if len(wanted) > FEW:
+            sync_filesystem(self.path)
+
+    def _write(self, path: str, content: bytes, mode: int | None, *, sync: bool) -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         try:
-            mode = self._mode()
             if mode is not None:
                 os.fchmod(descriptor, mode)
             view = memoryview(content)
             while view:
                 view = view[os.write(descriptor, view) :]
-            os.fsync(descriptor)
-            os.rename(temporary, place)
-        except BaseException:
-            self._remove_file(temporary)
-            raise
+            if sync:
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def _give_name(self, digest: bytes) -> None:
+        place = self.place(digest)
+        with suppress(FileExistsError):
+            os.mkdir(os.path.dirname(place), self._folder_mode())
+        os.rename(self._new_place(digest), place)
+
+    def _new_place(self, digest: bytes) -> str:
+        return os.path.join(self.path, NEW, digest.hex())
+
+    def _clear_new(self) -> None:
+        folder = os.path.join(self.path, NEW)
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            return
+        for name in names:
+            self._remove_file(os.path.join(folder, name))
+        with suppress(OSError):
+            os.rmdir(folder)
 
     def _mode(self) -> int | None:
         """Give the permission bits of the session file, which hold for its contents too; `None` if it is new."""
