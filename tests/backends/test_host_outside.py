@@ -10,11 +10,14 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import attrs
 import pytest
 
-from tests.models.host import record
+from tests.models.host import exact, record
 from tests.models.house import SECRET, TRIED, House, assert_no_secret
 from weakfs.backends import HostFilesystem
+from weakfs.reducers import leaf
+from weakfs.reducers.tree import Node, tree_of
 
 
 @pytest.fixture
@@ -24,6 +27,8 @@ def house(tmp_path: Path) -> Iterator[House]:
     yield house
     assert house.outside() == house.before
 
+
+FORGED = ("..", ".", "", "../secret", "../new", "dir/../../new", "dir/new", "{folder}/new", "a\0b")
 
 MEMBERS: dict[str, list[tuple[str, bytes, str]]] = {
     "a name that climbs": [("../secret", tarfile.REGTYPE, "")],
@@ -60,6 +65,30 @@ def test_no_member_of_an_archive_comes_to_lie_outside(house: House, case: str) -
         assert record(house.root) == before
     assert_no_secret(house)
     assert not any(stat.S_IFMT(os.lstat(path).st_mode) in (stat.S_IFCHR, stat.S_IFBLK) for path in house.root.iterdir())
+
+
+@pytest.mark.parametrize("name", FORGED)
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("is_directory", [True, False])
+def test_a_forged_tree_with_names_that_lead_elsewhere_is_refused(
+    house: House, name: str, depth: int, is_directory: bool
+) -> None:
+    fs = house.open("within_root_only")
+    snapshot = fs.snapshot()
+    before = record(house.root)
+    node: Node = leaf.file(b"spoiled", mode=0o644, at=5)
+    if is_directory:
+        node = tree_of({"new": node, "secret": node})
+    tree = tree_of({name.format(folder=house.folder): node})
+    for above in ("dir", "new")[:depth]:
+        tree = tree_of({above: tree})
+
+    with pytest.raises(ValueError, match="cannot use"):
+        fs.restore(attrs.evolve(snapshot, tree=tree))
+
+    assert exact(record(house.root)) == exact(before)
+    assert_no_secret(house)
+    fs.write("/dir/file", "works")
 
 
 def test_a_root_may_be_a_link_and_stays_the_directory_that_it_led_to(house: House) -> None:

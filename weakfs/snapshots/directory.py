@@ -106,7 +106,7 @@ class HostDirectory:
         last = len(segments) - 1
         for place, name in enumerate(segments):
             try:
-                below = os.open(names.to_bytes(name), flags if place == last else PASSAGE, dir_fd=here)
+                below = os.open(own.host_bytes(name), flags if place == last else PASSAGE, dir_fd=here)
             finally:
                 if here != self.descriptor:
                     os.close(here)
@@ -261,6 +261,7 @@ class HostDirectory:
         stack = [(segments, node)]
         while stack:
             here, one = stack.pop()
+            own.check_name(here[-1])
             if type(one) is FileTree:
                 self.make_directory(here, mode=0o700)
                 made.append((here, one))
@@ -319,7 +320,7 @@ class Parent:
         self._directory, self._segments = directory, segments
 
     def __enter__(self) -> tuple[int, bytes]:
-        name = names.to_bytes(self._segments[-1])
+        name = own.host_bytes(self._segments[-1])
         self._descriptor = self._directory.open_directory(self._segments[:-1], PASSAGE)
         return self._descriptor, name
 

@@ -35,6 +35,23 @@ def temporary_name() -> bytes:
     return f".weakfs-{secrets.token_hex(8)}.tmp".encode()
 
 
+def host_bytes(name: str) -> bytes:
+    """Give the host's bytes for a segment of a path. A slash or nothing would be a path of its own: `ValueError`.
+
+    Whoever takes names from elsewhere than from paths asks `check_name` as well.
+    """
+    raw = names.to_bytes(name)
+    if b"/" in raw or b"\0" in raw or raw in (b"", b"."):
+        raise ValueError(f"cannot use {name!r} as a name: no entry can have it; the tree that has it was forged")
+    return raw
+
+
+def check_name(name: str) -> None:
+    """Refuse with `ValueError` what no entry of a directory can be called, above all what leads out of it."""
+    if host_bytes(name) == b"..":
+        raise ValueError("cannot use '..' as a name: no entry can have it; the tree that has it was forged")
+
+
 def check_writable(directory: int, name: bytes) -> None:
     """Refuse, as the system would, to change a file that may not be written, although it could be replaced."""
     try:

@@ -15,7 +15,7 @@ from weakfs.reducers import children as maps
 from weakfs.reducers.leaf import MODE, MODIFIED_AT, Leaf, is_link, is_special, kind_of, same_content
 from weakfs.reducers.tree import FileTree, Node, Segments, with_mode
 from weakfs.snapshots.directory import HostDirectory
-from weakfs.snapshots.entries import temporary_name
+from weakfs.snapshots.entries import check_name, temporary_name
 from weakfs.snapshots.journal import Journal
 
 
@@ -88,6 +88,7 @@ class Plan:
             segments, old_tree, new_tree = compared[place]
             differs[place] = (old_tree.mode, old_tree.modified_at) != (new_tree.mode, new_tree.modified_at)
             for name, old, new in maps.differences(old_tree.children, new_tree.children):
+                check_name(name)
                 below = (*segments, name)
                 if type(old) is FileTree and type(new) is FileTree:
                     compared.append((below, old, new))
