@@ -12,7 +12,6 @@ from weakfs.cli.wording import counted, moment, shown, typed
 from weakfs.session.atoms import is_text
 from weakfs.snapshots import StoredSnapshot
 from weakfs.snapshots.compaction import SnapshotAccount
-from weakfs.snapshots.unfinished import trees_needed
 
 HEADINGS = ("id", "taken", "kind", "files", "bytes", "frees", "tag")
 # Those columns whose values end below one another.
@@ -83,7 +82,7 @@ def drop(
 def compact(out: Output, files: HostFilesystem, directory: str, *, as_json: bool) -> None:
     """Throw away what no snapshot needs, nor work that is going on."""
     with telling(f"compact the store of {directory!r}"), progress(f"compacting {files.store.path}"):
-        report = files.store.compact(keep_trees=trees_needed(files.store.path))
+        report = files.store.compact()
     if as_json:
         out.record(
             type="compacted",

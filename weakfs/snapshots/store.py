@@ -38,6 +38,7 @@ from weakfs.snapshots.manifests import manifest_digest
 from weakfs.snapshots.observing import Observer
 from weakfs.snapshots.seen import Survey
 from weakfs.snapshots.sinks import Token
+from weakfs.snapshots.unfinished import trees_needed
 from weakfs.snapshots.writer import StoreWriter
 
 FORMAT = "weakfs-store"
@@ -233,9 +234,10 @@ class Store:
             )
 
     def compact(self, *, keep: Iterable[bytes] = (), keep_trees: Iterable[bytes] = ()) -> CompactReport:
-        """Throw away what no snapshot of the catalogue needs, and merge small packs.
+        """Throw away what neither a snapshot of the catalogue nor unfinished work needs, and merge small packs.
 
-        `keep` names contents that are needed besides, and `keep_trees` manifests with all below them. Waits until
+        `keep` names contents that are needed besides, such as those of sessions that are at work in other processes
+        and not saved yet, and `keep_trees` manifests with all below them. Waits until
         nobody writes (at most a minute, then `BlockingIOError`); those who read meanwhile do not notice. A crash
         loses nothing.
         """
@@ -243,7 +245,7 @@ class Store:
             needs = needs_of(self.list(), self.read_manifest)
             needs.contents.update(keep)
             seen: set[bytes] = set()
-            for ref in keep_trees:
+            for ref in {*keep_trees, *trees_needed(self.path)}:
                 needs.add_tree(ref, self.read_manifest, seen, with_contents=True)
             report = Compaction(self._index, needs).run(self._renew_id)
             if self.git.is_there:
