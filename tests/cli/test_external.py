@@ -121,3 +121,19 @@ def test_a_layer_shows_what_it_holds_and_how_that_differs(run: Run, tmp_path: Pa
     assert run("diff", tmp_path / "s.json", "--names").lines == ["M  /a", "A  /n"]
     assert "-one\n+ONE\n two\n" in run("diff", tmp_path / "s.json", "/a").out
     assert "fs/entry_hidden" in run("log", tmp_path / "s.json", "--path", "/gone").out
+
+
+def test_what_a_layer_hides_is_shown_as_removed(run: Run, tmp_path: Path) -> None:
+    lower = InMemoryFilesystem()
+    lower.write("/gone.txt", "text")
+    lower.write("/away/deep/a.txt", "text")
+    lower.write("/kept.txt", "text")
+    layer = OverlayFilesystem(lower, Session())
+    layer.read("/kept.txt")
+    layer.delete("/gone.txt")
+    layer.delete("/away", recursive=True)
+    assert layer.session is not None
+    layer.session.save(tmp_path / "s.json")
+
+    assert run("diff", tmp_path / "s.json", "--names").lines == ["D  /away", "D  /gone.txt"]
+    assert run("ls", tmp_path / "s.json").lines == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -9,9 +10,11 @@ from weakfs.backends import InMemoryFilesystem
 from weakfs.cli.failures import USAGE, Failure, telling
 from weakfs.cli.output import progress
 from weakfs.cli.wording import shown
-from weakfs.reducers import ExternalTrees, FileTree, LowerFound, TreeMounted
+from weakfs.reducers import ExternalTrees, FileTree, LowerEntry, LowerFound, TreeMounted
+from weakfs.reducers import leaf as leaves
+from weakfs.reducers.apply import segments_of
 from weakfs.reducers.completing import filled, missing, without_whiteouts
-from weakfs.reducers.tree import EMPTY_TREE
+from weakfs.reducers.tree import EMPTY_TREE, Node, Segments, walk
 from weakfs.session import Registry, Session, SessionView
 
 # Reading less than this, in bytes, is over before a sign of life could be seen.
@@ -97,7 +100,8 @@ def tree_of(session: Session, moment: Session | SessionView, filesystem: str | N
     if filesystem is not None:
         return _external(moment).known(filesystem).completed(_external(session).known(filesystem))
     own = moment[FileTree].latest() or EMPTY_TREE
-    return without_whiteouts(filled(own, missing(_found(moment), _found(session)), ()))
+    completed = filled(own, missing(_found(moment), _found(session)), ())
+    return without_whiteouts(filled(completed, _hidden(session), ()))
 
 
 def files_of(session: Session, moment: Session | SessionView, filesystem: str | None) -> InMemoryFilesystem:
@@ -113,3 +117,17 @@ def _external(moment: Session | SessionView) -> ExternalTrees:
 
 def _found(moment: Session | SessionView) -> FileTree:
     return (moment[LowerFound].latest() or LowerFound()).tree
+
+
+def _hidden(session: Session) -> Iterator[tuple[Segments, Node]]:
+    """Give what a layer hides at the session's end, as far as it was seen: no contents, and nothing in directories."""
+    seen = {entry.path: entry for entry in session[LowerEntry].all()}
+    for path, node in walk(session[FileTree].latest() or EMPTY_TREE):
+        entry = seen.get(path)
+        if type(node) is tuple and node[leaves.CONTENT] is leaves.WHITEOUT and entry is not None:
+            at = entry.modified_ns
+            directory = FileTree({}, entry.mode, at, at)
+            yield (
+                segments_of(path),
+                directory if entry.kind == "directory" else leaves.file(b"", mode=entry.mode, at=at),
+            )
