@@ -118,7 +118,7 @@ def test_a_layer_shows_what_it_holds_and_how_that_differs(run: Run, tmp_path: Pa
     layer.delete("/gone")
     layer.write("/n", "n\n")
     session.save(tmp_path / "s.json")
-    assert run("diff", tmp_path / "s.json", "--names").lines == ["M  /a", "A  /n"]
+    assert run("diff", tmp_path / "s.json", "--names").lines == ["M  /a", "D  /gone", "A  /n"]
     assert "-one\n+ONE\n two\n" in run("diff", tmp_path / "s.json", "/a").out
     assert "fs/entry_hidden" in run("log", tmp_path / "s.json", "--path", "/gone").out
 
