@@ -121,9 +121,12 @@ def in_the_middle(place: Place, tmp_path: Path, *options: str) -> subprocess.Pop
     raise AssertionError("the command did not begin")
 
 
-def test_an_interrupted_run_is_rolled_back_saved_and_told(run: Run, place: Place, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_run_is_rolled_back_saved_and_told(
+    run: Run, place: Place, tmp_path: Path, number: signal.Signals
+) -> None:
     process = in_the_middle(place, tmp_path, "--save", str(tmp_path / "s.json"))
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (130, b"weakfs: interrupted after 1 of 3 calls\n")
     assert sorted(set(os.listdir(place.root)) - {"whole.txt"}) == sorted(os.listdir(WHOLE))

@@ -12,6 +12,7 @@ from weakfs.cli.failures import DONE, INTERRUPTED, UNMET, USAGE, Failure
 from weakfs.cli.host_commands import COMMANDS
 from weakfs.cli.options import EXIT_STATUSES, json_option, store_option
 from weakfs.cli.output import Output, ReaderGone, complain
+from weakfs.cli.signals import interruptible
 
 if TYPE_CHECKING:
     from weakfs.backends.host.kinds import SnapshotKind
@@ -299,8 +300,9 @@ def run(arguments: Sequence[str] | None) -> int:
     """Run the command and give its exit status; whatever goes wrong is told in one line."""
     words = None if arguments is None else list(arguments)
     try:
-        status = command.main(args=words, prog_name="weakfs", standalone_mode=False)
-        Output().flush()
+        with interruptible():
+            status = command.main(args=words, prog_name="weakfs", standalone_mode=False)
+            Output().flush()
     except ReaderGone:
         return DONE
     except Failure as failure:
