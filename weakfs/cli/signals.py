@@ -1,0 +1,32 @@
+"""Being told to end: what is half done is taken back first, as after an interrupt from the keyboard."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+
+# What a job's time limit, a shutdown and a terminal that is closed send.
+TOLD_TO_END = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def interruptible() -> Generator[None]:
+    """Take the signals that ask a program to end for an interrupt, unless somebody decided about them already."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    taken = [number for number in TOLD_TO_END if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
