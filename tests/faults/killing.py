@@ -46,7 +46,8 @@ class Attempts:
     """All the deaths of one kind of work."""
 
     def __init__(self, folder: Path, kind: SnapshotKind, seed: int) -> None:
-        self.root, self.store, self.kind = folder / "root", folder / "store", kind
+        self.root, self.store = folder / "root", folder / "store"
+        self.kind: SnapshotKind = kind
         self.random = Random(seed)
         self.found: list[str] = []
         self.counts: Counter[str] = Counter()

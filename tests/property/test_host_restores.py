@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -160,6 +161,30 @@ def test_a_saved_session_goes_back_on_the_same_root(kind: SnapshotKind, first: l
         loaded = Session.load(place.root.parent / "session.json")
         place.open(kind, loaded)
         loaded.rollback("kept")
+
+        assert_restored(before, between, record(place.root))
+
+
+@kinds
+def test_an_edit_of_an_old_file_that_keeps_its_size_and_time_is_found(kind: SnapshotKind) -> None:
+    with a_place() as place:
+        for number in range(4):
+            (place.root / f"{number}").write_text("old content")
+            os.utime(place.root / f"{number}", ns=(7, 1_600_000_000_000_000_000 + number))
+        fs = place.open(kind)
+        fs.snapshot()
+        # So that no file is read again only because it is as young as the scan.
+        time.sleep(0.1)
+        before = record(place.root)
+        snapshot = fs.snapshot()
+        for number in range(3):
+            status = os.stat(place.root / f"{number}")
+            with open(place.root / f"{number}", "r+b") as stream:
+                stream.write(b"new")
+            os.utime(place.root / f"{number}", ns=(status.st_atime_ns, status.st_mtime_ns))
+        between = record(place.root)
+
+        assert fs.restore(snapshot).written == ("/0", "/1", "/2")
 
         assert_restored(before, between, record(place.root))
 

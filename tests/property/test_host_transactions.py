@@ -106,7 +106,7 @@ def test_a_failed_part_of_a_transaction_is_undone_alone(
         place.change(first)
         fs = place.open()
         work = Work(fs, fs.snapshot())
-        before = record(place.root)
+        before = end = record(place.root)
 
         with suppress(RuntimeError), fs.session.transaction():
             for seed in operations[0]:
