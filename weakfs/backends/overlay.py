@@ -94,7 +94,8 @@ class OverlayFilesystem(SessionFilesystem):
 
     def diff(self) -> TreeDiff:
         """Tell how the files differ from those below. O(what the layer holds), plus the tree below."""
-        return diff(self.lower.tree(), self.tree())
+        below = self.lower.tree()
+        return diff(below, self._over(below))
 
     def commit(self) -> TreeDiff:
         """Write every change down, all or none, and tell what was: the layer holds nothing afterwards.
@@ -104,7 +105,8 @@ class OverlayFilesystem(SessionFilesystem):
         """
         session = self._changing("write down", "the layer")
         with session.lock:
-            below, now = self.lower.tree(), self.tree()
+            below = self.lower.tree()
+            now = self._over(below)
             layers = Layers(self._upper(), self._lower)
             refuse_conflicts(conflicts(layers, self._found(), self._entries_read(), below, now))
             found = diff(below, now)
@@ -127,8 +129,10 @@ class OverlayFilesystem(SessionFilesystem):
 
     def tree(self) -> FileTree:
         """Give all files as one immutable value. O(what the layer holds), plus the tree below."""
-        upper, lower = self._upper(), self.lower.tree()
-        known = self._known
+        return self._over(self.lower.tree())
+
+    def _over(self, lower: FileTree) -> FileTree:
+        upper, known = self._upper(), self._known
         if known is None or known[0] is not upper or known[1] is not lower:
             self._known = known = (upper, lower, merged(upper, lower))
         return known[2]

@@ -131,9 +131,13 @@ class Journal:
             _clear(self._path)
         finally:
             self._path, self._frames, self._end = None, [], 0
-            os.close(self._log)
-            os.close(self._directory)
-            self._directory = self._log = -1
+            self._let_go()
+
+    def _let_go(self) -> None:
+        for descriptor in (self._log, self._directory):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._directory = self._log = -1
 
     def _end_log(self) -> None:
         os.ftruncate(self._log, 0)
@@ -156,20 +160,23 @@ class Journal:
         self._end += len(line)
 
     def _open(self) -> None:
-        os.makedirs(os.path.dirname(self._start), mode=0o700, exist_ok=True)
         path = f"{self._start}-{secrets.token_hex(8)}"
-        os.mkdir(path, 0o700)
+        try:
+            os.mkdir(path, 0o700)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            os.mkdir(path, 0o700)
         try:
             self._directory = os.open(path, DIRECTORY)
             self._log = os.open(LOG, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self._directory)
             fcntl.flock(self._log, fcntl.LOCK_EX)
         except BaseException:
+            self._let_go()
             _clear(path)
             raise
         if not os.fstat(self._log).st_nlink:
             # Somebody who looks for leftovers came before the lock, and took it for one.
-            os.close(self._log)
-            os.close(self._directory)
+            self._let_go()
             self._open()
             return
         self._path = path
