@@ -10,8 +10,8 @@ from weakfs.session.registry import Registry
 @cache
 def registry() -> Registry:
     """Give the registry of everything that weakfs itself puts into sessions and their files."""
-    from weakfs.reducers.events import EVENTS as FILE_EVENTS
     from weakfs.filesystem.results import FilesystemSnapshot
+    from weakfs.reducers.events import EVENTS as FILE_EVENTS
     from weakfs.reducers.pool import TreePool
     from weakfs.reducers.slice import SLICES as FILE_SLICES
     from weakfs.tools.slice import EVENTS as TOOL_EVENTS
