@@ -87,6 +87,18 @@ def test_what_was_moved_and_then_taken_away_by_others_does_not_stop_the_rest(roo
     assert fs.read("/d/b").content == "d/b"
 
 
+def test_what_others_put_where_something_was_moved_is_not_taken_for_it(root: Path) -> None:
+    fs = opened(root)
+    with pytest.raises(RuntimeError), fs.session.transaction():
+        fs.move("/d/b", "/b")
+        shutil.rmtree(root / "d")
+        (root / "b").rename(root / "taken")
+        (root / "b").mkdir()
+        (root / "b" / "theirs").write_text("theirs")
+        raise RuntimeError
+    assert not (root / "d" / "b").exists()
+
+
 def test_a_directory_that_others_swapped_for_a_link_stops_undoing_and_is_not_followed(root: Path) -> None:
     fs = opened(root)
     outside = root.parent / "outside"

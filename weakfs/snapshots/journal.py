@@ -91,7 +91,9 @@ class Journal:
     def moved(self, source: Segments, destination: Segments) -> None:
         """Say that an entry is about to be moved to a path where nothing is."""
         times = [*self._times(source), *self._times(destination)]
-        self._write({"op": "moved", "path": source, "to": destination, "parents": times})
+        status = self.disk.status(source)
+        was = None if status is None else status.st_ino
+        self._write({"op": "moved", "path": source, "to": destination, "was": was, "parents": times})
 
     def status(self, segments: Segments) -> None:
         """Keep the permission bits and the time of an entry, which are about to be set."""
@@ -213,17 +215,18 @@ class Journal:
             case "moved":
                 destination = tuple(frame["to"])
                 if self.disk.status(segments) is None:
-                    self._move_back(destination, segments)
+                    self._move_back(destination, segments, frame["was"])
                 self._set_times(frame, segments, destination)
             case "status":
                 self._set_back(segments, frame["mode"], frame["at"])
             case "tree":
                 self._go_back(frame["ref"])
 
-    def _move_back(self, there: Segments, segments: Segments) -> None:
-        if self.disk.status(there) is None:
+    def _move_back(self, there: Segments, segments: Segments, was: int | None) -> None:
+        status = self.disk.status(there)
+        if status is None or status.st_ino != was:
             # It was never moved, or somebody took it away from there: we have nothing to put back.
-            logger.warning("%s cannot be moved back from %s: nothing is there", segments, there)
+            logger.warning("%s cannot be moved back from %s: it is not there", segments, there)
             return
         self._make_way(segments)
         self.disk.rename(there, segments)
