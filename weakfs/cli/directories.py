@@ -19,7 +19,7 @@ from weakfs.reducers import FileTree
 from weakfs.session import Session
 from weakfs.snapshots import Store, StoredSnapshot
 from weakfs.snapshots.catalogue import root_name
-from weakfs.snapshots.journal import count_left_behind
+from weakfs.snapshots.leftovers import count_left_behind
 
 # What `restore` calls the snapshot of what it is about to replace.
 BEFORE_RESTORING = "before restoring "

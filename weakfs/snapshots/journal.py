@@ -14,7 +14,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EACCES, EDQUOT, EMLINK, ENOENT, ENOSPC, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV
 from typing import Any
@@ -282,40 +282,47 @@ class Journal:
             with suppress(FileNotFoundError, NotADirectoryError):
                 self.disk.stamp(segments[:-1], at)
 
+    @property
+    def path(self) -> str | None:
+        """The directory of the journal; `None` before its first step."""
+        return self._path
+
     @classmethod
-    def _left_behind(cls, disk: HostDirectory, path: str, go_back: Callable[[str], None]) -> Journal | None:
-        """Take over the journal of a process that is gone; `None` if it is alive, or the journal was closed."""
+    def taken_over(cls, disk: HostDirectory, path: str, go_back: Callable[[str], None]) -> Journal | None:
+        """Take over the journal of a process that is gone; `None` if it was not begun, or had ended.
+
+        Raises `BlockingIOError` if its process is alive, `FileNotFoundError` if the journal is gone.
+        """
         journal = cls(disk, path, go_back)
         directory = os.open(path, DIRECTORY)
+        log = -1
         try:
             log = os.open(LOG, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(directory)
+            if log >= 0:
+                os.close(log)
             if error.errno != ENOENT:
                 raise
-            # Not begun, or ended: nothing is to be undone. One that begins right now is seen by its age.
+            # One that begins right now is seen by its age.
             if not _is_new(path):
                 _clear(path)
             return None
-        try:
-            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(log)
-            os.close(directory)
-            return None
         journal._path, journal._directory, journal._log = path, directory, log
-        journal._read()
+        with open(os.dup(log), "rb") as stream:
+            for line, frame in read_frames(stream):
+                journal._frames.append((journal._end, frame))
+                journal._end += len(line)
         return journal
 
-    def _read(self) -> None:
-        with open(os.dup(self._log), "rb") as stream:
-            for line in stream:
-                # A last line without its end was cut off: what it is about did not happen.
-                if not line.endswith(b"\n"):
-                    break
-                frame = orjson.loads(line)
-                self._frames.append((self._end, frame))
-                self._end += len(line)
+
+def read_frames(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Frame]]:
+    """Read the steps of a log. A last line without its end was cut off: what it is about did not happen."""
+    for line in lines:
+        if not line.endswith(b"\n"):
+            return
+        yield line, orjson.loads(line)
 
 
 class Nested:
@@ -335,47 +342,6 @@ class Nested:
     def begin(self) -> Nested:
         """Start a part of this part."""
         return Nested(self.journal)
-
-
-def undo_left_behind(disk: HostDirectory, start: str, go_back: Callable[[str], None]) -> int:
-    """Undo what processes that are gone left unfinished; give how many pieces of work that were."""
-    undone = 0
-    for path in _journals(start):
-        try:
-            journal = Journal._left_behind(disk, path, go_back)
-        except FileNotFoundError:
-            # Another process was quicker.
-            continue
-        if journal is not None:
-            undone += journal.mark > 0
-            journal.undo()
-    return undone
-
-
-def count_left_behind(start: str) -> int:
-    """Tell how many pieces of work processes that are gone left unfinished, and change nothing."""
-    left = 0
-    for path in _journals(start):
-        with suppress(OSError):
-            log = os.open(os.path.join(path, LOG.decode()), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                fcntl.flock(log, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                left += os.fstat(log).st_size > 0
-            finally:
-                os.close(log)
-    return left
-
-
-def _journals(start: str) -> list[str]:
-    """Give the directories of all journals whose paths begin so, the newest first."""
-    folder, name = os.path.split(start)
-    found: list[tuple[int, str]] = []
-    with suppress(FileNotFoundError), os.scandir(folder) as listing:
-        for entry in listing:
-            with suppress(FileNotFoundError):
-                if entry.name.startswith(f"{name}-") and entry.is_dir(follow_symlinks=False):
-                    found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path))
-    return [path for _, path in sorted(found, reverse=True)]
 
 
 def _identity(status: os.stat_result) -> list[int]:

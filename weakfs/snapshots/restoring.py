@@ -25,7 +25,7 @@ def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: F
     Raises what the system raises; the journal then undoes what was done.
     """
     plan = Plan.of(now, wanted)
-    if not plan.directories:
+    if not plan:
         return
     for segments, old, _ in plan.directories:
         journal.status(segments)
@@ -75,6 +75,9 @@ class Plan:
     statuses: list[tuple[Segments, Leaf]] = field(factory=list)
     # Directories in which something changes or that differ themselves, parents first: as they are, and are to be.
     directories: list[tuple[Segments, FileTree, FileTree]] = field(factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.directories)
 
     @classmethod
     def of(cls, now: FileTree, wanted: FileTree) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from errno import EBUSY
 
 from attrs import define, field
@@ -38,22 +39,36 @@ class Claims:
 
     def take(self, owner: object, *paths: Segments) -> None:
         """Claim paths for `owner`; `OSError` (EBUSY) if unfinished work of another changed one of them."""
-        for other, claim in self._by_owner.items():
-            if other is owner:
-                continue
-            for segments in paths:
-                if claim.touches(segments):
-                    shown = "/" + "/".join(segments)
-                    raise fault(
-                        OSError,
-                        EBUSY,
-                        f"cannot change {shown!r}: another call that has not ended yet changed it, or what is in "
-                        f"it; try again when that call has ended",
-                    )
+        self.check(owner, *paths)
         own = self._by_owner.setdefault(owner, Claim())
         for segments in paths:
             own.add(segments)
 
+    def check(self, owner: object, *paths: Segments) -> None:
+        """Refuse paths that unfinished work of another than `owner` changed: `OSError` (EBUSY)."""
+        for other, claim in self._by_owner.items():
+            if other is not owner:
+                _refuse_touched(claim, paths)
+
+    def check_beside(self, changed: Iterable[Segments], *paths: Segments) -> None:
+        """Refuse paths that somebody else's work, which changed others, would undo: `OSError` (EBUSY)."""
+        claim = Claim()
+        for segments in changed:
+            claim.add(segments)
+        _refuse_touched(claim, paths)
+
     def release(self, owner: object) -> None:
         """Forget the claims of work that ended."""
         self._by_owner.pop(owner, None)
+
+
+def _refuse_touched(claim: Claim, paths: Iterable[Segments]) -> None:
+    for segments in paths:
+        if claim.touches(segments):
+            shown = "/" + "/".join(segments)
+            raise fault(
+                OSError,
+                EBUSY,
+                f"cannot use {shown!r}: another call that has not ended yet changed it, or what is in it; try again "
+                f"when that call has ended",
+            )

@@ -145,17 +145,26 @@ class HostFiles(BaseFilesystem):
                 return segments[:depth]
         return segments
 
+    def _running(self) -> Work | None:
+        """Give the work of the transaction that the running code is in, if any."""
+        running = cast("Work | Part | None", self._session.journal(self.filesystem_id))
+        return running.work if isinstance(running, Part) else running
+
+    def _take(self, work: Work, *claimed: Segments) -> None:
+        with self._root.lock:
+            self._root.take(work, *claimed)
+
     @contextmanager
     def _work(self, verb: str, path: str, *claimed: Segments) -> Iterator[Work]:
         """Do something to the disk as a whole: in the work of the running transaction, or as a piece of its own."""
-        running = cast("Work | Part | None", self._session.journal(self.filesystem_id))
-        work = running.work if isinstance(running, Part) else running or self._root.work()
+        running = self._running()
+        work = self._root.work() if running is None else running
         if running is not None:
-            self._root.claims.take(work, *claimed)
+            self._take(work, *claimed)
         mark = work.journal.mark
         try:
             if running is None:
-                self._root.claims.take(work, *claimed)
+                self._take(work, *claimed)
             with told(verb, path):
                 yield work
         except BaseException as error:

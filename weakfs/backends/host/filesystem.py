@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import get_args
 
 import attrs
@@ -27,7 +27,7 @@ from weakfs.session import MissingBlob, Session, UnknownSnapshot
 from weakfs.snapshots.archive import pack, unpack
 from weakfs.snapshots.compaction import CompactReport
 from weakfs.snapshots.read_back import events_between
-from weakfs.snapshots.restoring import restore_entries
+from weakfs.snapshots.restoring import Plan, restore_entries, restore_tree
 from weakfs.snapshots.store import Store
 
 # A program may leave large files: up to this size an event holds them, the others stay in the store.
@@ -148,10 +148,12 @@ class HostFilesystem(HostFiles):
         """Keep the files as they are now, durably, and write that down in the session.
 
         O(entries) to look, and what changed since the last scan is read. Raises `PermissionError` that names a file
-        which cannot be read.
+        which cannot be read, and `OSError` (EBUSY) while another call has changed something and has not ended.
         """
         with self._exclusive():
             self._session.check_writable()
+            if not self._read_only:
+                self._root.refuse_unfinished(self._running())
             snapshot, taken = self._kinds.take(tag, self._next_id, self.filesystem_id, self._now())
             self._session.dispatch(taken)
             self._session.dispatch(self._seen(self._root.last, snapshot.snapshot_id))
@@ -182,12 +184,17 @@ class HostFilesystem(HostFiles):
 
     def go_to(self, target: FilesystemSnapshot | Rewind) -> None:
         """Restore a snapshot, or undo what is known, without an event: for a session that rolls itself back."""
-        self._refuse_if_read_only("restore", "/")
-        with self._exclusive(), self._work("restore", self.root, ()) as work:
+        with self._exclusive():
             if isinstance(target, Rewind):
-                restore_entries(self._root.directory, work.journal, target.now, target.wanted)
+                now, wanted = target.now, target.wanted
             else:
-                self._root.go_to(work.journal, self._wanted(target))
+                now, wanted = self._root.look(), self._wanted(target)
+            if not Plan.of(now, wanted):
+                return
+            self._refuse_if_read_only("restore", self.root)
+            with self._work("restore", self.root, ()) as work:
+                restore = restore_entries if isinstance(target, Rewind) else restore_tree
+                restore(self._root.directory, work.journal, now, wanted)
 
     def _wanted(self, snapshot: FilesystemSnapshot) -> FileTree:
         try:
@@ -235,8 +242,9 @@ class HostFilesystem(HostFiles):
         canonical, segments = self._directory(path, "run a program in")
         host = "/".join((self._root.path.rstrip("/"), *(os.fsdecode(names.to_bytes(name)) for name in segments)))
         laid = Laid(host or "/")
-        with self._work("run a program in", canonical, ()) as work:
+        with ExitStack() as stack:
             with self._exclusive():
+                work = stack.enter_context(self._work("run a program in", canonical, ()))
                 before = self._root.look_durably(work.journal)
             yield laid
             with self._exclusive():

@@ -6,17 +6,19 @@ import logging
 import os
 from errno import EIO
 from hashlib import sha256
-from threading import RLock
+from weakref import WeakSet
 
 from weakfs.backends.host.claims import Claims
+from weakfs.backends.host.locking import RootLock
 from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree import FileTree, Segments
 from weakfs.snapshots.directory import HostDirectory
 from weakfs.snapshots.git.sink import Base
-from weakfs.snapshots.journal import Journal, Nested, count_left_behind, undo_left_behind
+from weakfs.snapshots.journal import Journal, Nested
+from weakfs.snapshots.leftovers import Others, count_left_behind, settle
 from weakfs.snapshots.restoring import restore_tree
 from weakfs.snapshots.seen import Survey
-from weakfs.snapshots.sinks import Sink
+from weakfs.snapshots.sinks import HashOnly, Sink
 from weakfs.snapshots.store import Store
 from weakfs.snapshots.survey import OnFile, survey, survey_entry
 
@@ -48,8 +50,10 @@ class HostRoot:
                 f"cannot open {root!r}: {error.strerror}; give yourself the permission, or name another directory",
             ) from None
         self.path = self.directory.root
-        self.lock = RLock()
+        self.lock = RootLock(self.directory)
         self.claims = Claims()
+        # The work that is going on.
+        self.works: WeakSet[Work] = WeakSet()
         self.store = store if isinstance(store, Store) else Store(store or default_store(self.path))
         if _is_inside(os.path.realpath(self.store.path), self.path):
             raise ValueError(
@@ -128,9 +132,12 @@ class HostRoot:
         return now
 
     def go_back(self, ref: str) -> None:
-        """Make the directory what a manifest says; for a journal that is undone."""
+        """Make the directory what a manifest says; for a journal that is undone.
+
+        What is there now is not kept, and so needs no room in the store.
+        """
         wanted = self.store.tree(bytes.fromhex(ref))
-        now = self.look()
+        now = survey(self.directory.descriptor, HashOnly(), self._seen).tree
         journal = Journal(self.directory, self.journals, self.go_back)
         try:
             restore_tree(self.directory, journal, now, wanted)
@@ -146,7 +153,7 @@ class HostRoot:
         """
         with self.lock:
             try:
-                undone = undo_left_behind(self.directory, self.journals, self.go_back)
+                undone = self._settle().undone
             except OSError as error:
                 raise fault(
                     type(error),
@@ -158,6 +165,30 @@ class HostRoot:
         if undone:
             logger.warning("undid %d pieces of work in %s that a killed process left unfinished", undone, self.path)
         return undone
+
+    def take(self, work: Work, *paths: Segments) -> None:
+        """Claim paths for a piece of work, once everything that processes that are gone left is undone.
+
+        `OSError` (EBUSY) if unfinished work of anybody else changed one of them. `lock` is held.
+        """
+        self._see_others(*paths)
+        self.claims.take(work, *paths)
+
+    def refuse_unfinished(self, work: Work | None) -> None:
+        """Refuse to keep as a moment what unfinished work of others has changed: `OSError` (EBUSY). `lock` is held."""
+        self._see_others(())
+        self.claims.check(work, ())
+
+    def _see_others(self, *paths: Segments) -> None:
+        others = self._settle()
+        if others.undone:
+            logger.warning("undid %d pieces of work in %s of a process that is gone", others.undone, self.path)
+        for changed in others.at_work:
+            self.claims.check_beside(changed, *paths)
+
+    def _settle(self) -> Others:
+        own = {work.journal.path for work in self.works if work.journal.path is not None}
+        return settle(self.directory, self.journals, own, self.go_back)
 
     def tell_of_unfinished(self) -> int:
         """Say in the log that files are as a killed process left them; for those who may not change anything."""
@@ -177,6 +208,7 @@ class Work:
     def __init__(self, root: HostRoot) -> None:
         self.root = root
         self.journal = Journal(root.directory, root.journals, root.go_back)
+        root.works.add(self)
 
     def begin(self) -> Part:
         """Begin a part of this work, which may be undone by itself."""
