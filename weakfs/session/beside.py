@@ -17,7 +17,7 @@ from hashlib import sha256
 
 from weakfs.session.atomic import sync_filesystem, sync_folder, unsaved
 from weakfs.session.errors import MissingBlob
-from weakfs.session.stored import Stored, checked
+from weakfs.session.stored import Stored, checked, content_found
 
 logger = logging.getLogger("weakfs.session")
 
@@ -89,14 +89,14 @@ class BlobFolder:
     def add(self, wanted: Mapping[bytes, Iterable[Stored]]) -> list[bytes]:
         """Put contents here that are not, one at a time, and give their digests. All are on the disk at the end.
 
-        What was put is taken back if one of them fails. `MissingBlob` if none of its sources has a content.
+        What was put is taken back if one of them fails. A content that none of its sources has is left out and named in
+        the log: nothing more is lost by saving, and a session that could not be saved any more would lose everything.
         """
         added: list[bytes] = []
         try:
             missing = [digest for digest in sorted(wanted) if self._lacks(digest, wanted[digest])]
             if missing:
-                self._write_all({digest: wanted[digest] for digest in missing})
-                for digest in missing:
+                for digest in self._write_all({digest: wanted[digest] for digest in missing}):
                     added.append(digest)
                     self._give_name(digest)
                 self._sync(added)
@@ -151,35 +151,26 @@ class BlobFolder:
                 raise
             os.close(descriptor)
 
-    def _found(self, digest: bytes, candidates: list[Stored]) -> bytes:
-        told: MissingBlob | None = None
-        for content in candidates:
-            try:
-                return checked(digest, content.join(), repr(content.source))
-            except MissingBlob as error:
-                told = told or error
-        raise MissingBlob(
-            f"cannot save to {self._file!r}: {told.told if told else 'nobody has a content'}; what was saved before is "
-            f"as it was. Save again when it is back, or without the snapshots that need it",
-            where=told.where if told else "$",
-            digest=digest,
-        )
-
     def _sync(self, added: Iterable[bytes]) -> None:
         for folder in sorted({os.path.dirname(self.place(digest)) for digest in added}):
             sync_folder(folder)
         sync_folder(self.path)
         sync_folder(os.path.dirname(self.path))
 
-    def _write_all(self, wanted: Mapping[bytes, Iterable[Stored]]) -> None:
-        """Write contents, one at a time, so that all are on the disk at the end, and none has its name."""
+    def _write_all(self, wanted: Mapping[bytes, Iterable[Stored]]) -> list[bytes]:
+        """Write contents, one at a time, so that all are on the disk at the end, and none has its name; give which."""
         self._clear_new()
         os.mkdir(os.path.join(self.path, NEW), 0o700)
         mode = self._mode()
+        written: list[bytes] = []
         for digest, candidates in wanted.items():
-            self._write(self._new_place(digest), self._found(digest, list(candidates)), mode, sync=len(wanted) <= FEW)
+            content = content_found(digest, candidates)
+            if content is not None:
+                self._write(self._new_place(digest), content, mode, sync=len(wanted) <= FEW)
+                written.append(digest)
         if len(wanted) > FEW:
             sync_filesystem(self.path)
+        return written
 
     def _write(self, path: str, content: bytes, mode: int | None, *, sync: bool) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)

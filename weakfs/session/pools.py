@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from weakfs.session.errors import MissingBlob, SessionFileError
 from weakfs.session.rope import Content, Rope, joined, parted
-from weakfs.session.stored import Held, Source, Stored
+from weakfs.session.stored import Held, Source, Stored, content_found
 
 Json = Any
 
@@ -86,8 +86,9 @@ class Blobs:
         number = self._by_content.get(content)
         if number is None:
             row: dict[str, Json] = {"stored": content.digest.hex(), "size": content.size}
-            if self._embed:
-                row["blob"] = self.number(_embedded(content))
+            held = content_found(content.digest, (content,)) if self._embed else None
+            if held is not None:
+                row["blob"] = self.number(held)
             number = self._by_content[content] = self._add(row, content)
         self.stored.setdefault(content.digest, {}).setdefault(id(content.source), content)
         return number
@@ -137,18 +138,6 @@ class Blobs:
         self.rows.append(row)
         self.contents.append(content)
         return len(self.rows) - 1
-
-
-def _embedded(content: Stored) -> bytes:
-    try:
-        return content.join()
-    except MissingBlob as error:
-        raise MissingBlob(
-            f"cannot save: {error.told}; what was saved before is as it was. Save again when it is back, or without "
-            f"the snapshots that need it",
-            where=error.where,
-            digest=content.digest,
-        ) from None
 
 
 def _key(content: Content) -> Any:

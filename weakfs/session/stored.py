@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Protocol, cast, final
 
 from weakfs.session.errors import MissingBlob
+
+logger = logging.getLogger("weakfs.session")
 
 
 class Source(Protocol):
@@ -117,3 +120,19 @@ def checked(digest: bytes, content: bytes, where: str) -> bytes:
             digest=digest,
         )
     return content
+
+
+def content_found(digest: bytes, candidates: Iterable[Stored]) -> bytes | None:
+    """Read a content that is to be saved from the first source that has it; where none has, the log names it.
+
+    What is written then refers to a content that is missing: only what needs it fails, and a session that could not
+    be saved any more would lose everything else as well.
+    """
+    told: MissingBlob | None = None
+    for content in candidates:
+        try:
+            return checked(digest, content.join(), repr(content.source))
+        except MissingBlob as error:
+            told = told or error
+    logger.warning("saved without a content that is nowhere any more: %s", told)
+    return None
