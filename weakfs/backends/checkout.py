@@ -12,8 +12,11 @@ from attrs import define
 
 from weakfs.filesystem import Limits
 from weakfs.reducers import diff
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.diff import differences
 from weakfs.reducers.events import Event
-from weakfs.reducers.tree import FileTree, Segments, find
+from weakfs.reducers.leaf import size_of
+from weakfs.reducers.tree import FileTree, Segments, find, walk
 from weakfs.session import Session
 from weakfs.snapshots.directory import HostDirectory
 from weakfs.snapshots.read_back import events_between, placed_below
@@ -58,8 +61,26 @@ def private_checkout(filesystem: Checkable, session: Session, path: str) -> Iter
         with session.transaction():
             for event in events_between(before, after, at=session.now()):
                 filesystem._commit(placed_below(event, canonical))
-            filesystem.limits.check_tree(filesystem.tree())
+            check_made(filesystem.limits, before, after, canonical, filesystem.tree())
         laid.changed = changed_paths(before, after, canonical)
+
+
+def check_made(limits: Limits, before: FileTree, after: FileTree, prefix: str, whole: FileTree) -> None:
+    """Refuse what a program made that goes over the limits: `OSError`. What was there before it is not its fault."""
+    limits.check_quota(
+        prefix,
+        size=0,
+        more_size=whole.total_size if after.total_size > before.total_size else 0,
+        nodes=0,
+        more_nodes=whole.node_count if after.node_count > before.node_count else 0,
+    )
+    base = "" if prefix == "/" else prefix
+    for path, old, new in differences(before, after):
+        for below, node in [] if new is None else [(path, new), *(walk(new, path) if type(new) is FileTree else ())]:
+            if old is None:
+                limits.check_path(base + below, segments_of(base + below))
+            if type(node) is not FileTree:
+                limits.check_size(base + below, size_of(node))
 
 
 def changed_paths(before: FileTree, after: FileTree, prefix: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import cast
 
 from weakfs.backends.deep import Steps, run
 from weakfs.backends.in_session import SessionFilesystem
-from weakfs.backends.overlay_commit import conflicts, refuse_conflicts, write_down
+from weakfs.backends.overlay_commit import conflicts, refuse_conflicts, refuse_inside_transaction, write_down
 from weakfs.backends.overlay_layers import counterpart, is_untouched, is_whiteout, merged, upper_for
 from weakfs.backends.overlay_plan import Layers, after, before, seen
 from weakfs.backends.overlay_reads import Reads
@@ -101,9 +101,11 @@ class OverlayFilesystem(SessionFilesystem):
         """Write every change down, all or none, and tell what was: the layer holds nothing afterwards.
 
         Raises `OSError` (EBUSY) that names every path that changed below since it was read, copied up or hidden, with
-        nothing written; what `lower` raises where it cannot be written, with `lower` as it was.
+        nothing written; what `lower` raises where it cannot be written, with `lower` as it was. `SessionError` inside a
+        transaction that `lower`, with a session of its own, would not be undone with.
         """
         session = self._changing("write down", "the layer")
+        refuse_inside_transaction(self.lower, session)
         with session.lock:
             below = self.lower.tree()
             now = self._over(below)

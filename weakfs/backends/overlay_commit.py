@@ -18,7 +18,7 @@ from weakfs.reducers.diff import differences, equal
 from weakfs.reducers.events import EntryPut
 from weakfs.reducers.leaf import Leaf
 from weakfs.reducers.tree import Node, find, tree_of, walk
-from weakfs.session import Session
+from weakfs.session import Session, SessionError
 
 # So many paths are named in a message; the others are counted.
 NAMED = 20
@@ -99,6 +99,15 @@ def _new(layers: Layers, found: FileTree, read: Mapping[str, LowerEntry], below:
 
 def _was_hidden(read: Mapping[str, LowerEntry], segments: tuple[str, ...]) -> bool:
     return any(shown(segments[:depth]) in read for depth in range(1, len(segments) + 1))
+
+
+def refuse_inside_transaction(lower: Filesystem, session: Session) -> None:
+    """Raise `SessionError` where what is written below would stay although the running transaction is undone."""
+    if getattr(lower, "session", None) is not session and session.in_transaction:
+        raise SessionError(
+            f"cannot write the layer down inside a transaction of session {session.session_id!r}: what is written "
+            f"below could not be taken back with it; commit after it, or give the files below the same session"
+        )
 
 
 def write_down(lower: Filesystem, session: Session, below: FileTree, now: FileTree) -> None:

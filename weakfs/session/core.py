@@ -292,6 +292,11 @@ class SessionCore:
             self._writable()
 
     @property
+    def in_transaction(self) -> bool:
+        """Whether the running code is in a transaction of this session, which may still be rolled back."""
+        return innermost(self, ACTIVE.get()) is not None
+
+    @property
     def attached(self) -> tuple[External, ...]:
         """The external filesystems that take part in snapshots, rollbacks and transactions."""
         return self._attached

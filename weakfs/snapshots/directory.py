@@ -296,6 +296,24 @@ class HostDirectory:
             with suppress(PermissionError):
                 self.set_status(segments, modified_at=modified_at)
 
+    def make_readable(self) -> None:
+        """Let the owner of everything below read it, as far as that is us."""
+        stack: list[Segments] = [()]
+        while stack:
+            here = stack.pop()
+            for name, node in self.entries(here):
+                below = (*here, name)
+                if type(node) is FileTree:
+                    wanted = node.mode | 0o700
+                    stack.append(below)
+                elif leaves.is_file(node):
+                    wanted = node[leaves.MODE] | 0o400
+                else:
+                    continue
+                if wanted != (node.mode if type(node) is FileTree else node[leaves.MODE]):
+                    with suppress(PermissionError):
+                        self.set_status(below, mode=wanted)
+
     def rename(self, source: Segments, destination: Segments) -> None:
         """Move an entry within the directory, in the place of what is there."""
         with Parent(self, source) as (old, from_name), Parent(self, destination) as (new, to_name):

@@ -9,13 +9,13 @@ from typing import get_args
 
 import attrs
 
-from weakfs.backends.checkout import Laid, changed_paths
+from weakfs.backends.checkout import Laid, changed_paths, check_made
 from weakfs.backends.host.external import HostExternal, Rewind
 from weakfs.backends.host.files import HostFiles
 from weakfs.backends.host.keeping import contents_needed
 from weakfs.backends.host.kinds import Kinds, SnapshotKind
 from weakfs.backends.host.messages import told
-from weakfs.backends.host.root import HostRoot
+from weakfs.backends.host.root import HostRoot, is_inside
 from weakfs.filesystem import FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout
 from weakfs.filesystem.restoring import as_snapshot, check_snapshot, report
@@ -84,6 +84,8 @@ class HostFilesystem(HostFiles):
         own = next(
             (one for one in session.attached if isinstance(one, HostExternal) and one.root.path == root.path), None
         )
+        if own is None:
+            _refuse_overlap(root.path, [one.root.path for one in session.attached if isinstance(one, HostExternal)])
         # Two objects over one directory and one session are one filesystem to it.
         self._root = root if own is None else own.root
         self._kinds = Kinds(self._root, snapshots)
@@ -197,6 +199,9 @@ class HostFilesystem(HostFiles):
                 restore(self._root.directory, work.journal, now, wanted)
 
     def _wanted(self, snapshot: FilesystemSnapshot) -> FileTree:
+        if self._session.missing_blobs:
+            # The store may have what is missing beside the session's file.
+            snapshot = self._kinds.with_own_tree(snapshot)
         try:
             wanted = self._kinds.tree_of(snapshot, self.limits)
         except (UnknownSnapshot, MissingBlob):
@@ -255,13 +260,9 @@ class HostFilesystem(HostFiles):
                     self._session.dispatch(self._seen(before, "a scan"))
                 for event in events:
                     self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
-                self._check_whole(after)
+                check_made(self.limits, before, after, "/", after)
         laid.changed = changed_paths(before, after, "/")
         self._session.tell()
-
-    def _check_whole(self, tree: FileTree) -> None:
-        """Refuse a program's work that goes over a quota."""
-        self.limits.check_quota("/", size=0, more_size=tree.total_size, nodes=0, more_nodes=tree.node_count)
 
     def _restored(self, before: FileTree, after: FileTree, source: str) -> None:
         self._session.dispatch(self._seen(before, "a scan"))
@@ -269,3 +270,12 @@ class HostFilesystem(HostFiles):
 
     def _seen(self, tree: FileTree, source: str) -> TreeSeen:
         return TreeSeen(tree, source, self._now(), self.filesystem_id)
+
+
+def _refuse_overlap(path: str, others: list[str]) -> None:
+    for other in others:
+        if is_inside(path, other) or is_inside(other, path):
+            raise ValueError(
+                f"cannot open {path!r} with a session that has {other!r}: one lies in the other, and what one undoes "
+                f"the other may have changed; use one filesystem for both, or another session"
+            )

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Literal, get_args
 
+import attrs
+
 from weakfs.backends.host.root import HostRoot
 from weakfs.filesystem import FilesystemSnapshot, Limits
 from weakfs.reducers import ExternalFsSnapshot, FileTree
@@ -85,6 +87,16 @@ class Kinds:
             )
         ref = stored.extra["archive"]
         return FilesystemSnapshot(snapshot_id, filesystem_id, at, "tar", ref, path, tag, None, None, archive)
+
+    def with_own_tree(self, snapshot: FilesystemSnapshot) -> FilesystemSnapshot:
+        """Give a snapshot with the tree that the store has of it, if that is the very one."""
+        try:
+            stored = self._root.store.get(snapshot.snapshot_id)
+        except UnknownSnapshot:
+            return snapshot
+        if snapshot.ref not in (stored.ref, *stored.extra.values()):
+            return snapshot
+        return attrs.evolve(snapshot, tree=self._root.store.tree(stored))
 
     def tree_of(self, snapshot: FilesystemSnapshot, limits: Limits) -> FileTree:
         """Give the files of a snapshot; contents are read when somebody asks.

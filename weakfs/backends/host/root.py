@@ -55,7 +55,7 @@ class HostRoot:
         # The work that is going on.
         self.works: WeakSet[Work] = WeakSet()
         self.store = store if isinstance(store, Store) else Store(store or default_store(self.path))
-        if _is_inside(os.path.realpath(self.store.path), self.path):
+        if is_inside(os.path.realpath(self.store.path), self.path):
             raise ValueError(
                 f"cannot keep snapshots of {self.path!r} in {self.store.path!r}: that lies inside it; name a store "
                 f"outside"
@@ -137,7 +137,12 @@ class HostRoot:
         What is there now is not kept, and so needs no room in the store.
         """
         wanted = self.store.tree(bytes.fromhex(ref))
-        now = survey(self.directory.descriptor, HashOnly(), self._seen).tree
+        try:
+            now = survey(self.directory.descriptor, HashOnly(), self._seen).tree
+        except PermissionError:
+            # A program took permissions away, from itself and us; what is wanted says what they were.
+            self.directory.make_readable()
+            now = survey(self.directory.descriptor, HashOnly(), self._seen).tree
         journal = Journal(self.directory, self.journals, self.go_back)
         try:
             restore_tree(self.directory, journal, now, wanted)
@@ -252,7 +257,7 @@ def default_store(root: str) -> str:
     own = f"{os.path.basename(root) or 'root'}-{_known_by(root)}"
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     for folder in (os.path.join(state, "weakfs"), f"/var/tmp/weakfs-{os.getuid()}"):
-        if os.path.isabs(folder) and not _is_inside(os.path.realpath(folder), root):
+        if os.path.isabs(folder) and not is_inside(os.path.realpath(folder), root):
             return os.path.join(folder, own)
     raise ValueError(
         f"cannot find a place outside {root!r} for what its snapshots hold; name one: HostFilesystem(..., store=PATH)"
@@ -263,5 +268,6 @@ def _known_by(root: str) -> str:
     return sha256(os.fsencode(root)).hexdigest()[:16]
 
 
-def _is_inside(path: str, root: str) -> bool:
+def is_inside(path: str, root: str) -> bool:
+    """Tell whether a path is a directory or lies below it; both real."""
     return path == root or path.startswith(root.rstrip("/") + "/")

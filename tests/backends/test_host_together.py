@@ -1,0 +1,214 @@
+"""Several at work on one directory: calls, sessions, processes; and moments that none of them may keep or undo."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
+from weakfs.filesystem import Limits
+from weakfs.session import Session, SessionError
+from weakfs.snapshots import Store
+
+BUSY = "another call"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/a").write_text("old")
+    (tmp_path / "root/b").write_text("old")
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def fs(root: Path, tmp_path: Path) -> HostFilesystem:
+    return HostFilesystem(root, session=Session(), store=tmp_path / "store")
+
+
+def killed_with_a_call_open(root: Path, store: Path) -> subprocess.Popen[bytes]:
+    """Start a process that changes /a in a transaction, and waits in it for its end."""
+    program = (
+        "import sys\n"
+        "from weakfs import HostFilesystem, Session\n"
+        "fs = HostFilesystem(sys.argv[1], session=Session(), store=sys.argv[2])\n"
+        "with fs.session.transaction():\n"
+        "    fs.write('/a', 'unfinished')\n"
+        "    print('ready', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", program, root, store], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"ready\n"
+    return child
+
+
+def ended(child: subprocess.Popen[bytes]) -> None:
+    child.kill()
+    child.communicate()
+
+
+def test_what_another_process_has_changed_and_not_finished_is_refused(fs: HostFilesystem, root: Path) -> None:
+    child = killed_with_a_call_open(root, Path(fs.store.path))
+    try:
+        with pytest.raises(OSError, match=BUSY):
+            fs.write("/a", "ours")
+        with pytest.raises(OSError, match=BUSY):
+            fs.snapshot()
+        fs.write("/b", "ours")
+        assert (root / "a").read_text() == "unfinished"
+    finally:
+        ended(child)
+
+
+def test_work_of_a_killed_process_is_undone_before_ours_and_never_after(
+    fs: HostFilesystem, root: Path, tmp_path: Path
+) -> None:
+    ended(killed_with_a_call_open(root, Path(fs.store.path)))
+    assert (root / "a").read_text() == "unfinished"
+    fs.write("/b", "ours")
+    assert (root / "a").read_text() == "old"
+    fs.write("/a", "ours")
+    HostFilesystem(root, store=tmp_path / "store")
+    assert (root / "a").read_text() == (root / "b").read_text() == "ours"
+
+
+def test_a_session_of_its_own_over_the_same_root_is_another(fs: HostFilesystem, root: Path, tmp_path: Path) -> None:
+    other = HostFilesystem(root, session=Session(), store=tmp_path / "store")
+    with pytest.raises(LookupError), fs.session.transaction():
+        fs.write("/a", "new")
+        with pytest.raises(OSError, match=BUSY):
+            other.write("/a", "theirs")
+        other.write("/b", "theirs")
+        raise LookupError
+    assert (root / "a").read_text() == "old"
+    assert (root / "b").read_text() == "theirs"
+
+
+def test_a_moment_with_unfinished_work_of_another_call_is_not_kept(fs: HostFilesystem) -> None:
+    begun, finish = threading.Event(), threading.Event()
+
+    def call() -> None:
+        with suppress(LookupError), fs.session.transaction():
+            fs.write("/a", "unfinished")
+            begun.set()
+            finish.wait()
+            raise LookupError
+
+    other = threading.Thread(target=call)
+    fs.session.snapshot("start")
+    other.start()
+    begun.wait()
+    with pytest.raises(OSError, match=BUSY):
+        fs.session.snapshot("between")
+    with pytest.raises(OSError, match=BUSY):
+        fs.session.rollback("start")
+    finish.set()
+    other.join()
+    assert fs.read("/a").content == "old"
+    fs.session.rollback("start")
+    fs.write("/a", "the session goes on")
+
+
+def test_a_transaction_may_keep_its_own_moment(fs: HostFilesystem, root: Path) -> None:
+    with fs.session.transaction():
+        fs.write("/a", "new")
+        fs.session.snapshot("inside")
+        fs.write("/a", "newer")
+        fs.session.rollback("inside")
+    assert (root / "a").read_text() == "new"
+
+
+def test_a_rollback_leaves_a_read_only_filesystem_alone_that_has_not_changed(root: Path, tmp_path: Path) -> None:
+    session = Session()
+    memory = InMemoryFilesystem(session)
+    HostFilesystem(root, session=session, read_only=True, store=tmp_path / "store")
+    session.snapshot("start")
+    memory.write("/x", "x")
+    session.rollback("start")
+    assert not memory.exists("/x")
+
+
+def test_a_rollback_that_would_change_a_read_only_filesystem_is_refused_with_nothing_changed(
+    root: Path, tmp_path: Path
+) -> None:
+    session = Session()
+    memory = InMemoryFilesystem(session)
+    HostFilesystem(root, session=session, read_only=True, store=tmp_path / "store")
+    session.snapshot("start")
+    memory.write("/x", "x")
+    (root / "a").write_text("by others")
+    with pytest.raises(PermissionError, match="read-only"):
+        session.rollback("start")
+    memory.write("/y", "the session goes on")
+    assert memory.exists("/x")
+    assert (root / "a").read_text() == "by others"
+
+
+@pytest.mark.parametrize("kind", ["tree", "tar"])
+def test_a_program_that_fails_is_undone_although_the_store_may_not_grow(root: Path, tmp_path: Path, kind: str) -> None:
+    store = Store(tmp_path / "store", max_bytes=60_000)
+    fs = HostFilesystem(root, store=store, snapshots="tar" if kind == "tar" else "tree")
+    before = fs.tree().fingerprint
+    with pytest.raises(LookupError), fs.checkout() as work:
+        Path(work.directory, "large").write_bytes(os.urandom(200_000))
+        Path(work.directory, "a").unlink()
+        raise LookupError
+    assert fs.tree().fingerprint == before
+    fs.write("/c", "the session goes on")
+
+
+def test_what_a_program_makes_keeps_to_the_limits(root: Path, tmp_path: Path) -> None:
+    (root / "large").write_bytes(b"x" * 5000)
+    fs = HostFilesystem(root, limits=Limits(max_file_size=1000, max_path_depth=3), store=tmp_path / "store")
+    before = fs.tree().fingerprint
+    for made in ("two", "d/e/f/g"):
+        with pytest.raises(OSError, match=r"allowed|may have"), fs.checkout() as work:
+            target = Path(work.directory, made)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(b"x" * (2000 if made == "two" else 1))
+        assert fs.tree().fingerprint == before
+    with fs.checkout() as work:
+        Path(work.directory, "small").write_text("what was too large before is not its fault")
+    assert work.changed == ("/small",)
+
+
+def test_roots_that_lie_in_one_another_have_no_session_in_common(fs: HostFilesystem, root: Path) -> None:
+    (root / "sub").mkdir()
+    with pytest.raises(ValueError, match="one lies in the other"):
+        HostFilesystem(root / "sub", session=fs.session)
+
+
+def test_a_layer_is_not_written_down_where_it_could_not_be_taken_back(fs: HostFilesystem) -> None:
+    layer = OverlayFilesystem(fs, Session())
+    layer.write("/a", "new")
+    assert layer.session is not None
+    with pytest.raises(SessionError, match="commit after it"), layer.session.transaction():
+        layer.commit()
+    assert fs.read("/a").content == "old"
+    layer.commit()
+    assert fs.read("/a").content == "new"
+
+
+def test_a_session_that_was_moved_without_its_contents_takes_them_from_the_store(
+    fs: HostFilesystem, root: Path, tmp_path: Path
+) -> None:
+    fs.session.snapshot("start")
+    fs.write("/a", "new")
+    fs.session.save(tmp_path / "s.json")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "s.json").rename(tmp_path / "elsewhere/s.json")
+    session = Session.load(tmp_path / "elsewhere/s.json")
+    assert session.missing_blobs
+    HostFilesystem(root, session=session, store=tmp_path / "store")
+    session.rollback("start")
+    assert (root / "a").read_text() == "old"
+    session.save(tmp_path / "elsewhere/again.json")
