@@ -113,12 +113,18 @@ def test_a_root_that_is_swapped_for_a_link_leads_nowhere_else(house: House, tmp_
     house.root.rename(tmp_path / "moved")
     house.root.symlink_to(house.beside)
 
-    assert fs.read("/dir/file").content == "inside"
-    fs.write("/secret", "mine")
-    fs.write("/sub/secret", "mine")
-    fs.delete("/dir", recursive=True)
-    fs.restore(snapshot)
+    for change in (
+        lambda: fs.write("/secret", "mine"),
+        lambda: fs.write("/sub/secret", "mine"),
+        lambda: fs.delete("/dir", recursive=True),
+        lambda: fs.restore(snapshot),
+        lambda: fs.snapshot(),
+        lambda: fs.tree(),
+    ):
+        with pytest.raises(FileNotFoundError, match="not there any more"):
+            change()
 
+    assert fs.read("/dir/file").content == "inside"
     assert [path.name for path in (tmp_path / "moved").iterdir()] == ["dir"]
     house.root.unlink()
     (tmp_path / "moved").rename(house.root)

@@ -212,3 +212,69 @@ def test_a_session_that_was_moved_without_its_contents_takes_them_from_the_store
     session.rollback("start")
     assert (root / "a").read_text() == "old"
     session.save(tmp_path / "elsewhere/again.json")
+
+
+def test_what_is_missing_beside_a_session_is_saved_again_from_the_store(
+    fs: HostFilesystem, root: Path, tmp_path: Path
+) -> None:
+    fs.session.snapshot("start")
+    fs.write("/a", "new")
+    fs.session.save(tmp_path / "s.json")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "s.json").rename(tmp_path / "elsewhere/s.json")
+    for embed in (False, True):
+        session = Session.load(tmp_path / "elsewhere/s.json")
+        HostFilesystem(root, session=session, store=tmp_path / "store")
+        session.save(tmp_path / f"again{embed}.json", embed=embed)
+        assert Session.load(tmp_path / f"again{embed}.json").missing_blobs == ()
+
+
+def test_a_workspace_that_moved_is_opened_under_the_name_that_its_session_knows(
+    fs: HostFilesystem, root: Path, tmp_path: Path
+) -> None:
+    fs.session.snapshot("start")
+    fs.write("/a", "new")
+    fs.session.save(tmp_path / "s.json")
+    root.rename(tmp_path / "moved")
+    session = Session.load(tmp_path / "s.json")
+    HostFilesystem(tmp_path / "moved", session=session, store=tmp_path / "other", filesystem_id=fs.filesystem_id)
+    session.rollback("start")
+    assert (tmp_path / "moved/a").read_text() == "old"
+
+
+def test_a_session_that_is_resumed_again_and_again_takes_its_snapshots(root: Path, tmp_path: Path) -> None:
+    first = HostFilesystem(root, session=Session(), store=tmp_path / "store")
+    first.session.save(tmp_path / "s.json")
+    for _ in range(120):
+        again = HostFilesystem(root, session=Session.load(tmp_path / "s.json"), store=tmp_path / "store")
+        again.snapshot()
+    assert len(first.store.list()) == 120
+
+
+def test_a_root_that_was_removed_or_replaced_is_not_gone_on_with(
+    fs: HostFilesystem, root: Path, tmp_path: Path
+) -> None:
+    fs.session.snapshot("start")
+    root.rename(tmp_path / "moved")
+    for _ in range(2):
+        for work in (fs.snapshot, fs.tree, lambda: fs.write("/a", "x"), lambda: fs.session.rollback("start")):
+            with pytest.raises(FileNotFoundError, match="not there any more"):
+                work()
+        root.mkdir(exist_ok=True)
+    assert os.listdir(root) == []
+    root.rmdir()
+    (tmp_path / "moved").rename(root)
+    fs.write("/a", "x")
+    fs.session.rollback("start")
+    assert (root / "a").read_text() == "old"
+
+
+@pytest.mark.parametrize("given", ["", "nowhere"])
+def test_what_names_no_directory_is_refused(given: str, tmp_path: Path) -> None:
+    with pytest.raises((ValueError, FileNotFoundError), match="cannot open"):
+        HostFilesystem(given and tmp_path / given)
+
+
+def test_another_store_for_the_same_root_and_session_is_refused(fs: HostFilesystem, root: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="already"):
+        HostFilesystem(root, session=fs.session, store=tmp_path / "other")

@@ -11,13 +11,13 @@ import fcntl
 import logging
 import os
 import re
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 from weakfs.session.atomic import sync_filesystem, sync_folder, unsaved
 from weakfs.session.errors import MissingBlob
-from weakfs.session.stored import Stored, checked, content_found
+from weakfs.session.stored import Source, Stored, checked, content_found
 
 logger = logging.getLogger("weakfs.session")
 
@@ -86,17 +86,17 @@ class BlobFolder:
             with suppress(OSError):
                 os.close(descriptor)
 
-    def add(self, wanted: Mapping[bytes, Iterable[Stored]]) -> list[bytes]:
+    def add(self, wanted: Mapping[bytes, Iterable[Stored]], others: Sequence[Source] = ()) -> list[bytes]:
         """Put contents here that are not, one at a time, and give their digests. All are on the disk at the end.
 
-        What was put is taken back if one of them fails. A content that none of its sources has is left out and named in
-        the log: nothing more is lost by saving, and a session that could not be saved any more would lose everything.
+        What was put is taken back if one of them fails. A content that none of its sources nor `others` has is left out
+        and named in the log: saving loses nothing more, and a session that could not be saved would lose everything.
         """
         added: list[bytes] = []
         try:
             missing = [digest for digest in sorted(wanted) if self._lacks(digest, wanted[digest])]
             if missing:
-                for digest in self._write_all({digest: wanted[digest] for digest in missing}):
+                for digest in self._write_all({digest: wanted[digest] for digest in missing}, others):
                     added.append(digest)
                     self._give_name(digest)
                 self._sync(added)
@@ -157,14 +157,14 @@ class BlobFolder:
         sync_folder(self.path)
         sync_folder(os.path.dirname(self.path))
 
-    def _write_all(self, wanted: Mapping[bytes, Iterable[Stored]]) -> list[bytes]:
+    def _write_all(self, wanted: Mapping[bytes, Iterable[Stored]], others: Sequence[Source]) -> list[bytes]:
         """Write contents, one at a time, so that all are on the disk at the end, and none has its name; give which."""
         self._clear_new()
         os.mkdir(os.path.join(self.path, NEW), 0o700)
         mode = self._mode()
         written: list[bytes] = []
         for digest, candidates in wanted.items():
-            content = content_found(digest, candidates)
+            content = content_found(digest, candidates, others)
             if content is not None:
                 self._write(self._new_place(digest), content, mode, sync=len(wanted) <= FEW)
                 written.append(digest)

@@ -6,7 +6,7 @@ does not say what a value is, the value says it: `{"type": tag, "value": ...}`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, get_args, get_origin
 
@@ -22,7 +22,7 @@ from weakfs.session.errors import MissingBlob, SessionError, SessionFileError
 from weakfs.session.kinds import DEEPEST, plain_key
 from weakfs.session.pools import Blobs, Json, Pool, PoolWriter
 from weakfs.session.registry import Registry
-from weakfs.session.stored import Stored
+from weakfs.session.stored import Source, Stored
 from weakfs.session.table import Table
 from weakfs.session.verifying import difference
 
@@ -41,9 +41,10 @@ class Writing:
         read_table: Callable[[Json], Table],
         *,
         embed: bool = False,
+        others: Sequence[Source] = (),
     ) -> None:
         self.registry = registry
-        self.blobs = Blobs(embed=embed)
+        self.blobs = Blobs(embed=embed, others=others)
         self.pools: dict[type, tuple[Pool, PoolWriter]] = {
             pool.cls: (pool, pool.writer(self.blobs)) for pool in registry.pools
         }

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from attrs import define, field
 
+from weakfs.session.errors import RollbackIncomplete
+
 if TYPE_CHECKING:
+    from weakfs.session.stored import Source
     from weakfs.session.views import SessionView
 
 logger = logging.getLogger("weakfs.session")
@@ -52,6 +55,21 @@ class Attachable(Protocol):
 
     @property
     def external(self) -> External: ...
+
+
+@runtime_checkable
+class HoldsContents(Protocol):
+    """A filesystem with a place that holds contents, perhaps some that are missing elsewhere."""
+
+    @property
+    def contents(self) -> Source: ...
+
+
+@runtime_checkable
+class SelfRestoring(Protocol):
+    """A filesystem whose `restore` does all or nothing: one that fails has put everything back itself."""
+
+    restores_all_or_nothing: bool
 
 
 @runtime_checkable
@@ -98,10 +116,14 @@ class Restoring:
             name = external.filesystem_id
             if name in wanted:
                 try:
-                    self.begun.append((external, external.snapshot(None)))
+                    before = external.snapshot(None)
+                    self.begun.append((external, before))
                     external.restore(wanted[name])
                 except BaseException as error:
                     self.states[name] = f"not restored: {_told(error)}"
+                    if isinstance(external, SelfRestoring) and not isinstance(error, RollbackIncomplete):
+                        # It went back to where it was by itself.
+                        self.begun = [one for one in self.begun if one[0] is not external]
                     error.add_note(f"{name} could not be restored; every filesystem goes back to where it was")
                     raise
                 self.states[name] = "restored"

@@ -9,7 +9,7 @@ import gc
 import logging
 import os
 import re
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
@@ -22,8 +22,9 @@ from weakfs.session.atomic import write_atomically
 from weakfs.session.atoms import AS_IT_IS
 from weakfs.session.beside import BlobFolder
 from weakfs.session.errors import SessionError, SessionFileError, UnsupportedVersion
+from weakfs.session.externals import HoldsContents
 from weakfs.session.reading import Fields, LoadedDocument
-from weakfs.session.stored import Stored
+from weakfs.session.stored import Source, Stored
 from weakfs.session.views import SaveReport
 from weakfs.session.writing import Document
 
@@ -46,7 +47,8 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
     with session.lock:
         rules, line, own = session.parts()
         line = line.branch()
-    made = Document(rules, embed=embed)
+    others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
+    made = Document(rules, embed=embed, others=others)
     with _collector_at_rest():
         document = {**own, **made.of(line)}
     try:
@@ -63,18 +65,20 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
     )
     data = head + body[1:]
     target = os.path.realpath(path)
-    _put(target, data, made.stored, embed=embed)
+    _put(target, data, made.stored, others, embed=embed)
     return SaveReport(target, len(data), len(line.rows), len(line.snapshots), len(document["blobs"]))
 
 
-def _put(path: str, data: bytes, stored: Mapping[bytes, Collection[Stored]], *, embed: bool) -> None:
+def _put(
+    path: str, data: bytes, stored: Mapping[bytes, Collection[Stored]], others: Sequence[Source], *, embed: bool
+) -> None:
     """Put the contents that lie elsewhere beside `path`, the document at `path`, and remove what it does not need."""
     folder = BlobFolder(path)
     wanted = {} if embed else stored
     # What the session itself goes on reading there stays, even if its file now embeds it.
     read_here = {digest for digest, found in stored.items() if any(folder.is_source_of(content) for content in found)}
     with folder.locked(make=bool(wanted)) as is_there:
-        added = folder.add(wanted)
+        added = folder.add(wanted, others)
         try:
             write_atomically(path, data)
         except BaseException:

@@ -30,13 +30,14 @@ class Blobs:
     is written as its digest, and is not read here; with `embed` it is, and its bytes are written before it.
     """
 
-    def __init__(self, *, embed: bool = False) -> None:
+    def __init__(self, *, embed: bool = False, others: Sequence[Source] = ()) -> None:
         self.rows: list[Json] = []
         # What each row stands for; holding it also keeps its identity from being used again.
         self.contents: list[Content] = []
         # The contents that lie elsewhere, by digest, each from every source that has it.
         self.stored: dict[bytes, dict[int, Stored]] = {}
         self._embed = embed
+        self._others = others
         self._by_identity: dict[int, int] = {}
         self._held: list[Content] = []
         self._by_tail: dict[tuple[int, bytes], int] = {}
@@ -86,7 +87,7 @@ class Blobs:
         number = self._by_content.get(content)
         if number is None:
             row: dict[str, Json] = {"stored": content.digest.hex(), "size": content.size}
-            held = content_found(content.digest, (content,)) if self._embed else None
+            held = content_found(content.digest, (content,), self._others) if self._embed else None
             if held is not None:
                 row["blob"] = self.number(held)
             number = self._by_content[content] = self._add(row, content)

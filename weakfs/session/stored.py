@@ -122,8 +122,10 @@ def checked(digest: bytes, content: bytes, where: str) -> bytes:
     return content
 
 
-def content_found(digest: bytes, candidates: Iterable[Stored]) -> bytes | None:
+def content_found(digest: bytes, candidates: Iterable[Stored], others: Iterable[Source]) -> bytes | None:
     """Read a content that is to be saved from the first source that has it; where none has, the log names it.
+
+    `others` are sources that may have it as well, such as the stores of attached filesystems.
 
     What is written then refers to a content that is missing: only what needs it fails, and a session that could not
     be saved any more would lose everything else as well.
@@ -134,5 +136,10 @@ def content_found(digest: bytes, candidates: Iterable[Stored]) -> bytes | None:
             return checked(digest, content.join(), repr(content.source))
         except MissingBlob as error:
             told = told or error
+    for source in others:
+        try:
+            return checked(digest, source.read(digest), repr(source))
+        except MissingBlob:
+            continue
     logger.warning("saved without a content that is nowhere any more: %s", told)
     return None

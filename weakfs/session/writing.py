@@ -7,7 +7,7 @@ from the one before. The same state gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -22,7 +22,7 @@ from weakfs.session.log import Log
 from weakfs.session.pools import Json
 from weakfs.session.rules import Rules
 from weakfs.session.slices import SliceSpec
-from weakfs.session.stored import Stored
+from weakfs.session.stored import Source, Stored
 from weakfs.session.table import Table
 from weakfs.session.timeline import Row, SnapshotEntry, Timeline, event_of, ordered_snapshots
 
@@ -33,9 +33,9 @@ SMALL = 4096
 class Document:
     """Collects the tables of one file."""
 
-    def __init__(self, rules: Rules, *, embed: bool = False) -> None:
+    def __init__(self, rules: Rules, *, embed: bool = False, others: Sequence[Source] = ()) -> None:
         self._rules = rules
-        self._writing = Writing(rules.registry, self.table, self._read_table, embed=embed)
+        self._writing = Writing(rules.registry, self.table, self._read_table, embed=embed, others=others)
         self._slices: list[Json] = []
         # What each row stands for; holding it also keeps its identity from being used again.
         self._values: list[Log[Any]] = []

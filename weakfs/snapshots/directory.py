@@ -298,6 +298,10 @@ class HostDirectory:
 
     def make_readable(self) -> None:
         """Let the owner of everything below read it, as far as that is us."""
+        own_mode = stat.S_IMODE(os.fstat(self.descriptor).st_mode)
+        if own_mode & 0o700 != 0o700:
+            with suppress(PermissionError):
+                os.fchmod(self.descriptor, own_mode | 0o700)
         stack: list[Segments] = [()]
         while stack:
             here = stack.pop()

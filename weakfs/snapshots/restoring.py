@@ -7,12 +7,12 @@ Then each path gets its new entry by a rename, with the old one kept in the jour
 from __future__ import annotations
 
 import stat
-from errno import EXDEV
+from errno import EINVAL, EXDEV
 
 from attrs import define, field
 
 from weakfs.reducers import children as maps
-from weakfs.reducers.leaf import MODE, MODIFIED_AT, Leaf, is_link, is_special, kind_of, same_content
+from weakfs.reducers.leaf import CONTENT, DEVICE, MODE, MODIFIED_AT, Leaf, is_link, is_special, kind_of, same_content
 from weakfs.reducers.tree import FileTree, Node, Segments, with_mode
 from weakfs.snapshots.directory import HostDirectory
 from weakfs.snapshots.entries import check_name, temporary_name
@@ -124,6 +124,10 @@ def _status(leaf: Leaf) -> tuple[int, int]:
 
 
 def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, Node | None]]) -> None:
+    for segments, node in steps:
+        if type(node) is tuple and node[CONTENT] is DEVICE:
+            shown = "/" + "/".join(segments)
+            raise OSError(EINVAL, f"the device {shown!r} is gone and cannot be made again; put it there by hand")
     staging = (temporary_name().decode(),)
     journal.absent(staging)
     disk.make_directory(staging, mode=0o700)

@@ -11,6 +11,7 @@ from weakfs.filesystem import FilesystemSnapshot
 from weakfs.reducers import FileTree
 from weakfs.reducers.external_trees import ExternalTrees
 from weakfs.session import SessionView
+from weakfs.snapshots.store import Store
 
 if TYPE_CHECKING:
     from weakfs.backends.host.filesystem import HostFilesystem
@@ -27,6 +28,8 @@ class Rewind:
 class HostExternal:
     """A host directory as part of a session."""
 
+    restores_all_or_nothing = True
+
     def __init__(self, filesystem: HostFilesystem, root: HostRoot) -> None:
         self._filesystem = filesystem
         self.root = root
@@ -35,6 +38,11 @@ class HostExternal:
     def filesystem_id(self) -> str:
         """What the directory is known by."""
         return self._filesystem.filesystem_id
+
+    @property
+    def contents(self) -> Store:
+        """The store of the directory's snapshots."""
+        return self.root.store
 
     def stand_for(self, filesystem: HostFilesystem) -> None:
         """Work through another object over the same directory, if that may change it and this one's may not."""

@@ -40,8 +40,9 @@ FOLLOWING = (FileWritten, FileAppended, FileSpliced, DirectoryMade, ModeChanged)
 class HostFiles(BaseFilesystem):
     """Entries of a host directory, each looked up when it is asked for."""
 
-    __slots__ = ("_prefixes", "_root", "_session")
+    __slots__ = ("_filesystem_id", "_prefixes", "_root", "_session")
 
+    _filesystem_id: str
     _root: HostRoot
     _session: Session
     # How host paths below the root begin, in each spelling of the root.
@@ -50,7 +51,7 @@ class HostFiles(BaseFilesystem):
     @property
     def filesystem_id(self) -> str:
         """What snapshots of this filesystem are known by."""
-        return f"host:{self._root.path}"
+        return self._filesystem_id
 
     def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:
         text = os.fspath(path) if isinstance(path, os.PathLike) else path

@@ -39,8 +39,9 @@ class HostFilesystem(HostFiles):
 
     Without a session it makes one of its own; every change is an event of it, and it is attached, so that the
     session's snapshots, rollbacks and transactions cover the files. `snapshots` says how those are kept, `store`
-    where (a directory outside `root`; by default one of the user's state directory). Work that a killed process left
-    unfinished is undone when the root is opened again for writing.
+    where: a directory outside `root`, by default one of the user's state directory; all who work in `root` should have
+    the same. A workspace that moved is given the `filesystem_id` that its session knows it by. Work that a killed
+    process left unfinished is undone when the root is opened again for writing.
 
     Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory.
     """
@@ -57,11 +58,22 @@ class HostFilesystem(HostFiles):
         follow_symlinks: SymlinkPolicy = "deny",
         snapshots: SnapshotKind = "tree",
         store: Store | str | os.PathLike[str] | None = None,
+        filesystem_id: str | None = None,
     ) -> None:
         if follow_symlinks not in get_args(SymlinkPolicy):
             raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
         given = os.fspath(root)
-        self._open(HostRoot(given, store), session or Session(), limits, read_only, follow_symlinks, snapshots, given)
+        self._open(
+            HostRoot(given, store),
+            session or Session(),
+            limits,
+            read_only,
+            follow_symlinks,
+            snapshots,
+            given,
+            filesystem_id or f"host:{os.path.realpath(given)}",
+            has_store=store is not None,
+        )
         if read_only:
             self._root.tell_of_unfinished()
         else:
@@ -76,8 +88,12 @@ class HostFilesystem(HostFiles):
         follow_symlinks: SymlinkPolicy,
         snapshots: SnapshotKind,
         given: str,
+        filesystem_id: str,
+        *,
+        has_store: bool = False,
     ) -> None:
         self._session = session
+        self._filesystem_id = filesystem_id
         self.limits = limits
         self.follow_symlinks: SymlinkPolicy = follow_symlinks
         self._read_only = read_only
@@ -86,6 +102,11 @@ class HostFilesystem(HostFiles):
         )
         if own is None:
             _refuse_overlap(root.path, [one.root.path for one in session.attached if isinstance(one, HostExternal)])
+        elif root.store.path != own.root.store.path and has_store:
+            raise ValueError(
+                f"cannot use the store {root.store.path!r} for {root.path!r}: its session keeps snapshots of it in "
+                f"{own.root.store.path!r} already; leave store out, or use another session"
+            )
         # Two objects over one directory and one session are one filesystem to it.
         self._root = root if own is None else own.root
         self._kinds = Kinds(self._root, snapshots)
@@ -136,7 +157,8 @@ class HostFilesystem(HostFiles):
         """Give the same filesystem for another session, such as a fork."""
         bound = HostFilesystem.__new__(HostFilesystem)
         kind = self._kinds.kind
-        bound._open(self._root, session, self.limits, self._read_only, self.follow_symlinks, kind, self._root.path)
+        path, name = self._root.path, self._filesystem_id
+        bound._open(self._root, session, self.limits, self._read_only, self.follow_symlinks, kind, path, name)
         return bound
 
     # The whole
@@ -203,7 +225,8 @@ class HostFilesystem(HostFiles):
             # The store may have what is missing beside the session's file.
             snapshot = self._kinds.with_own_tree(snapshot)
         try:
-            wanted = self._kinds.tree_of(snapshot, self.limits)
+            is_own = snapshot.filesystem_id == self.filesystem_id
+            wanted = self._kinds.tree_of(snapshot, self.limits, is_own=is_own)
         except (UnknownSnapshot, MissingBlob):
             # A resumed session brings along what it saw, wherever the store is.
             seen = self._seen_at(snapshot.snapshot_id)

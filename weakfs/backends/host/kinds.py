@@ -48,9 +48,9 @@ class Kinds:
         takes = {"tree": self._take_tree, "git": self._take_git, "tar": self._take_tar}
         for attempt in range(1, ATTEMPTS + 1):
             snapshot_id = next_id()
-            # It may be of a session that had the same id.
-            if os.path.lexists(self._root.store.catalogue.path_of(snapshot_id)):
-                continue
+            # Sessions of the same id, such as one that is resumed again and again, count from the same number.
+            while os.path.lexists(self._root.store.catalogue.path_of(snapshot_id)):
+                snapshot_id = next_id()
             try:
                 taken = takes[self.kind](snapshot_id, tag, filesystem_id, at)
             except FileExistsError:
@@ -98,11 +98,12 @@ class Kinds:
             return snapshot
         return attrs.evolve(snapshot, tree=self._root.store.tree(stored))
 
-    def tree_of(self, snapshot: FilesystemSnapshot, limits: Limits) -> FileTree:
+    def tree_of(self, snapshot: FilesystemSnapshot, limits: Limits, *, is_own: bool) -> FileTree:
         """Give the files of a snapshot; contents are read when somebody asks.
 
-        `limits` are for the archive of another filesystem. What an archive cannot say, whether a socket or a device
-        was there, is known to the store that it was made in; elsewhere those that are there now stay.
+        `limits` are for the archive of another filesystem, if `is_own` is not true. What an archive cannot say, whether
+        a socket or a device was there, is known to the store that it was made in; elsewhere those that are there now
+        stay.
         """
         if snapshot.tree is not None:
             return snapshot.tree
@@ -120,7 +121,6 @@ class Kinds:
                 f"cannot read snapshot {snapshot.snapshot_id!r}: the store {store.path!r} has another of that id; open "
                 f"the filesystem with the store that it was taken in"
             )
-        is_own = snapshot.filesystem_id == f"host:{self._root.path}"
         archived = Archived(snapshot.data)
         tree = unpack_in_place(archived, limits=UNLIMITED if is_own else limits, at=snapshot.created_at)
         return with_unarchived(tree, self._root.look())

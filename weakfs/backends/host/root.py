@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from errno import EIO
+from errno import EIO, ENOENT
 from hashlib import sha256
 from weakref import WeakSet
 
@@ -29,6 +29,8 @@ class HostRoot:
     """One host directory that is worked on. `lock` is held by whoever looks and changes as one step."""
 
     def __init__(self, root: str, store: Store | str | os.PathLike[str] | None) -> None:
+        if not root:
+            raise ValueError("cannot open '': it names no directory; name one, or '.' for the current one")
         try:
             self.directory = HostDirectory(root)
         except FileNotFoundError as error:
@@ -87,6 +89,7 @@ class HostRoot:
     def look_into(self, writer: Sink) -> Survey:
         """Scan the directory; contents go where `writer` puts them, which has to be finished."""
         with self.lock:
+            self.check_in_place()
             self._seen = survey(self.directory.descriptor, writer, self._newest(), on_file=self.on_file)
             return self._seen
 
@@ -171,11 +174,29 @@ class HostRoot:
             logger.warning("undid %d pieces of work in %s that a killed process left unfinished", undone, self.path)
         return undone
 
+    def check_in_place(self) -> None:
+        """Refuse to go on with a directory that was removed, or moved away from its path: `FileNotFoundError`.
+
+        It is held open, and reading and writing would go on where nobody looks.
+        """
+        try:
+            there = os.stat(self.path, follow_symlinks=False)
+        except OSError:
+            there = None
+        if there is None or not os.path.samestat(there, os.fstat(self.directory.descriptor)):
+            raise fault(
+                FileNotFoundError,
+                ENOENT,
+                f"cannot use {self.path!r}: the directory that was opened is not there any more; put it back, or open "
+                f"what is there now",
+            )
+
     def take(self, work: Work, *paths: Segments) -> None:
         """Claim paths for a piece of work, once everything that processes that are gone left is undone.
 
         `OSError` (EBUSY) if unfinished work of anybody else changed one of them. `lock` is held.
         """
+        self.check_in_place()
         self._see_others(*paths)
         self.claims.take(work, *paths)
 

@@ -214,4 +214,9 @@ def _ids_of(path: str) -> list[bytes]:
             ids = stream.read(count * ID_SIZE)
     except FileNotFoundError:
         return []
+    except struct.error:
+        raise StoreDamaged(
+            f"cannot read the index {path!r}: it was cut off; put it back from a copy, or have git make it again with "
+            f"index-pack"
+        ) from None
     return [ids[start : start + ID_SIZE] for start in range(0, len(ids), ID_SIZE)]
