@@ -216,7 +216,10 @@ class FilesystemSnapshot:
 
 @frozen
 class RestoreReport:
-    """What a restore changed, or with `dry_run` would change: paths, each list sorted."""
+    """What a restore changed, or with `dry_run` would change: paths, each list sorted.
+
+    Times are set back as well; an entry of which nothing else differs is not listed.
+    """
 
     snapshot_id: str
     written: tuple[str, ...]
