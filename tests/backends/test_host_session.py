@@ -221,11 +221,10 @@ def test_a_filesystem_that_is_opened_inside_transactions_is_undone_with_each_of_
     session = Session()
     with pytest.raises(LookupError), session.transaction():
         with pytest.raises(LookupError), session.transaction():
-            fs = HostFilesystem(root, session=session, store=tmp_path / "store")
-            fs.write("/old.txt", "inner")
+            HostFilesystem(root, session=session, store=tmp_path / "store").write("/old.txt", "inner")
             raise LookupError
         assert (root / "old.txt").read_text() == "old\n"
-        fs.write("/old.txt", "outer")
+        HostFilesystem(root, session=session).write("/old.txt", "outer")
         raise LookupError
     assert (root / "old.txt").read_text() == "old\n"
 
