@@ -278,3 +278,12 @@ def test_what_names_no_directory_is_refused(given: str, tmp_path: Path) -> None:
 def test_another_store_for_the_same_root_and_session_is_refused(fs: HostFilesystem, root: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="already"):
         HostFilesystem(root, session=fs.session, store=tmp_path / "other")
+
+
+def test_snapshots_find_a_place_where_the_users_own_cannot_be_written(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert HostFilesystem(root).store.path.startswith(str(tmp_path / "state/weakfs/root-"))
+    (tmp_path / "state").write_text("a file, where no directory can be made")
+    assert HostFilesystem(root).store.path.startswith(f"/var/tmp/weakfs-{os.getuid()}/root-")

@@ -278,11 +278,18 @@ def default_store(root: str) -> str:
     own = f"{os.path.basename(root) or 'root'}-{_known_by(root)}"
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     for folder in (os.path.join(state, "weakfs"), f"/var/tmp/weakfs-{os.getuid()}"):
-        if os.path.isabs(folder) and not is_inside(os.path.realpath(folder), root):
+        if os.path.isabs(folder) and not is_inside(os.path.realpath(folder), root) and _can_be_made(folder):
             return os.path.join(folder, own)
     raise ValueError(
         f"cannot find a place outside {root!r} for what its snapshots hold; name one: HostFilesystem(..., store=PATH)"
     )
+
+
+def _can_be_made(folder: str) -> bool:
+    """Tell whether a directory is there to be written, or can be made with those above it."""
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
 
 
 def _known_by(root: str) -> str:
