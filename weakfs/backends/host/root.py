@@ -286,7 +286,10 @@ def default_store(root: str) -> str:
 
 
 def _can_be_made(folder: str) -> bool:
-    """Tell whether a directory is there to be written, or can be made with those above it."""
+    """Tell whether a directory is ours to be written, or can be made with those above it."""
+    if os.path.lexists(folder) and os.lstat(folder).st_uid != os.getuid():
+        # Somebody else made it first, in a directory where everybody may.
+        return False
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)
     return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
