@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
-from itertools import count
-from pathlib import Path
-from tempfile import mkdtemp
-
-import pytest
-
+from tests.conformance.places import HostPlaces, ticking
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
 from weakfs.session import Session
 from weakfs.testing import FilesystemConformance, Prepare
 
-MILLISECOND = 1_000_000
 
-
-class TestHost(FilesystemConformance):
-    @pytest.fixture(autouse=True)
-    def _places(self) -> Iterator[None]:
-        self.place = Path(mkdtemp())
-        self.numbers = count()
-        yield
-        # Deeper than what `shutil.rmtree` removes.
-        subprocess.run(["rm", "-rf", self.place], check=True)
-
+class TestHost(HostPlaces, FilesystemConformance):
     def make_fs(
         self,
         *,
@@ -35,11 +18,9 @@ class TestHost(FilesystemConformance):
         read_only: bool = False,
         follow_symlinks: SymlinkPolicy = "deny",
     ) -> Filesystem:
-        ticks = count(1_700_000_000_000 * MILLISECOND, MILLISECOND)
-        number = next(self.numbers)
-        root, store = self.place / f"root{number}", self.place / f"store{number}"
-        root.mkdir(mode=0o755)
-        session = Session(clock=lambda: next(ticks))
+        clock = ticking()
+        root, store = self.next_place()
+        session = Session(clock=clock)
         if prepare is not None:
             prepare(HostFilesystem(root, session=session, store=store))
         return HostFilesystem(

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-from collections.abc import Iterator
-from itertools import count
-from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 
+from tests.conformance.places import HostPlaces, ticking
 from weakfs.backends import HostFilesystem
 from weakfs.backends.host.kinds import SnapshotKind
 from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
@@ -21,19 +17,9 @@ from weakfs.testing.conformance.digest_cases import DigestCases
 from weakfs.testing.conformance.history_cases import HistoryCases
 from weakfs.testing.conformance.snapshot_cases import SnapshotCases
 
-MILLISECOND = 1_000_000
 
-
-class KindCases(SnapshotCases, ArchiveCases, DigestCases, HistoryCases):
+class KindCases(HostPlaces, SnapshotCases, ArchiveCases, DigestCases, HistoryCases):
     kind: SnapshotKind
-
-    @pytest.fixture(autouse=True)
-    def _places(self) -> Iterator[None]:
-        self.place = Path(mkdtemp())
-        self.numbers = count()
-        yield
-        # Deeper than what `shutil.rmtree` removes.
-        subprocess.run(["rm", "-rf", self.place], check=True)
 
     def make_fs(
         self,
@@ -43,11 +29,9 @@ class KindCases(SnapshotCases, ArchiveCases, DigestCases, HistoryCases):
         read_only: bool = False,
         follow_symlinks: SymlinkPolicy = "deny",
     ) -> Filesystem:
-        ticks = count(1_700_000_000_000 * MILLISECOND, MILLISECOND)
-        number = next(self.numbers)
-        root, store = self.place / f"root{number}", self.place / f"store{number}"
-        root.mkdir(mode=0o755)
-        session = Session(clock=lambda: next(ticks))
+        clock = ticking()
+        root, store = self.next_place()
+        session = Session(clock=clock)
         if prepare is not None:
             prepare(HostFilesystem(root, session=session, store=store, snapshots=self.kind))
         return HostFilesystem(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import count
-
+from tests.conformance.places import ticking
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
 from weakfs.session import Session
 from weakfs.testing import FilesystemConformance, Prepare
-
-MILLISECOND = 1_000_000
 
 
 class TestMemory(FilesystemConformance):
@@ -21,8 +18,8 @@ class TestMemory(FilesystemConformance):
         read_only: bool = False,
         follow_symlinks: SymlinkPolicy = "deny",
     ) -> Filesystem:
-        ticks = count(1_700_000_000_000 * MILLISECOND, MILLISECOND)
-        session = Session(clock=lambda: next(ticks))
+        clock = ticking()
+        session = Session(clock=clock)
         if prepare is not None:
             prepare(InMemoryFilesystem(session))
         return InMemoryFilesystem(

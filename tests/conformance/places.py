@@ -1,0 +1,37 @@
+"""What the conformance tests of several backends stand on: a clock that ticks, and directories of the host."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+MILLISECOND = 1_000_000
+
+
+def ticking() -> Callable[[], int]:
+    """Give a clock that goes on by a millisecond whenever it is read."""
+    return count(1_700_000_000_000 * MILLISECOND, MILLISECOND).__next__
+
+
+class HostPlaces:
+    """Gives each filesystem of a test a directory and a store of its own, and takes them away."""
+
+    @pytest.fixture(autouse=True)
+    def _places(self) -> Iterator[None]:
+        self.place = Path(mkdtemp())
+        self.numbers = count()
+        yield
+        # Deeper than what `shutil.rmtree` removes.
+        subprocess.run(["rm", "-rf", self.place], check=True)
+
+    def next_place(self) -> tuple[Path, Path]:
+        """Make an empty root, and name a store for it."""
+        number = next(self.numbers)
+        root = self.place / f"root{number}"
+        root.mkdir(mode=0o755)
+        return root, self.place / f"store{number}"
