@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from threading import Lock
 from urllib.parse import quote
 
@@ -46,6 +46,9 @@ CONFIGURATION = b"""\
 """
 
 IDX = struct.Struct(">4sI")
+# How often taking names away is tried, while others move them.
+REF_ATTEMPTS = 10
+
 IDX_HEAD = IDX.pack(b"\xfftOc", 2)
 FANOUT = 8 + 255 * 4
 FIRST_ID = FANOUT + 4
@@ -156,12 +159,19 @@ class GitRepository:
                 f"cannot name a snapshot {' or '.join(refs)} in {self.path!r}: that name is taken; give it another id",
             ) from error
 
-    def remove_refs(self, refs: Iterable[str]) -> None:
+    def remove_refs(self, refs: Collection[str]) -> None:
         """Take names away; those that are not there are passed over."""
-        there = self.refs()
-        given = b"".join(_line("delete", name, there[name]) for name in refs if name in there)
-        if given:
-            run(self.path, "update-ref", "--stdin", given=given)
+        for left in reversed(range(REF_ATTEMPTS)):
+            there = self.refs()
+            given = b"".join(_line("delete", name, there[name]) for name in refs if name in there)
+            try:
+                if given:
+                    run(self.path, "update-ref", "--stdin", given=given)
+                return
+            except StoreDamaged as error:
+                # Somebody else's collection moved the names into one file while this looked for them.
+                if not left or "cannot lock ref" not in str(error):
+                    raise
 
     def drop(self, snapshot_id: str) -> None:
         """Take the names of a snapshot away; what only it needed goes with the next `collect`."""
