@@ -3,6 +3,7 @@
 Generic: nothing here knows of filesystems.
 """
 
+from weakfs.session.cancelling import Cancellation
 from weakfs.session.delivery import Bus
 from weakfs.session.errors import (
     MergeConflict,
@@ -11,6 +12,7 @@ from weakfs.session.errors import (
     SessionClosed,
     SessionError,
     SessionFileError,
+    TransactionCancelled,
     UnknownSnapshot,
     UnknownTag,
     UnknownType,
@@ -43,6 +45,7 @@ from weakfs.session.views import Records, SaveReport, SessionSnapshot, SessionVi
 
 __all__ = [
     "Bus",
+    "Cancellation",
     "Conflict",
     "External",
     "Journal",
@@ -67,6 +70,7 @@ __all__ = [
     "SliceCleared",
     "SliceSeeded",
     "SliceView",
+    "TransactionCancelled",
     "UnknownSnapshot",
     "UnknownTag",
     "UnknownType",

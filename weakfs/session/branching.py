@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Self
 from weakref import ref
 
+from weakfs.session.cancelling import Cancellation
 from weakfs.session.core import checked_text
-from weakfs.session.errors import RollbackIncomplete, SessionError
+from weakfs.session.errors import RollbackIncomplete, SessionError, TransactionCancelled
 from weakfs.session.events import Record, RolledBack
 from weakfs.session.externals import begin_all, close_all, undo_all
 from weakfs.session.history import History
@@ -24,12 +26,13 @@ class Branching(History):
     __slots__ = ()
 
     @contextmanager
-    def transaction(self, *, cause: str | None = None) -> Iterator[Self]:
+    def transaction(self, *, cause: str | None = None, cancellation: Cancellation | None = None) -> Iterator[Self]:
         """Do everything inside or nothing: an exception rolls back what was done, here and in attached filesystems.
 
         Others neither see what is done inside before it ends nor are undone by it; if they changed the
         same things meanwhile, the end raises `MergeConflict` and all of it is rolled back. May be nested. Tasks
         and threads that are started inside are others: what `asyncio.gather` or `to_thread` runs does not join.
+        `cancellation` lets another thread roll it back while the code inside still runs.
         """
         with self.lock:
             parent = self._writable()
@@ -38,8 +41,12 @@ class Branching(History):
             outer = innermost(self, ACTIVE.get())
             journals = begin_all(self._attached, {} if outer is None else outer.journals)
             own = Transaction(self, self._delivery, line, parent.point(), outer, current_owner(), journals)
+            if outer is not None:
+                outer.inner = own
         try:
             try:
+                if cancellation is not None:
+                    cancellation.govern(partial(self._cancel, own))
                 # In here, so that an interrupt never leaves it active.
                 ACTIVE.set((*ACTIVE.get(), own))
                 yield self
@@ -59,8 +66,20 @@ class Branching(History):
             own.forget()
             self.tell()
 
+    def _cancel(self, own: Transaction, reason: str) -> bool:
+        """Undo a transaction while its code may still run; false if it has ended by itself."""
+        with self.lock:
+            if own.settled or own.joined is not None:
+                return False
+            own.cancel(reason)
+            self._abandon(own, None)
+        self.tell()
+        return True
+
     def _commit(self, own: Transaction) -> None:
         with self.lock:
+            if own.cancelled is not None:
+                raise TransactionCancelled(f"cannot end a transaction of the session: {own.cancelled}")
             if own.outer is not None and not own.outer.open:
                 raise SessionError(
                     "the transaction that this one is nested in has ended before it; end the inner one first"
@@ -74,6 +93,8 @@ class Branching(History):
     def _abandon(self, own: Transaction, error: BaseException | None) -> None:
         """Undo a transaction: the records that it made stay, followed by the rollback that undoes them."""
         with self.lock:
+            if own.settled:
+                return
             if own.joined is not None and own.joined is self._line_outside(own):
                 # An interrupt that came when all was done: it took place.
                 close_all(own.journals)

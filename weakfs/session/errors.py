@@ -13,6 +13,10 @@ class SessionClosed(SessionError, RuntimeError):
     """A closed session, such as the fork of a cancelled call, was asked to change."""
 
 
+class TransactionCancelled(SessionClosed):
+    """The transaction that this code runs in was cancelled from outside; what it did is undone already."""
+
+
 class UnknownType(SessionError, LookupError):
     """A type or a tag is not in the registry; the message says how to put it there."""
 

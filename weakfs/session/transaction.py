@@ -13,6 +13,7 @@ from typing import Any
 
 from attrs import define, field
 
+from weakfs.session.errors import TransactionCancelled
 from weakfs.session.externals import Journal
 from weakfs.session.timeline import Point, Timeline
 
@@ -37,6 +38,10 @@ class Transaction:
     settled: bool = False
     # The line that it was joined into, once it was.
     joined: Timeline | None = None
+    # The transaction that runs inside of this one.
+    inner: Transaction | None = None
+    # Why it was ended from outside while its code still ran, if it was.
+    cancelled: str | None = None
 
     def leave(self) -> None:
         """End it for the code that runs now.
@@ -46,9 +51,18 @@ class Transaction:
         self.open = False
         ACTIVE.set(tuple(other for other in ACTIVE.get() if other is not self))
 
+    def cancel(self, reason: str) -> None:
+        """Let everything that the code inside still asks of the session raise."""
+        running: Transaction | None = self
+        while running is not None:
+            running.open, running.cancelled = False, reason
+            running = running.inner
+
     def forget(self) -> None:
         """Let go of the session: contexts that were copied inside may live much longer."""
-        self.session = self.outer = None
+        if self.outer is not None and self.outer.inner is self:
+            self.outer.inner = None
+        self.session = self.outer = self.inner = None
         self.line = Timeline()
         self.base = self.line.point()
         self.journals, self.merged = {}, []
@@ -71,11 +85,16 @@ def current_owner() -> tuple[int, object]:
 
 
 def innermost(session: object, stack: tuple[Transaction, ...]) -> Transaction | None:
-    """Give the transaction of `session` that the running code is in, if any."""
+    """Give the transaction of `session` that the running code is in, if any.
+
+    `TransactionCancelled` if that was cancelled.
+    """
     owner = None
     for transaction in reversed(stack):
-        if transaction.session is session and transaction.open:
+        if transaction.session is session and (transaction.open or transaction.cancelled is not None):
             owner = owner or current_owner()
             if transaction.owner[0] == owner[0] and transaction.owner[1] is owner[1]:
+                if transaction.cancelled is not None:
+                    raise TransactionCancelled(f"cannot go on in a transaction of the session: {transaction.cancelled}")
                 return transaction
     return None
