@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 from weakfs.reducers import children as maps
 from weakfs.reducers import leaf as leaves
@@ -33,6 +33,20 @@ class TreePool:
         for row in rows:
             trees.append(_read_row(row, trees, blobs, f"$.trees[{len(trees)}]"))
         return trees
+
+    def contents(self, value: FileTree, seen: dict[int, object]) -> Iterator[Content]:
+        """Give the contents of the files of a tree, but for directories that were `seen` before. O(what is new)."""
+        stack = [value]
+        while stack:
+            tree = stack.pop()
+            if id(tree) in seen:
+                continue
+            seen[id(tree)] = tree
+            for _, node in maps.items(tree.children):
+                if type(node) is FileTree:
+                    stack.append(node)
+                elif leaves.is_file(node):
+                    yield cast(Content, node[0])
 
 
 def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where: str) -> FileTree:

@@ -69,6 +69,10 @@ class BlobFolder:
         there = {digest for digest, _ in self._all()}
         return tuple(content for content in contents if content.digest not in there)
 
+    def has(self, digest: bytes) -> bool:
+        """Tell whether a content is here, by its name."""
+        return os.path.isfile(self.place(digest))
+
     @contextmanager
     def locked(self, *, make: bool) -> Generator[bool]:
         """Hold the folder for oneself; gives false where there is none and it is not to be made."""

@@ -21,7 +21,7 @@ from weakfs.session.stored import Stored
 from weakfs.session.table import Table
 from weakfs.session.timeline import Point, Timeline, changed
 from weakfs.session.transaction import ACTIVE, Transaction, innermost
-from weakfs.session.views import Records
+from weakfs.session.views import Origin, Records
 
 T = TypeVar("T")
 
@@ -186,10 +186,7 @@ class SessionCore:
             self._rules = rules = rules.knowing(type(event))
             shape = rules.registry.by_type[type(event)]
         if self._reducing:
-            raise SessionError(
-                f"cannot dispatch {type(event).__name__} from inside a reducer: reducers are pure; dispatch it before "
-                f"or after"
-            )
+            raise reducing(f"dispatch {type(event).__name__}")
         self._reducing = True
         try:
             state, logs = changed(rules, line.state, line.logs, event)
@@ -254,7 +251,8 @@ class SessionCore:
         """The records so far, oldest first; does not grow with the session. O(1)."""
         with self.lock:
             line = self._line()
-            return Records(self._rules, line.rows, line.dropped)
+            origin = Origin(self.session_id, self._counter, line.base, line.snapshots)
+            return Records(self._rules, line.rows, line.dropped, origin)
 
     @property
     def seq(self) -> int:
@@ -354,6 +352,11 @@ class SessionCore:
 def _is_held(lock: Any) -> bool:
     # What `threading.Condition` asks of a lock; there is no public way.
     return bool(lock._is_owned())
+
+
+def reducing(doing: str) -> SessionError:
+    """Give what is raised where a reducer does more than reduce."""
+    return SessionError(f"cannot {doing} from inside a reducer: reducers are pure; do it before or after")
 
 
 def checked_text(what: str, text: str | None) -> str | None:

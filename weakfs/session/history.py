@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from weakfs.session.core import SessionCore, checked_text
+from weakfs.session.collector import collector_at_rest
+from weakfs.session.core import SessionCore, checked_text, reducing
 from weakfs.session.errors import RollbackIncomplete, SessionError, UnknownSnapshot
-from weakfs.session.events import Merged, Record, RolledBack
+from weakfs.session.events import Record, RolledBack
 from weakfs.session.externals import Restoring, Rewindable, snapshot_all
-from weakfs.session.timeline import Mark, SnapshotEntry, Timeline, changed, ordered_snapshots
-from weakfs.session.views import SessionSnapshot, SessionView
+from weakfs.session.replaying import Replay
+from weakfs.session.timeline import Mark, SnapshotEntry, Timeline, ordered_snapshots
+from weakfs.session.transaction import ACTIVE, innermost
+from weakfs.session.views import Records, SessionSnapshot, SessionView
 
 
 class History(SessionCore):
@@ -147,26 +150,48 @@ class History(SessionCore):
         return tuple(kept.items())
 
     def replay(self, records: Iterable[Record]) -> None:
-        """Apply recorded events with their own times and causes: no handler runs, nothing outside changes.
+        """Apply recorded events with their own numbers, times and causes, through the reducers alone.
 
-        A new session that replays all records of another holds the same slices.
+        No handler runs, no clock or id is drawn, and attached filesystems stay as they are. A new session with the same
+        slices that replays `other.records` holds the same slices, records and snapshots as the other; one that was
+        compacted is replayed from the earliest state that it keeps. Other iterables tell of no snapshots and begin
+        with record 1.
+
+        The records must follow the newest one here without a gap. All or nothing: the session stays as it was when
+        this raises `SessionError` for a gap, `UnknownType` for an event whose type is not registered, `MissingBlob`
+        for a content that a record needs and that is gone from its place, or what a reducer raises.
         """
         with self.lock:
             if self._closed is not None or self._repairs:
                 self._refuse()
+            own = innermost(self, ACTIVE.get())
             target = self._line()
+            before = target.rows
             line = target.branch()
-            for record in records:
-                event = record.event
-                rules = self._rules = self._rules.knowing(type(event))
-                shape = rules.registry.by_type[type(event)]
-                inside = line.seq < line.block_end
-                state, logs = changed(rules, line.state, line.logs, event, logs_only=inside)
-                seq = line.add((record.at, record.cause, shape.tag, shape.pack(event)), state, logs)
-                if isinstance(event, Merged) and not inside:
-                    line.block_end = seq + event.count
-            line.marked = False
-            target.adopt(line)
+            line.cause = target.cause
+            replay = Replay(self._rules, line)
+            origin = records.origin if isinstance(records, Records) else None
+            is_new = own is None and self._base is None and not target.seq
+            if origin is not None and (is_new or origin.base.seq == target.seq):
+                replay.begin_with(origin)
+            if self._reducing:
+                raise reducing("replay")
+            self._reducing = True
+            try:
+                with collector_at_rest():
+                    replay.apply_all(records)
+            finally:
+                self._reducing = False
+            if origin is not None:
+                replay.take_snapshots(origin)
+            if self._line() is not target or target.rows is not before:
+                raise SessionError("cannot replay: the session was changed meanwhile by what gives the records")
+            if origin is not None and origin.session_id == self.session_id:
+                self._counter = max(self._counter, origin.counter)
+            if own is None:
+                self._trunk = line
+            else:
+                own.line = line
 
     def compact(self, *, keep: int) -> int:
         """Drop all records but the newest `keep`, with contents that nothing else refers to; give the number.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from typing import Protocol, cast, final
+from typing import Protocol, cast, final, runtime_checkable
 
 from weakfs.session.errors import MissingBlob
 
@@ -25,6 +25,15 @@ class PieceSource(Source, Protocol):
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
         """Give a content piece by piece."""
+        ...
+
+
+@runtime_checkable
+class Surveyed(Protocol):
+    """A source that can tell what it holds without reading it."""
+
+    def has(self, digest: bytes) -> bool:
+        """Tell whether a content is there."""
         ...
 
 
@@ -95,6 +104,10 @@ class Held:
         """Take a content in under the digest that it is said to have, which is looked at when it is read."""
         self._contents[digest] = content
         return Stored(digest, len(content), self)
+
+    def has(self, digest: bytes) -> bool:
+        """Tell whether a content was put in."""
+        return digest in self._contents
 
     def read(self, digest: bytes) -> bytes:
         """Give a content; `MissingBlob` if it was not put in, or was another."""

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar, overload
 
 from attrs import frozen
+from pyrsistent import PMap
 
 from weakfs.session.events import Record
 from weakfs.session.log import Log
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Kind, SliceSpec, SliceView
 from weakfs.session.table import Table
-from weakfs.session.timeline import Row, event_of
+from weakfs.session.timeline import Mark, Row, SnapshotEntry, event_of
 
 T = TypeVar("T")
 
@@ -41,15 +42,29 @@ class SaveReport:
     blobs: int
 
 
+@frozen(eq=False)
+class Origin:
+    """What records do not tell of the session that they are of, and a replay of all of them goes by.
+
+    `base` is the state before the first of them; `counter` what its ids were counted to.
+    """
+
+    session_id: str
+    counter: int
+    base: Mark
+    snapshots: PMap[str, SnapshotEntry]
+
+
 class Records(Sequence[Record]):
     """The records of a session as it stood when this was asked for; built one by one as they are read."""
 
-    __slots__ = ("_dropped", "_rows", "_rules")
+    __slots__ = ("_dropped", "_rows", "_rules", "origin")
 
-    def __init__(self, rules: Rules, rows: Log[Row], dropped: int) -> None:
+    def __init__(self, rules: Rules, rows: Log[Row], dropped: int, origin: Origin | None = None) -> None:
         self._rules = rules
         self._rows = rows
         self._dropped = dropped
+        self.origin = origin
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -1,0 +1,101 @@
+"""Which contents that lie elsewhere records cannot do without, and whether they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import is_dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import attrs
+from attrs import define, field
+
+from weakfs.session.atoms import ATOMS
+from weakfs.session.errors import MissingBlob
+from weakfs.session.registry import Registry, fields_of
+from weakfs.session.rope import Content, Rope
+from weakfs.session.stored import Stored, Surveyed
+
+# What holds no reference to anything elsewhere.
+PLAIN: frozenset[type] = frozenset({*ATOMS, bytes})
+
+
+@runtime_checkable
+class ContentPool(Protocol):
+    """A pool whose values hold contents: see `weakfs.session.pools.Pool`."""
+
+    cls: type
+
+    def contents(self, value: Any, seen: dict[int, object]) -> Iterator[Content]:
+        """Give the contents in a value, but for parts of it that were `seen` before, by identity."""
+        ...
+
+
+@define(eq=False)
+class Needs:
+    """Looks for each content once, however many records need it.
+
+    Whether it is there is told by its source without reading, where that can. With `read_all` every one is read to
+    its end, which also finds those that were damaged.
+    """
+
+    registry: Registry
+    read_all: bool = False
+    _pools: dict[type, ContentPool] = field(init=False)
+    _found: set[tuple[int, bytes]] = field(factory=set[tuple[int, bytes]], init=False)
+    # What was looked through already; holding it keeps its identity from being used again.
+    _seen: dict[int, object] = field(factory=dict[int, object], init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._pools = {pool.cls: pool for pool in self.registry.pools if isinstance(pool, ContentPool)}
+
+    def check(self, values: Iterable[object], who: Callable[[], str]) -> None:
+        """Raise `MissingBlob` for the first content in `values` that is not there; it says that `who` needs it."""
+        for value in values:
+            if type(value) not in PLAIN:
+                for content in self._contents(value):
+                    self._look_for(content, who)
+
+    def _contents(self, value: object) -> Iterator[Stored]:
+        stack = [value]
+        while stack:
+            here = stack.pop()
+            kind = type(here)
+            if kind in PLAIN:
+                continue
+            if kind is Stored or kind is Rope:
+                start = here if isinstance(here, Stored) else here.start if isinstance(here, Rope) else None
+                if start is not None:
+                    yield start
+            elif kind in self._pools:
+                stack += (content for content in self._pools[kind].contents(here, self._seen) if type(content) in HELD)
+            elif id(here) not in self._seen:
+                self._seen[id(here)] = here
+                stack += _parts(here)
+
+    def _look_for(self, content: Stored, who: Callable[[], str]) -> None:
+        known = (id(content.source), content.digest)
+        if known in self._found:
+            return
+        try:
+            source = content.source
+            if self.read_all:
+                for _ in content.pieces():
+                    pass
+            elif not (isinstance(source, Surveyed) and source.has(content.digest)):
+                next(content.pieces(), None)
+        except MissingBlob as error:
+            raise MissingBlob(f"{error.told}; {who()} needs it", where=error.where, digest=content.digest) from None
+        self._found.add(known)
+
+
+HELD: frozenset[type] = frozenset({Stored, Rope})
+
+
+def _parts(value: Any) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return (*value.keys(), *value.values())
+    if isinstance(value, (Sequence, Set)) and not isinstance(value, str | bytes | bytearray | memoryview):
+        return tuple(value)
+    if not isinstance(value, type) and (attrs.has(type(value)) or is_dataclass(value)):
+        return tuple(getattr(value, own.name) for own in fields_of(type(value)))
+    return ()
