@@ -1,19 +1,23 @@
-"""Replacing one text by another: exactly, literally, and only where there is no doubt which place is meant."""
+"""Replacing one text by another: literally, and only where there is no doubt which place is meant."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, partial
 from itertools import islice
-from typing import ClassVar, Literal
+from typing import Literal
 
 from attrs import field, frozen
 
+from weakfs.editing.fitting import Fitting
+from weakfs.editing.folding import BYTE_ORDER_MARK, Haystack, Needle, plain
+from weakfs.editing.line_ends import only_kind, with_line_ends
+from weakfs.editing.missing import missing
+from weakfs.editing.refusals import AmbiguousTarget, EmptyOldString, NoChange
+
 # Where a match was, in characters of the old text, and what was put there.
 Piece = tuple[int, int, str]
-How = Literal["exact"]
-
-BYTE_ORDER_MARK = "\ufeff"
+How = Literal["exact", "fuzzy"]
 
 # An error names the lines of this many matches: all of them in 32 MiB of one letter would be a gigabyte.
 MAX_LINES = 1000
@@ -21,58 +25,23 @@ MAX_LINES = 1000
 MAX_LINES_TOLD = 20
 
 
-class EditError(ValueError):
-    """A replacement that was refused; nothing was changed.
-
-    `status` and `error_code` are what a receipt says, `reason` the message without its first words, `lines`
-    the line (from 1) of each match, at most the first 1,000, and `matches` how many there are (`None` where
-    nobody looked).
-    """
-
-    status: ClassVar[str] = "error"
-    error_code: ClassVar[str]
-
-    def __init__(self, reason: str, *, lines: tuple[int, ...] = (), matches: int | None = None) -> None:
-        self.reason = reason
-        self.lines = lines
-        self.matches = matches
-        super().__init__(f"cannot replace: {reason}")
-
-
-class EmptyOldString(EditError):
-    """There is nothing to look for."""
-
-    error_code = "invalid_input_empty_old_string"
-
-
-class NoChange(EditError):
-    """The new text is the old one."""
-
-    error_code = "invalid_input_no_change"
-
-
-class TargetNotFound(EditError):
-    """The old text is not there."""
-
-    status = "not_found"
-    error_code = "edit_target_not_found"
-
-
-class AmbiguousTarget(EditError):
-    """The old text is there several times, and one place was asked for."""
-
-    status = "ambiguous"
-    error_code = "ambiguous_matches"
-
-
 @frozen
 class Replacement:
-    """A text with its replacements made: how many, and how the old text was matched."""
+    """A text with its replacements made: how many, and how the old text was matched.
 
-    text: str = field(repr=False)
+    `overlooked` says in what a "fuzzy" match differs from the text that was searched for, "" for an exact one.
+    """
+
     count: int
     how: How
+    overlooked: str
     _find: Callable[[], Iterator[Piece]] = field(repr=False, eq=False)
+    _make: Callable[[], str] = field(repr=False, eq=False)
+
+    @cached_property
+    def text(self) -> str:
+        """The new text, made when it is first asked for. O(text)."""
+        return self._make()
 
     @property
     def pieces(self) -> Iterator[Piece]:
@@ -88,56 +57,107 @@ class Replacement:
 def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Replacement:
     """Replace `old` by `new` in `text`: the only match, or with `replace_all` every one, left to right.
 
-    Matches do not overlap, and what was put in is not searched again. A byte order mark at the start of
-    `text` stays there. Raises `EmptyOldString`, `NoChange`, `TargetNotFound` or `AmbiguousTarget`, all of
-    them `EditError`. O(text).
+    An exact match counts before all others. Where there is none, one that differs in white space, line ends,
+    quotes, dashes or Unicode form does (see `weakfs.editing.folding`), and what is put in takes the
+    indentation of the lines that were found. Matches do not overlap, and what was put in is not searched again.
+    Line ends that are put in are those of `text` where it has only one kind, and a byte order mark at its start
+    stays there. Raises `EmptyOldString`, `NoChange`, `TargetNotFound` or `AmbiguousTarget`, all of them
+    `EditError`. O(text + old + new).
     """
     if not old:
         raise EmptyOldString("the text to replace is empty; give the exact text that is to change")
     if old == new:
         raise NoChange("the old and the new text are the same; give a new text that differs")
-    count = text.count(old)
-    if count == 0:
-        raise TargetNotFound(
-            "the text to replace is not in it; read it again and copy the text exactly, with its white space",
-            matches=0,
-        )
-    if count > 1 and not replace_all:
-        raise _ambiguous(text, old, count)
-    first = _first(text, old, new)
-    changed = text.replace(old, new) if first == new else first + text[len(old) :].replace(old, new)
-    if changed == text:
+    first = text.find(old)
+    if first < 0:
+        return _replace_equivalent(text, old, new, replace_all)
+    several = text.find(old, first + len(old)) >= 0
+    count = text.count(old) if several else 1
+    if several and not replace_all:
+        starts = (start for start, _, _ in _pieces(text, old, "", ""))
+        raise _ambiguous(text, starts, count)
+    inserted = with_line_ends(new, only_kind(text)) if "\n" in new or "\r" in new else new
+    if inserted == old:
+        raise NoChange("nothing but line ends would change, and those of the file stay; give a new text that differs")
+    at_start = _keeping_mark(text, old, inserted) if first == 0 else inserted
+    if at_start == old and not several:
         raise NoChange("nothing but the byte order mark would go, and that stays; give a new text that differs")
-    return Replacement(changed, count, "exact", partial(_pieces, text, old, new))
+    pieces = partial(_pieces, text, old, inserted, at_start)
+    if at_start != inserted:
+        return Replacement(count, "exact", "", pieces, partial(_pieced, text, pieces))
+    most = -1 if several else 1
+    return Replacement(count, "exact", "", pieces, partial(text.replace, old, inserted, most))
 
 
-def _first(text: str, old: str, new: str) -> str:
-    """Give what takes the place of the first match, which may hold the file's byte order mark."""
-    if old.startswith(BYTE_ORDER_MARK) and text.startswith(old):
+def _keeping_mark(text: str, old: str, new: str) -> str:
+    """Give what takes the place of a match at the start, which may hold the file's byte order mark."""
+    if old.startswith(BYTE_ORDER_MARK) and text.startswith(BYTE_ORDER_MARK):
         return BYTE_ORDER_MARK + new.removeprefix(BYTE_ORDER_MARK)
     return new
 
 
-def _pieces(text: str, old: str, new: str) -> Iterator[Piece]:
-    inserted = _first(text, old, new)
+def _pieces(text: str, old: str, new: str, at_start: str) -> Iterator[Piece]:
     start = text.find(old)
     while start >= 0:
         stop = start + len(old)
-        yield start, stop, inserted
-        inserted = new
+        yield start, stop, new if start else at_start
         start = text.find(old, stop)
 
 
-def _ambiguous(text: str, old: str, count: int) -> AmbiguousTarget:
+def _pieced(text: str, pieces: Callable[[], Iterable[Piece]]) -> str:
+    parts: list[str] = []
+    end = 0
+    for start, stop, inserted in pieces():
+        parts += (text[end:start], inserted)
+        end = stop
+    return "".join((*parts, text[end:]))
+
+
+def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Replacement:
+    haystack = Haystack(text)
+    if text.startswith(BYTE_ORDER_MARK) and old.startswith(BYTE_ORDER_MARK):
+        # The mark stays whatever is put in, and is no part of what is searched.
+        old, new = old.removeprefix(BYTE_ORDER_MARK), new.removeprefix(BYTE_ORDER_MARK)
+    needle = Needle.of(old)
+    count = haystack.count(needle)
+    if count == 0:
+        raise missing(haystack, old, new)
+    if count > 1 and not replace_all:
+        starts = map(haystack.original, haystack.find_all(needle))
+        raise _ambiguous(text, starts, count, " with other white space, quotes or dashes")
+    fitting = Fitting(text, old, new)
+    pieces = partial(_fitted, haystack, needle, fitting)
+    if all(text[start:stop] == inserted for start, stop, inserted in pieces()):
+        raise NoChange("what would be put in is already there; read it again and give a new text that differs")
+    start = next(haystack.find_all(needle))
+    found = text[haystack.original(start) : haystack.original(start + len(needle.core))]
+    return Replacement(count, "fuzzy", _overlooked(old, found), pieces, partial(_pieced, text, pieces))
+
+
+def _fitted(haystack: Haystack, needle: Needle, fitting: Fitting) -> Iterator[Piece]:
+    for at in haystack.find_all(needle):
+        yield fitting.fit(haystack.original, at)
+
+
+def _overlooked(old: str, found: str) -> str:
+    """Say in what two equivalent texts differ."""
+    if with_line_ends(old, "\n").strip() == with_line_ends(found, "\n"):
+        return "line ends" if old.strip() != found else "white space around it"
+    if old.split() == found.split():
+        return "white space"
+    return "quotes or dashes" if plain(old).split() == plain(found).split() else "characters of the same form"
+
+
+def _ambiguous(text: str, starts: Iterable[int], count: int, but: str = "") -> AmbiguousTarget:
     lines: list[int] = []
     line, seen = 1, 0
-    for start, _, _ in islice(_pieces(text, old, old), MAX_LINES):
+    for start in islice(starts, MAX_LINES):
         line += text.count("\n", seen, start)
         seen = start
         lines.append(line)
     told = list(dict.fromkeys(lines))
     return AmbiguousTarget(
-        f"the text to replace is in it {count} times, {_named(told, count - len(lines))}; "
+        f"the text to replace is in it {count} times{but}, {_named(told, count - len(lines))}; "
         f"give more of the text around the place that is meant, or set replace_all to change all of them",
         lines=tuple(lines),
         matches=count,

@@ -1,0 +1,225 @@
+"""What is put in where a text was found that is only equivalent: the new text, in the ways of the file.
+
+Lines that the edit does not change stay byte for byte, the others get the indentation of the block that was found
+and the file's line ends. The white space around the old text is no part of the match and stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from attrs import frozen
+
+from weakfs.editing.folding import BYTE_ORDER_MARK, folded
+from weakfs.editing.indents import Indents, Pair, learn
+from weakfs.editing.line_ends import LINE_END, only_kind, with_line_ends
+from weakfs.editing.passage import Passage
+from weakfs.reducers.lines import TooMuchWork, matches
+
+# Where a line is in the file: its start and stop, without the white space around it.
+Spot = tuple[int, int]
+
+# White space before a line that is longer than this is no indentation.
+LONGEST_INDENT = 1000
+# Of the file so many characters before and after a match are looked at for its step of indentation.
+NEARBY = 4000
+BREAKS = ("\n", "\r")
+OPENING = (":", "{", "(", "[")
+
+
+class Fitting:
+    """One edit of a text, to be fitted to each place where the old text was found."""
+
+    def __init__(self, text: str, old: str, new: str) -> None:
+        self.text = text
+        self.old, self.new = Passage.of(old), Passage.of(new)
+        self.end = only_kind(text) or only_kind(new) or "\n"
+        self.kept = _unchanged(self.old.lines, self.new.lines)
+        self._given = [
+            passage.indent(number) for passage in (self.old, self.new) for number in range(len(passage.lines))
+        ]
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether one line without white space around it takes the place of another, the same everywhere."""
+        return self.old.gaps == self.new.gaps == ("", "")
+
+    @cached_property
+    def places(self) -> tuple[Spot, ...]:
+        """Where each line of the old text is in its folded form."""
+        places: list[Spot] = []
+        at = 0
+        for line in self.old.lines:
+            stop = at + len(folded(line))
+            places.append((at, stop))
+            at = stop + 1
+        return tuple(places)
+
+    def fit(self, original: Callable[[int], int], at: int) -> tuple[int, int, str]:
+        """Give the piece for a match: where it starts and stops in the text, and what goes there.
+
+        `at` is where the match is in the folded text, and `original` says where an offset there is in the text.
+        """
+        if self._plain:
+            return original(at), original(at + self.places[0][1]), self.new.lines[0]
+        spots = [(original(at + start), original(at + stop)) for start, stop in self.places]
+        start, stop = spots[0][0], spots[-1][1]
+        if not self.new.lines:
+            return start, stop, self._blank()
+        place = _Place(self, spots)
+        begin, before = place.before_first()
+        parts = [before]
+        for number, line in enumerate(self.new.lines):
+            if number:
+                parts.append(place.between(number))
+            known = self.kept.get(number)
+            parts.append(line if known is None else self.text[slice(*spots[known])])
+        parts.append(self._after_last())
+        return begin, stop, "".join(parts)
+
+    def _blank(self) -> str:
+        """Give a new text that is only white space, as far as the old text did not have it around."""
+        if not self.old.lead and not self.old.tail:
+            return with_line_ends(self.new.lead, self.end)
+        return self.end * (self.new.lead.count("\n") - self.old.lead.count("\n") - self.old.tail.count("\n"))
+
+    def _after_last(self) -> str:
+        if not self.old.tail:
+            return with_line_ends(self.new.tail, self.end)
+        return self.end * (self.new.tail.count("\n") - self.old.tail.count("\n"))
+
+
+def _unchanged(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
+    """Pair lines of the new text with those of the old one that are the same."""
+    before = [line.encode("utf-8", "surrogatepass") for line in old]
+    after = [line.encode("utf-8", "surrogatepass") for line in new]
+    try:
+        stretches = matches(before, after)
+    except TooMuchWork:
+        return {}
+    return {j + k: i + k for i, j, length in stretches for k in range(length)}
+
+
+@frozen
+class _Place:
+    """One place where the old text was found: its lines there, and what they are indented by."""
+
+    fitting: Fitting
+    spots: Sequence[Spot]
+
+    @cached_property
+    def own(self) -> tuple[str | None, ...]:
+        """What each line is indented by in the file, `None` for one that begins inside a line."""
+        text = self.fitting.text
+        found = [_indent_before(text, self.spots[0][0])]
+        for (_, stop), (start, _) in zip(self.spots, self.spots[1:], strict=False):
+            gap = text[stop:start]
+            ends = [*LINE_END.finditer(gap)]
+            found.append(gap[ends[-1].end() :] if ends else None)
+        return tuple(found)
+
+    @cached_property
+    def hangs(self) -> bool:
+        """Whether the old text begins behind its first line's indentation, and the others have theirs."""
+        old, first = self.fitting.old, self.own[0]
+        if old.lead or not first:
+            return False
+        others = [(old.indent(i), own) for i, own in enumerate(self.own) if i and own is not None]
+        if not others:
+            return self._new_hangs(first)
+        given, there = min(others, key=lambda pair: len(pair[0]))
+        if given == there:
+            return True
+        if not there.startswith(first):
+            return True
+        # Tabs tell how wide they are: a step of more than four says that the first line's tabs count too.
+        deeper = len(there) - len(first)
+        return there.startswith("\t") and not given.startswith("\t") and len(given) > 4 * deeper
+
+    def _new_hangs(self, first: str) -> bool:
+        """Tell from the new text alone: no line of it is further out than its first one is in the file."""
+        new = self.fitting.new
+        inner = [new.indent(number) for number in range(1, len(new.lines))]
+        if not inner or any(len(indent) < len(first) or indent[:1] != first[:1] for indent in inner):
+            return False
+        # What a line opens is further in than the line itself.
+        return len(inner[0]) > len(first) or not new.lines[0].endswith(OPENING)
+
+    @cached_property
+    def indents(self) -> Indents:
+        fitting = self.fitting
+        pairs: list[Pair] = []
+        for number, own in enumerate(self.own):
+            if own is not None and (number or not self.hangs):
+                pairs.append((fitting.old.indent(number), own))
+        if all(given == there for given, there in pairs):
+            return Indents(tuple(pairs[:1]))
+        nearby = fitting.text[max(0, self.spots[0][0] - NEARBY) : self.spots[-1][1] + NEARBY].splitlines()[1:]
+        return learn(pairs, fitting._given, [row[: len(row) - len(row.lstrip())] for row in nearby if row.strip()])
+
+    @cached_property
+    def dedented(self) -> str:
+        """What the new text was moved out by as a whole, against the old one: the block stays where it is."""
+        old, new = self.fitting.old, self.fitting.new
+        moved = old.indent(0)
+        if new.indent(0) or not moved or all(new.indent(j).startswith(moved) for j in range(1, len(new.lines))):
+            return ""
+        return moved
+
+    def before_first(self) -> tuple[int, str]:
+        """Give where the piece begins, and what goes before the new text's first line."""
+        fitting, start = self.fitting, self.spots[0][0]
+        old, new = fitting.old, fitting.new
+        more = max(0, new.lead.count("\n") - old.lead.count("\n"))
+        own = self.own[0]
+        if own is None:
+            if not old.lead:
+                return start, with_line_ends(new.lead, fitting.end)
+            return start, fitting.end * more + (new.indent(0) if more else "")
+        target = own
+        if new.indent(0) and new.indent(0) != old.indent(0):
+            target = self.indents.of(new.indent(0))
+        if not more and target.startswith(own):
+            return start, target[len(own) :]
+        return start - len(own), fitting.end * more + target
+
+    def between(self, number: int) -> str:
+        """Give the white space before a line of the new text that is not its first."""
+        fitting = self.fitting
+        gap = fitting.new.gaps[number]
+        above, here = fitting.kept.get(number - 1), fitting.kept.get(number)
+        if above is not None and here == above + 1 and fitting.old.gaps[here] == gap:
+            return fitting.text[self.spots[above][1] : self.spots[here][0]]
+        trailing, *blank, indent = gap.split("\n")
+        blanks = "".join(f"{self.indents.of(row) if row else row}{fitting.end}" for row in blank)
+        return self._line_end(above, trailing) + blanks + self._indent(number, here, indent)
+
+    def _line_end(self, above: int | None, trailing: str) -> str:
+        """Give what ends a line: what it had in the file if it is line `above` of the old text."""
+        fitting = self.fitting
+        if above is not None and above + 1 < len(self.spots):
+            gap = fitting.text[self.spots[above][1] : self.spots[above + 1][0]]
+            end = LINE_END.search(gap)
+            if end and fitting.old.gaps[above + 1].partition("\n")[0] == trailing:
+                return gap[: end.end()]
+        return trailing + fitting.end
+
+    def _indent(self, number: int, here: int | None, indent: str) -> str:
+        if here is not None and indent == self.fitting.old.indent(here):
+            own = self.own[here]
+            # The old text's first line may begin behind its indentation, which is then not known.
+            if own is not None and (here or not self.hangs):
+                return own
+        return self.indents.of(self.dedented + indent)
+
+
+def _indent_before(text: str, start: int) -> str | None:
+    """Give the white space between the start of a line and `start`, `None` if there is anything else."""
+    before = text[max(0, start - LONGEST_INDENT) : start]
+    indent = before[len(before.rstrip()) :]
+    for line_end in BREAKS:
+        indent = indent.rpartition(line_end)[2]
+    first = start - len(indent)
+    begins = first == 0 or text[first - 1] in BREAKS or (first == 1 and text[0] == BYTE_ORDER_MARK)
+    return indent if begins else None
