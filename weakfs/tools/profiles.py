@@ -1,0 +1,87 @@
+"""What differs from provider to provider: which tools their models know, what arguments are called, what they hint at.
+
+A table row holds for the tools that come with weakfs. A tool of one's own is offered to every model as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from attrs import frozen
+
+from weakfs.tools.defaults import DEFAULT_TOOLS
+from weakfs.tools.tool import Tool
+
+# Two tools change a part of a file. Models were trained on one of them each, and do worse with a choice.
+LEFT_OUT: dict[str, dict[str, str]] = {
+    "openai": {"edit_file": "apply_patch"},
+    "anthropic": {"apply_patch": "edit_file"},
+    "gemini": {"apply_patch": "edit_file"},
+}
+
+# What the coding tools that models were trained with call their arguments; MCP has no names of its own.
+_FILE = {tool: {"path": "file_path"} for tool in ("read_file", "write_file", "edit_file")}
+ARGUMENT_NAMES: dict[str, dict[str, dict[str, str]]] = {"openai": _FILE, "anthropic": _FILE, "gemini": _FILE}
+
+
+@frozen(kw_only=True)
+class Hints:
+    """What MCP's `annotations` tell of a tool: for people who decide which calls to allow.
+
+    `destructive` says that something may be lost, `idempotent` that a second call like the first changes nothing more,
+    `open_world` that it reaches beyond the files.
+    """
+
+    title: str
+    destructive: bool = False
+    idempotent: bool = False
+    open_world: bool = False
+
+
+HINTS: dict[str, Hints] = {
+    "ls": Hints(title="List directory", idempotent=True),
+    "read_file": Hints(title="Read file", idempotent=True),
+    "write_file": Hints(title="Write file", destructive=True),
+    "edit_file": Hints(title="Edit file", destructive=True),
+    "apply_patch": Hints(title="Apply patch", destructive=True),
+    "glob": Hints(title="Find files", idempotent=True),
+    "grep": Hints(title="Search in files", idempotent=True),
+    "rm": Hints(title="Remove", destructive=True, idempotent=True),
+    "mkdir": Hints(title="Make directory", idempotent=True),
+    "mv": Hints(title="Move", destructive=True),
+    "cp": Hints(title="Copy", destructive=True, idempotent=True),
+    "stat": Hints(title="File details", idempotent=True),
+    "exists": Hints(title="Check existence", idempotent=True),
+    "shell": Hints(title="Run command", destructive=True, open_world=True),
+}
+
+
+@cache
+def _own_params() -> frozenset[type]:
+    return frozenset(tool.params for tool in DEFAULT_TOOLS)
+
+
+def _is_own(tool: Tool) -> bool:
+    """Tell whether a tool is one of weakfs's, also in a variant with other options."""
+    return tool.params in _own_params()
+
+
+def offered(tools: Sequence[Tool], provider: str) -> list[Tool]:
+    """Choose the tools that a provider's models are told of, in their order.
+
+    Of `edit_file` and `apply_patch` one is left out where both are there; a toolset that has only the other keeps it.
+    """
+    left_out, there = LEFT_OUT.get(provider, {}), {tool.name for tool in tools}
+    return [tool for tool in tools if not (_is_own(tool) and left_out.get(tool.name) in there)]
+
+
+def names_of(tool: Tool, provider: str) -> Mapping[str, str]:
+    """Give the provider's names of a tool's parameters; each is an alias that a call of the tool takes."""
+    names = ARGUMENT_NAMES.get(provider, {}).get(tool.name, {}) if _is_own(tool) else {}
+    return {name: other for name, other in names.items() if tool.aliases.get(other) == name}
+
+
+def hints_of(tool: Tool) -> Hints | None:
+    """Give what is known of a tool's ways; `None` for a tool of somebody's own."""
+    return HINTS.get(tool.name) if _is_own(tool) else None

@@ -1,0 +1,110 @@
+"""What providers take of JSON Schema: OpenAI's strict mode, and Gemini's subset of OpenAPI."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import cast
+
+from weakfs.tools.schemas.parameters import Schema, nullable
+
+
+def _properties(schema: Schema) -> dict[str, Schema]:
+    return cast("dict[str, Schema]", schema.get("properties", {}))
+
+
+def _required(schema: Schema) -> list[str]:
+    return cast("list[str]", schema.get("required", []))
+
+
+def _options(schema: Schema) -> list[Schema]:
+    return cast("list[Schema]", schema.get("anyOf", []))
+
+
+def _inside(schema: Schema) -> list[Schema]:
+    """List the schemas right inside one."""
+    items = [cast(Schema, schema["items"])] if "items" in schema else []
+    return [*_properties(schema).values(), *_options(schema), *items]
+
+
+def _rebuilt(schema: Schema, rebuild: Callable[[Schema], Schema]) -> Schema:
+    """Give a schema with all that is right inside it rebuilt."""
+    made = dict(schema)
+    if "properties" in schema:
+        made["properties"] = {name: rebuild(one) for name, one in _properties(schema).items()}
+    if "anyOf" in schema:
+        made["anyOf"] = [rebuild(one) for one in _options(schema)]
+    if "items" in schema:
+        made["items"] = rebuild(cast(Schema, schema["items"]))
+    return made
+
+
+def _noted(schema: Schema, how: str) -> Schema:
+    """Tell of the default in the description, for a dialect that has no other place for it."""
+    if "default" not in schema:
+        return schema
+    made = {key: value for key, value in schema.items() if key != "default"}
+    note = f"({how} {json.dumps(schema['default'], ensure_ascii=False)})"
+    made["description"] = f"{schema['description']} {note}" if "description" in schema else note
+    return made
+
+
+def strict_can_say(schema: Schema) -> bool:
+    """Tell whether OpenAI's strict mode can express a schema: it knows no free values and no maps with free keys."""
+    if "type" not in schema and "anyOf" not in schema:
+        return False
+    if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
+        return False
+    return all(strict_can_say(one) for one in _inside(schema))
+
+
+def strict(schema: Schema) -> Schema:
+    """Rewrite a schema for OpenAI's strict mode: every property is required, and `null` leaves an optional one out."""
+    made = _rebuilt(schema, strict)
+    if "properties" not in schema:
+        return made
+    made["properties"] = {
+        name: one if name in _required(schema) else nullable(_noted(one, "null stands for"))
+        for name, one in _properties(made).items()
+    }
+    made["required"] = list(_properties(schema))
+    return made
+
+
+def openapi(schema: Schema) -> Schema:
+    """Rewrite a schema in the part of OpenAPI 3.0 that every version of Gemini takes.
+
+    `nullable` in the place of the type `null`; choices are texts, those of numbers too; objects do not say that they
+    are closed; defaults go into the description; and nothing stands beside `anyOf`: what did is in each option.
+    """
+    made = _rebuilt(_noted(schema, "by default"), openapi)
+    made.pop("additionalProperties", None)
+    kind = made.get("type")
+    if isinstance(kind, list):
+        made.update(type=cast("list[object]", kind)[0], nullable=True)
+    elif kind == "null":
+        del made["type"]
+        made["nullable"] = True
+    if not _properties(made):
+        made.pop("properties", None)
+    if "enum" in made:
+        made.update(_written_choices(made))
+        if not made["enum"]:
+            del made["enum"]
+    return _alone(made) if "anyOf" in made else made
+
+
+def _written_choices(schema: Schema) -> Schema:
+    """Give the choices of a text, or of a whole number as texts; a truth value needs none, and "" is refused."""
+    choices = cast("list[object]", schema["enum"])
+    if schema.get("type") == "integer":
+        return {"format": "enum", "enum": [str(choice) for choice in choices if choice is not None]}
+    return {"enum": [choice for choice in choices if isinstance(choice, str) and choice]}
+
+
+def _alone(schema: Schema) -> Schema:
+    beside = {key: value for key, value in schema.items() if key != "anyOf"}
+    options = [one for one in _options(schema) if one != {"nullable": True}]
+    if len(options) < len(_options(schema)):
+        beside["nullable"] = True
+    return {"anyOf": [{**one, **beside} for one in options]}

@@ -1,0 +1,145 @@
+"""From a class of parameters to JSON Schema (2020-12): the same rules that `weakfs.tools.arguments` reads calls by.
+
+`null` stands for a parameter that is left out, so that the schema of an optional one does not speak of it.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+import attrs
+
+Schema = dict[str, object]
+
+NULL = types.NoneType
+
+PLAIN: dict[object, Schema] = {
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    object: {},
+    Any: {},
+    NULL: {"type": "null"},
+}
+
+
+def schema_of(params: type, names: Mapping[str, str] | None = None) -> Schema:
+    """Describe what a call may give for the parameters of an attrs class.
+
+    `names` gives parameters other names. What is marked with `about(..., for_models=False)` is left out: a parameter,
+    and of a union each attrs class of which nothing else remains. Raises `TypeError` if that leaves out a parameter
+    that every call must give.
+    """
+    hints = get_type_hints(params)
+    properties: dict[str, object] = {}
+    required: list[str] = []
+    for field in attrs.fields(params):
+        if not field.init:
+            continue
+        shown = _shown(hints.get(field.name, object)) if _for_models(field) else None
+        must = field.default is attrs.NOTHING
+        if shown is None:
+            if must:
+                raise TypeError(
+                    f"cannot keep {params.__name__}.{field.name} from models: every call must give it; "
+                    f"give it a default, or leave out for_models=False"
+                )
+            continue
+        name = field.name if names is None else names.get(field.name, field.name)
+        properties[name] = _with_metadata(shown if must else _without_null(shown), field)
+        if must:
+            required.append(name)
+    schema: Schema = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = required
+    schema["additionalProperties"] = False
+    return schema
+
+
+def nullable(schema: Schema) -> Schema:
+    """Let `null` stand for a value as well."""
+    kind, choices, options = schema.get("type"), schema.get("enum"), schema.get("anyOf")
+    if isinstance(options, list):
+        return {**schema, "anyOf": [*cast("list[object]", options), dict(PLAIN[NULL])]}
+    if not isinstance(kind, str) or kind == "null":
+        return schema  # says that it may be anything, or null already
+    more: Schema = {"enum": [*cast("list[object]", choices), None]} if isinstance(choices, list) else {}
+    return {**schema, "type": [kind, "null"], **more}
+
+
+def _for_models(field: attrs.Attribute[object]) -> bool:
+    return field.metadata.get("for_models", True) is not False
+
+
+def _with_metadata(schema: Schema, field: attrs.Attribute[object]) -> Schema:
+    least, description = field.metadata.get("at_least"), field.metadata.get("description")
+    if isinstance(least, int | float):
+        schema = _bounded(schema, least)
+    if description:
+        schema = {**schema, "description": description}
+    if isinstance(field.default, str | int) or (isinstance(field.default, float) and isfinite(field.default)):
+        schema = {**schema, "default": field.default}
+    return schema
+
+
+def _bounded(schema: Schema, least: float) -> Schema:
+    options = schema.get("anyOf")
+    if isinstance(options, list):
+        return {**schema, "anyOf": [_bounded(one, least) for one in cast("list[Schema]", options)]}
+    kind = schema.get("type")
+    kinds = cast("list[object]", kind) if isinstance(kind, list) else [kind]
+    return {**schema, "minimum": least} if "integer" in kinds or "number" in kinds else schema
+
+
+def _without_null(schema: Schema) -> Schema:
+    """Undo `nullable`: that an optional parameter may be left out says enough."""
+    kind, choices, options = schema.get("type"), schema.get("enum"), schema.get("anyOf")
+    if isinstance(kind, list):
+        more: Schema = {"enum": cast("list[object]", choices)[:-1]} if isinstance(choices, list) else {}
+        return {**schema, "type": cast("list[object]", kind)[0], **more}
+    if isinstance(options, list):
+        return {**schema, "anyOf": [one for one in cast("list[Schema]", options) if one != PLAIN[NULL]]}
+    return schema
+
+
+def _shown(hint: object) -> Schema | None:
+    """Describe one type; `None` if it is none of a model's business."""
+    if hint in PLAIN:
+        return dict(PLAIN[hint])
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return _choices(inner)
+    if origin in (Union, types.UnionType):
+        return _any_of([_shown(one) for one in inner])
+    if origin is tuple or origin is Sequence:
+        item = _shown(inner[0])
+        return None if item is None else {"type": "array", "items": item}
+    if origin in (dict, Mapping):
+        item = _shown(inner[1])
+        return None if item is None else {"type": "object", "additionalProperties": item}
+    if isinstance(hint, type) and attrs.has(hint):
+        fields = [field for field in attrs.fields(hint) if field.init]
+        return schema_of(hint) if not fields or any(map(_for_models, fields)) else None
+    raise TypeError(f"cannot describe {hint!r} to models: no JSON stands for it")
+
+
+def _choices(choices: Sequence[object]) -> Schema | None:
+    """Describe literals, those of each type by themselves."""
+    by_type: dict[type, list[object]] = {}
+    for choice in choices:
+        by_type.setdefault(type(choice), []).append(choice)
+    return _any_of(
+        [dict(PLAIN[kind]) if kind is NULL else {**PLAIN[kind], "enum": some} for kind, some in by_type.items()]
+    )
+
+
+def _any_of(options: Sequence[Schema | None]) -> Schema | None:
+    shown = [option for option in options if option is not None and option != PLAIN[NULL]]
+    if not shown:
+        return None if None in options else dict(PLAIN[NULL])
+    schema: Schema = shown[0] if len(shown) == 1 else {"anyOf": shown}
+    return nullable(schema) if PLAIN[NULL] in options else schema
