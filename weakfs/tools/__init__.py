@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from weakfs.tools.arguments import about
+    from weakfs.tools.blobs import BlobReference
     from weakfs.tools.context import ToolContext, build_tool_context, require_filesystem
     from weakfs.tools.defaults import DEFAULT_TOOLS
     from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
+    from weakfs.tools.guarding import Capability, Policy, PolicyRule
     from weakfs.tools.results import Receipt, ToolResult
     from weakfs.tools.shell import Bubblewrap, Finished, SandboxUnavailable, run_command
     from weakfs.tools.slice import ToolCall, ToolCalls
@@ -24,10 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_TOOLS",
+    "BlobReference",
     "Bubblewrap",
+    "Capability",
     "DeadlineExceeded",
     "Finished",
     "Handler",
+    "Policy",
+    "PolicyRule",
     "Receipt",
     "SandboxUnavailable",
     "Skipped",
@@ -49,9 +55,11 @@ __all__ = [
 
 _HOMES = {
     "weakfs.tools.arguments": ("about",),
+    "weakfs.tools.blobs": ("BlobReference",),
     "weakfs.tools.context": ("ToolContext", "build_tool_context", "require_filesystem"),
     "weakfs.tools.defaults": ("DEFAULT_TOOLS",),
     "weakfs.tools.errors": ("DeadlineExceeded", "ToolValidationError"),
+    "weakfs.tools.guarding": ("Capability", "Policy", "PolicyRule"),
     "weakfs.tools.results": ("Receipt", "ToolResult"),
     "weakfs.tools.shell": ("Bubblewrap", "Finished", "SandboxUnavailable", "run_command"),
     "weakfs.tools.slice": ("ToolCall", "ToolCalls"),

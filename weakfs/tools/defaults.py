@@ -8,6 +8,11 @@ from weakfs.tools.tool import Tool
 _FILE = {"file_path": "path"}
 _TRANSFER = {"src": "source", "dst": "destination"}
 
+
+def _path(params: h.WriteFileParams | h.EditFileParams) -> tuple[str]:
+    return (params.path,)
+
+
 DEFAULT_TOOLS: tuple[Tool, ...] = (
     Tool(
         "ls",
@@ -16,6 +21,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         h.ls_handler,
         read_only=True,
         receipt=h.LsReceipt,
+        operation="list",
     ),
     Tool(
         "read_file",
@@ -26,6 +32,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         read_only=True,
         aliases=_FILE,
         receipt=h.ReadFileReceipt,
+        operation="read",
     ),
     Tool(
         "write_file",
@@ -34,6 +41,8 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         h.write_file_handler,
         aliases=_FILE,
         receipt=h.WriteFileReceipt,
+        operation="write",
+        targets=_path,
     ),
     Tool(
         "edit_file",
@@ -43,6 +52,8 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         h.edit_file_handler,
         aliases=_FILE,
         receipt=h.EditFileReceipt,
+        operation="edit",
+        targets=_path,
     ),
     Tool(
         "glob",
@@ -52,6 +63,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         h.glob_handler,
         read_only=True,
         receipt=h.GlobReceipt,
+        operation="search",
     ),
     Tool(
         "grep",
@@ -62,6 +74,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         read_only=True,
         aliases={"glob_filter": "glob"},
         receipt=h.GrepReceipt,
+        operation="search",
     ),
     Tool(
         "rm",
@@ -70,8 +83,16 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         h.rm_handler,
         aliases=_FILE,
         receipt=h.RmReceipt,
+        operation="write",
     ),
-    Tool("mkdir", "Make a directory, with missing parents.", h.MkdirParams, h.mkdir_handler, receipt=h.MkdirReceipt),
+    Tool(
+        "mkdir",
+        "Make a directory, with missing parents.",
+        h.MkdirParams,
+        h.mkdir_handler,
+        receipt=h.MkdirReceipt,
+        operation="write",
+    ),
     Tool(
         "mv",
         "Give a file or directory another path; a file that is there is replaced.",
@@ -79,6 +100,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         h.mv_handler,
         aliases=_TRANSFER,
         receipt=h.TransferReceipt,
+        operation="write",
     ),
     Tool(
         "cp",
@@ -87,6 +109,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         h.cp_handler,
         aliases=_TRANSFER,
         receipt=h.TransferReceipt,
+        operation="write",
     ),
     Tool(
         "stat",
@@ -96,6 +119,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         read_only=True,
         aliases=_FILE,
         receipt=h.StatReceipt,
+        operation="stat",
     ),
     Tool(
         "exists",
@@ -105,6 +129,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         read_only=True,
         aliases=_FILE,
         receipt=h.ExistsReceipt,
+        operation="stat",
     ),
     # To have none: `tools=[tool for tool in DEFAULT_TOOLS if tool.name != "shell"]`.
     h.shell_tool(),

@@ -35,6 +35,34 @@ class InvalidPattern(ValueError):
     """A search was asked for with a malformed glob pattern."""
 
 
+class OperationForbidden(PermissionError):
+    """A call asked for an operation that its capability does not have."""
+
+
+class PolicyDenied(PermissionError):
+    """A rule of the policy forbids what a call asked for; `reason` is the rule's."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class LimitExceeded(PermissionError):
+    """A call would change more than its capability allows."""
+
+
+class InlineTooLarge(ValueError):
+    """An answer was required inline and is too large for that."""
+
+
+class UnknownBlob(ValueError):
+    """A call refers to a blob that its session does not have."""
+
+
+class StaleRead(Exception):
+    """A file is to be changed that somebody else changed since the caller last read it."""
+
+
 # What stands nearest to an error's own class counts.
 BY_CLASS: dict[type, tuple[str, str]] = {
     FileNotFoundError: ("not_found", "not_found"),
@@ -42,6 +70,9 @@ BY_CLASS: dict[type, tuple[str, str]] = {
     NotADirectoryError: ("error", "not_a_directory"),
     FileExistsError: ("conflict", "already_exists"),
     PermissionError: ("forbidden", "path_forbidden"),
+    OperationForbidden: ("forbidden", "operation_forbidden"),
+    PolicyDenied: ("forbidden", "policy_denied"),
+    LimitExceeded: ("forbidden", "limit_exceeded"),
     DeadlineExceeded: ("error", "deadline_exceeded"),
     TimeoutError: ("error", "timed_out"),
     OSError: ("error", "io_error"),
@@ -50,8 +81,11 @@ BY_CLASS: dict[type, tuple[str, str]] = {
     InvalidPattern: ("invalid_pattern", "invalid_pattern"),
     UnknownTool: ("error", "unknown_tool"),
     ToolValidationError: ("error", "invalid_arguments"),
+    InlineTooLarge: ("error", "inline_required_too_large"),
+    UnknownBlob: ("error", "unknown_blob"),
     ValueError: ("error", "invalid_input"),
     MergeConflict: ("conflict", "merge_conflict"),
+    StaleRead: ("conflict", "changed_by_another"),
 }
 
 # More exact than the class, where an error has a number.
@@ -67,7 +101,7 @@ BY_ERRNO: dict[int, tuple[str, str]] = {
 }
 
 # What becomes an answer. Everything else is a fault of a program and goes on to whoever made the call.
-ANSWERED = (OSError, ValueError, MergeConflict)
+ANSWERED = (OSError, ValueError, MergeConflict, StaleRead)
 
 
 def classify(error: BaseException) -> tuple[str, str]:

@@ -46,11 +46,13 @@ class Receipt:
     """What became of a call. Each tool's receipt adds its own values, `None` where the call failed before them.
 
     `status` is "ok" or what kind of failure it was, `error_code` says which, `summary_text` tells it in one line.
+    `reason` is that of the policy's rule, where one stood against the call.
     """
 
     status: str = "ok"
     error_code: str | None = None
     summary_text: str = ""
+    reason: str | None = None
 
 
 def _status(result: ToolResult[object]) -> str:
@@ -88,7 +90,9 @@ def answer(receipt: R, message: str | None = None) -> ToolResult[R]:
     )
 
 
-def failed(kind: type[Receipt], status: str, error_code: str, message: str) -> ToolResult[Receipt]:
+def failed(
+    kind: type[Receipt], status: str, error_code: str, message: str, *, reason: str | None = None
+) -> ToolResult[Receipt]:
     """Give the result of a call that failed, with a receipt of the tool's own kind."""
-    receipt = kind(status=status, error_code=error_code, summary_text=summarize(message))
+    receipt = kind(status=status, error_code=error_code, summary_text=summarize(message), reason=reason)
     return answer(receipt, clip(message, MAX_FAILURE))

@@ -1,9 +1,10 @@
-"""The `ToolCall` slice: every call that was made, kept across rollbacks."""
+"""What tools write down, kept across rollbacks: every call that was made, and the contents that answers refer to."""
 
 from __future__ import annotations
 
 import json
 from contextlib import suppress
+from typing import TypeVar
 
 from attrs import field, frozen
 
@@ -46,13 +47,37 @@ class ToolCall:
 # The slice goes by both names: `session[ToolCalls].all()` reads as what it gives.
 ToolCalls = ToolCall
 
-EVENTS = (ToolCall,)
-SLICES = (Declaration(ToolCall, kind="log", reducers={ToolCall: append_all}),)
+
+@tagged("tools/blob_kept")
+@frozen
+class KeptBlob:
+    """A content that an answer refers to, by its digest in hexadecimal. The event is the slice's value."""
+
+    digest: str
+    content: bytes = field(repr=False)
+
+
+EVENTS = (ToolCall, KeptBlob)
+SLICES = (
+    Declaration(ToolCall, kind="log", reducers={ToolCall: append_all}),
+    Declaration(KeptBlob, kind="log", reducers={KeptBlob: append_all}),
+)
+
+T = TypeVar("T")
 
 
 def install(session: Session) -> Slice[ToolCall]:
-    """Give the slice's accessor; a session whose registry lacks the slice gains it."""
-    calls = session.install(ToolCall, kind="log")
+    """Give the accessor of the calls; a session whose registry lacks the slice gains it."""
+    return _installed(session, ToolCall)
+
+
+def install_blobs(session: Session) -> Slice[KeptBlob]:
+    """Give the accessor of the contents that are kept; a session whose registry lacks the slice gains it."""
+    return _installed(session, KeptBlob)
+
+
+def _installed(session: Session, type_: type[T]) -> Slice[T]:
+    values = session.install(type_, kind="log")
     with suppress(ValueError):  # raised where the reducer is there already
-        calls.register(ToolCall, append_all)
-    return calls
+        values.register(type_, append_all)
+    return values

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from inspect import iscoroutinefunction
+from typing import Any
 
 from attrs import Factory, field, frozen
 
 from weakfs.tools.arguments import Parameter, build, parameters_of
+from weakfs.tools.guarding.operations import OPERATIONS, Operation
 from weakfs.tools.results import Receipt, ToolResult
 
 # `handler(params, *, context) -> ToolResult`, where params is an instance of the tool's `params` class.
-Handler = Callable[..., ToolResult[object]]
+Handler = Callable[..., ToolResult[object]] | Callable[..., Awaitable[ToolResult[object]]]
 
 # What every provider takes for a tool's name.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -27,8 +30,10 @@ class Tool:
 
     `params` is an attrs class; a call's JSON is checked against its fields. `read_only` says that the handler
     changes nothing, so that a call takes no transaction. `aliases` are further names of parameters. `receipt` is what a
-    failed call answers with; its handler gives its own. Raises `TypeError` or `ValueError` for a tool that
-    no call could reach.
+    failed call answers with; its handler gives its own. `operation` is what a capability and a policy take the
+    tool's work for; without one each method of the filesystem counts as what it is. `targets` gives the paths of files
+    that a call replaces by what its caller believes of them. A handler may be a coroutine function; such a tool is
+    called with `Toolset.acall`. Raises `TypeError` or `ValueError` for a tool that no call could reach.
     """
 
     name: str
@@ -38,12 +43,18 @@ class Tool:
     read_only: bool = False
     aliases: Mapping[str, str] = field(factory=dict[str, str])
     receipt: type[Receipt] = Receipt
+    operation: Operation | None = None
+    targets: Callable[[Any], Iterable[str]] | None = field(default=None, repr=False)
     parameters: tuple[Parameter, ...] = field(init=False, repr=False, default=Factory(_parameters, takes_self=True))
 
     def __attrs_post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(
                 f"cannot name a tool {self.name!r}: models take at most 64 letters, digits, '_' and '-'; use those"
+            )
+        if self.operation is not None and self.operation not in OPERATIONS:
+            raise ValueError(
+                f"cannot take the tool {self.name!r} for {self.operation!r}: there are {', '.join(OPERATIONS)}"
             )
         known = {parameter.name for parameter in self.parameters}
         for alias, name in self.aliases.items():
@@ -52,6 +63,11 @@ class Tool:
                     f"cannot use {alias!r} for the parameter {name!r} of {self.name!r}: there are "
                     f"{', '.join(sorted(known))}; map a new name to one of them"
                 )
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the handler is a coroutine function."""
+        return iscoroutinefunction(self.handler) or iscoroutinefunction(type(self.handler).__call__)
 
     def read_arguments(self, arguments: object) -> object:
         """Make the handler's parameters from a call's JSON; `ToolValidationError` names every problem."""

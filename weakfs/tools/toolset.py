@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextvars import copy_context
 from difflib import get_close_matches
-
-from attrs import define
+from functools import partial
+from typing import cast
 
 from weakfs.backends import InMemoryFilesystem
-from weakfs.filesystem import Filesystem, Limits
-from weakfs.session import Merged, Session, SessionError
-from weakfs.tools.context import ToolContext, build_tool_context
+from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
+from weakfs.session import Cancellation, Session
+from weakfs.tools.context import build_tool_context
 from weakfs.tools.defaults import DEFAULT_TOOLS
-from weakfs.tools.errors import ANSWERED, UnknownTool, classify
-from weakfs.tools.recording import recorded
+from weakfs.tools.definitions import OpenAIApi, Provider, definitions
+from weakfs.tools.errors import UnknownTool
+from weakfs.tools.guarding import Capability, Policy, guarded
+from weakfs.tools.performing import Call
 from weakfs.tools.results import Receipt, ToolResult, clip, failed, one_line
-from weakfs.tools.slice import ToolCall, install
+from weakfs.tools.slice import install
+from weakfs.tools.staleness import Readings
 from weakfs.tools.tool import Tool
-
-
-class _Undone(Exception):
-    """Takes a failed result out of its transaction, so that the transaction is rolled back."""
-
-    def __init__(self, result: ToolResult[object]) -> None:
-        self.result = result
-
-
-@define
-class _Extent:
-    """Which records a call made: how many, after record `base` of the line that it saw."""
-
-    base: int = 0
-    made: int = 0
 
 
 class Toolset:
@@ -49,7 +39,10 @@ class Toolset:
         filesystem: Filesystem | None = None,
         *,
         tools: Iterable[Tool] = DEFAULT_TOOLS,
+        capability: Capability | None = None,
+        policy: Policy | None = None,
         limits: Limits = Limits.tools(),  # noqa: B008  # frozen
+        refuse_stale_writes: bool = True,
     ) -> None:
         files: Filesystem = InMemoryFilesystem(session, limits=limits) if filesystem is None else filesystem
         owner = getattr(files, "session", session)
@@ -58,9 +51,14 @@ class Toolset:
                 f"cannot use a filesystem of session {owner.session_id!r} with session {session.session_id!r}: a call "
                 f"that fails could not be undone; pass the session that the filesystem was made with"
             )
+        # Raises for what cannot be guarded.
+        guarded(files, capability, policy, None)
         self.session = session
         self.filesystem = files
+        self.capability = capability
+        self.policy = policy
         self.limits = limits
+        self._readings = Readings() if refuse_stale_writes and isinstance(files, BaseFilesystem) else None
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             if tool.name in self._tools:
@@ -76,6 +74,16 @@ class Toolset:
         """The tools that can be called, in the order in which they were given."""
         return tuple(self._tools.values())
 
+    def definitions(
+        self, provider: Provider, *, api: OpenAIApi = "chat", strict_schemas: bool = True
+    ) -> list[dict[str, object]]:
+        """Give the tools as a provider's interface wants them told: "openai", "anthropic", "gemini" or "mcp".
+
+        OpenAI's models get `apply_patch`, Anthropic's and Gemini's `edit_file`, each with the names of arguments that
+        they know; `call` takes all of them. `api` and `strict_schemas` are for OpenAI's two interfaces.
+        """
+        return definitions(self.tools, provider, api=api, strict_schemas=strict_schemas)
+
     def call(
         self,
         name: str,
@@ -84,114 +92,184 @@ class Toolset:
         call_id: str | None = None,
         caller: str | None = None,
         deadline: int | None = None,
+        cancellation: Cancellation | None = None,
+        prompt: object = None,
+        rendered_prompt: object = None,
+        adapter: object = None,
+        budget_tracker: object = None,
     ) -> ToolResult[object]:
         """Make one call and give its answer; a failure is an answer too, and has changed nothing.
 
         `call_id` is the cause of every record that the call makes, `caller` whoever made it, `deadline` a
-        reading of the session's clock in nanoseconds. Only what is no failure of the call but a fault of a
-        program is raised, after it was rolled back and recorded.
+        reading of the session's clock in nanoseconds. `cancellation` lets another thread undo it while it runs. The
+        last four are handed to the handler in its context. Only what is no failure of the call but a fault of a
+        program is raised, after it was rolled back and recorded, and `TransactionCancelled`.
         """
+        call = self._call(
+            name,
+            arguments,
+            call_id,
+            caller,
+            deadline,
+            cancellation,
+            prompt,
+            rendered_prompt,
+            adapter,
+            budget_tracker,
+        )
+        return self._perform(call)
+
+    async def acall(
+        self,
+        name: str,
+        arguments: Mapping[str, object],
+        *,
+        call_id: str | None = None,
+        caller: str | None = None,
+        deadline: int | None = None,
+        prompt: object = None,
+        rendered_prompt: object = None,
+        adapter: object = None,
+        budget_tracker: object = None,
+    ) -> ToolResult[object]:
+        """Make one call beside others: the handler runs in a thread, a coroutine function in this task.
+
+        A call that is cancelled is rolled back and recorded before `CancelledError` goes on, even if its handler hangs:
+        what that still tries to read or write raises, and a command that it runs is ended. One that had ended by
+        then stays. The thread is one of the event loop's default executor, whose size bounds how many run at once.
+        """
+        call = self._call(
+            name, arguments, call_id, caller, deadline, None, prompt, rendered_prompt, adapter, budget_tracker
+        )
+        if isinstance(call.tool, Tool) and call.tool.is_async:
+            return await self._await(call)
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(None, copy_context().run, self._perform, call)
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            await _in_own_thread(partial(_cancel, call))
+            raise
+
+    def _call(
+        self,
+        name: str,
+        arguments: Mapping[str, object],
+        call_id: str | None,
+        caller: str | None,
+        deadline: int | None,
+        cancellation: Cancellation | None,
+        prompt: object,
+        rendered_prompt: object,
+        adapter: object,
+        budget_tracker: object,
+    ) -> Call:
         for what, text in (("call_id", call_id), ("caller", caller)):
             if text is not None and not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(f"{what} is {text!r}; give text, or leave it out")
         started_at = self.session.now()
         name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
         call_id = self.session.next_id("call") if call_id is None else one_line(call_id)
-        extent = _Extent()
-
-        def record(result: ToolResult[object]) -> None:
-            first, last = self._numbers_of(extent, call_id)
-            event = ToolCall(
-                call_id,
-                name,
-                recorded(arguments),
-                recorded(result.value),
-                one_line(result.status),
-                result.error_code,
-                one_line(result.summary_text),
-                None if caller is None else one_line(caller),
-                started_at,
-                self.session.now(),
-                first,
-                last,
-            )
-            self.session.dispatch(event, cause=call_id)
-
-        try:
-            result = self._answer(name, arguments, call_id, deadline, extent)
-        except BaseException as error:
-            # A session that is closed, or waits to be repaired, takes no record; the error itself matters more.
-            with suppress(SessionError):
-                record(failed(Receipt, "error", "internal_error", f"{type(error).__name__}: {error}"))
-            raise
-        record(result)
-        return result
-
-    def _answer(
-        self, name: str, arguments: object, call_id: str, deadline: int | None, extent: _Extent
-    ) -> ToolResult[object]:
         tool = self._tools.get(name)
-        try:
-            if tool is None:
-                raise self._unknown(name)
-            params = tool.read_arguments(arguments)
-            context = build_tool_context(
-                session=self.session, filesystem=self.filesystem, limits=self.limits, deadline=deadline
-            )
-            if tool.read_only:
-                return _invoke(tool, params, context)
-            return self._run(tool, params, context, call_id, extent)
-        except ANSWERED as error:
-            status, code = classify(error)
-            kind = Receipt if tool is None else tool.receipt
-            message = f"cannot call {name}: {error}" if code == "invalid_arguments" else str(error)
-            return failed(kind, status, code, message or type(error).__name__)
+        context = build_tool_context(
+            session=self.session,
+            filesystem=self.filesystem,
+            limits=self.limits,
+            deadline=deadline,
+            capability=self.capability,
+            policy=self.policy,
+            operation=None if tool is None else tool.operation,
+            cancellation=cancellation,
+            call_id=call_id,
+            caller=caller,
+            prompt=prompt,
+            rendered_prompt=rendered_prompt,
+            adapter=adapter,
+            budget_tracker=budget_tracker,
+        )
+        known = self._unknown(name) if tool is None else tool
+        return Call(
+            self.session,
+            known,
+            name,
+            arguments,
+            call_id,
+            caller,
+            context,
+            self._readings,
+            self.filesystem,
+            started_at,
+        )
 
-    def _run(
-        self, tool: Tool, params: object, context: ToolContext, call_id: str, extent: _Extent
-    ) -> ToolResult[object]:
+    def _perform(self, call: Call) -> ToolResult[object]:
+        if isinstance(call.tool, Tool) and call.tool.is_async:
+            raise TypeError(f"cannot call {call.name!r} and wait: its handler is a coroutine function; use acall")
+        steps = call.steps()
         try:
-            with self.session.transaction(cause=call_id):
-                extent.base = self.session.seq
-                try:
-                    result = _invoke(tool, params, context)
-                finally:
-                    extent.made = self.session.seq - extent.base
-                if not result.success:
-                    raise _Undone(result)
+            params, context = next(steps)
+            given = cast(Tool, call.tool).handler(params, context=context)
+        except StopIteration as end:
+            return cast("ToolResult[object]", end.value)
         except BaseException as error:
-            # What was done stays in the records, and the rollback that undid it follows.
-            extent.made += extent.made > 0
-            if isinstance(error, _Undone):
-                return error.result
-            raise
-        return result
+            return _ended(partial(steps.throw, error))
+        return _ended(partial(steps.send, given))
+
+    async def _await(self, call: Call) -> ToolResult[object]:
+        steps = call.steps()
+        try:
+            params, context = next(steps)
+            given = await cast("Callable[..., Awaitable[object]]", cast(Tool, call.tool).handler)(
+                params, context=context
+            )
+        except StopIteration as end:
+            return cast("ToolResult[object]", end.value)
+        except BaseException as error:
+            return _ended(partial(steps.throw, error))
+        return _ended(partial(steps.send, given))
 
     def _unknown(self, name: str) -> UnknownTool:
         near = get_close_matches(name, self._tools, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         return UnknownTool(f"there is no tool {name!r}; {hint}there are {', '.join(self._tools)}")
 
-    def _numbers_of(self, extent: _Extent, call_id: str) -> tuple[int | None, int | None]:
-        """Find the numbers of a call's records: where it left off, or behind the merge with what others did."""
-        if not extent.made:
-            return None, None
-        first = extent.base + 1
-        if self.session.seq > extent.base + extent.made:
-            for record in self.session.records.since(extent.base):
-                event = record.event
-                mine = isinstance(event, Merged) and record.cause == call_id and event.base == extent.base
-                if mine and event.count == extent.made:
-                    first = record.seq + 1
-                    break
-        return first, first + extent.made - 1
+
+def _ended(step: Callable[[], object]) -> ToolResult[object]:
+    """Take the last step of a call and give its answer."""
+    try:
+        step()
+    except StopIteration as end:
+        return cast("ToolResult[object]", end.value)
+    raise RuntimeError("a call has one handler")
 
 
-def _invoke(tool: Tool, params: object, context: ToolContext) -> ToolResult[object]:
-    context.check_deadline()
-    result = tool.handler(params, context=context)
-    if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"the handler of {tool.name!r} gave a {type(result).__name__}; let it return a ToolResult")
-    if result.success:
-        context.check_deadline()
-    return result
+def _cancel(call: Call) -> None:
+    if call.cancellation.cancel("the call was cancelled"):
+        call.write_down(failed(Receipt, "error", "cancelled", "the call was cancelled, and what it did is undone"))
+
+
+async def _in_own_thread(work: Callable[[], object]) -> None:
+    """Do something in a thread that waits for no other, and to its end even if this is cancelled again."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: BaseException | None) -> None:
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            loop.call_soon_threadsafe(settle, error)
+        else:
+            loop.call_soon_threadsafe(settle, None)
+
+    threading.Thread(target=run, name="weakfs-cancel", daemon=True).start()
+    while not done.done():
+        try:
+            await asyncio.shield(done)
+        except asyncio.CancelledError:
+            continue
+    done.result()

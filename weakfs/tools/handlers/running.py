@@ -151,6 +151,7 @@ def shell_tool(options: ShellOptions | None = None, *, name: str = "shell") -> T
         partial(shell_handler, options=options),
         aliases={"cmd": "command", "cwd": "workdir"},
         receipt=ShellReceipt,
+        operation="shell",
     )
 
 

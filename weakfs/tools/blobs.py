@@ -1,0 +1,72 @@
+"""Contents that answers refer to: kept in the session, once each, for as long as the session."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from weakfs.session import Session
+from weakfs.session.stored import digest_of
+from weakfs.tools.arguments import about
+from weakfs.tools.errors import UnknownBlob
+from weakfs.tools.slice import KeptBlob, install_blobs
+
+# How much of a content its reference shows.
+PREVIEW = 2000
+
+
+@frozen
+class BlobReference:
+    """What stands for a content in an answer, or for one in an argument, where `blob_ref` is enough.
+
+    `blob_ref` is its digest (git object id of a blob, SHA-256 format, in hexadecimal), `size_bytes` its size, and
+    `preview` what it begins with: text if it is text.
+    """
+
+    blob_ref: str = field(metadata=about("the digest that a receipt gave"))
+    size_bytes: int | None = field(default=None, metadata=about("its size", at_least=0))
+    preview: str | bytes | None = field(default=None, repr=False, metadata=about("what it begins with"))
+
+    @property
+    def digest(self) -> str:
+        """The digest; the same as `blob_ref`."""
+        return self.blob_ref
+
+    @property
+    def size(self) -> int | None:
+        """The size in bytes; the same as `size_bytes`."""
+        return self.size_bytes
+
+
+@frozen
+class Blobs:
+    """The contents that a session keeps for the answers of its tools: saved with it, and kept across rollbacks."""
+
+    _session: Session
+    # The call for which contents are kept.
+    _cause: str | None = None
+
+    def keep(self, content: bytes) -> BlobReference:
+        """Keep a content and give the reference to it."""
+        digest = digest_of(content).hex()
+        kept = install_blobs(self._session)
+        with self._session.lock:
+            if not kept.where(lambda blob: blob.digest == digest):
+                self._session.dispatch(KeptBlob(digest, content), cause=self._cause)
+        return BlobReference(digest, len(content), preview_of(content))
+
+    def get(self, digest: str) -> bytes:
+        """Give a content by its digest; `UnknownBlob` if the session does not have it."""
+        found = install_blobs(self._session).where(lambda blob: blob.digest == digest)
+        if not found:
+            raise UnknownBlob(f"there is no blob {digest[:80]!r} in this session; use the blob_ref of a receipt")
+        return found[0].content
+
+
+def preview_of(content: bytes) -> str | bytes:
+    """Give what a content begins with: text to the last whole character, bytes of one that is not text."""
+    head = content[:PREVIEW]
+    try:
+        return head.decode()
+    except UnicodeDecodeError as error:
+        cut = len(content) > PREVIEW and error.start > PREVIEW - 4
+        return head[: error.start].decode() if cut else head

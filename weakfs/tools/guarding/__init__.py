@@ -1,0 +1,22 @@
+"""What a call may do: a capability and a policy, enforced once, below all tools.
+
+A handler that is to be restricted gets a `GuardedFilesystem` for its `context.filesystem`, so that a tool of yours is
+held to the same rules as those of weakfs.
+"""
+
+from weakfs.tools.guarding.access import Access
+from weakfs.tools.guarding.capability import Capability
+from weakfs.tools.guarding.guard import GuardedFilesystem, guarded
+from weakfs.tools.guarding.operations import CONTENTS, Operation
+from weakfs.tools.guarding.policy import Policy, PolicyRule
+
+__all__ = [
+    "CONTENTS",
+    "Access",
+    "Capability",
+    "GuardedFilesystem",
+    "Operation",
+    "Policy",
+    "PolicyRule",
+    "guarded",
+]

@@ -1,0 +1,312 @@
+"""A filesystem that does what a capability and a policy allow, and refuses the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import IO, Literal, cast, overload
+
+from attrs import evolve
+
+from weakfs.filesystem import (
+    BaseFilesystem,
+    Checkout,
+    FileEntry,
+    FileStat,
+    Filesystem,
+    FilesystemSnapshot,
+    GlobResult,
+    GrepResult,
+    Limits,
+    ReadBytesResult,
+    ReadResult,
+    RestoreReport,
+    Statistics,
+    SupportsCheckout,
+    WriteMode,
+    WriteResult,
+)
+from weakfs.filesystem.reading import PathArg
+from weakfs.filesystem.streams import BytesMode, TextMode
+from weakfs.reducers import FileTree
+from weakfs.session import Session
+from weakfs.tools.errors import LimitExceeded, ToolValidationError
+from weakfs.tools.guarding.access import Access, clamped
+from weakfs.tools.guarding.capability import Capability
+from weakfs.tools.guarding.gate import Gate
+from weakfs.tools.guarding.operations import Operation
+from weakfs.tools.guarding.policy import Policy
+
+
+def guarded(
+    filesystem: Filesystem,
+    capability: Capability | None,
+    policy: Policy | None,
+    operation: Operation | None,
+) -> Filesystem:
+    """Give a filesystem for one call of a tool: itself where nothing restricts it, else a guard around it.
+
+    Raises `TypeError` for a filesystem that cannot be guarded, which is one that does not extend `BaseFilesystem`.
+    """
+    if capability is None and policy is None:
+        return filesystem
+    if not isinstance(filesystem, BaseFilesystem):
+        raise TypeError(
+            f"cannot guard a {type(filesystem).__name__}: a capability and a policy need to see each path as it is "
+            f"resolved; extend weakfs.filesystem.BaseFilesystem"
+        )
+    capability = Capability() if capability is None else capability
+    roots = capability.fs_roots
+    places = None if roots is None else tuple(filesystem._parse(root)[0] for root in roots)
+    access = Access(capability, Policy(()) if policy is None else policy, operation, places)
+    return GuardedFilesystem(cast(Filesystem, filesystem), access)
+
+
+class GuardedFilesystem:
+    """The filesystem `inner` for one call, within what `access` allows: each method as the operation that it is."""
+
+    __slots__ = ("_access", "_inner")
+
+    def __init__(self, inner: Filesystem, access: Access) -> None:
+        self._inner = inner
+        self._access = access
+
+    def __repr__(self) -> str:
+        return f"<Guarded {self._inner!r}>"
+
+    def _as(self, operation: Operation) -> Gate:
+        return Gate(cast(BaseFilesystem, self._inner), self._access, operation)
+
+    @property
+    def root(self) -> str:
+        """Where the files lie."""
+        return self._inner.root
+
+    @property
+    def read_only(self) -> bool:
+        """Whether every change is refused."""
+        return self._inner.read_only
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the filesystem."""
+        return self._inner.limits
+
+    # Reading
+
+    @property
+    def _most_read(self) -> int | None:
+        """How much of a file a reader is given; who edits one sees all of it."""
+        return None if self._access.operation in ("edit", "patch") else self._access.capability.max_read_bytes
+
+    def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:
+        """Read text; more than the capability allows is cut, to whole lines where there is room for one."""
+        found = self._as("read").read(path, offset=offset, limit=limit, encoding=encoding)
+        most = self._most_read
+        if most is None or len(found.content.encode(encoding)) <= most:
+            return found
+        text = found.content.encode(encoding)[:most].decode(encoding, "ignore")
+        whole = text[: text.rfind("\n") + 1] or text
+        return evolve(found, content=whole, limit=whole.count("\n") or 1, truncated=True)
+
+    def read_bytes(self, path: PathArg, *, offset: int = 0, limit: int | None = None) -> ReadBytesResult:
+        """Read bytes, at most as many as the capability allows."""
+        return self._as("read").read_bytes(path, offset=offset, limit=clamped(limit, self._most_read))
+
+    def read_lines(self, path: PathArg) -> tuple[str, ...]:
+        """Read all lines of a text."""
+        gate = self._as("read")
+        self._check_whole(gate, path)
+        return gate.read_lines(path)
+
+    def _check_whole(self, gate: Gate, path: PathArg) -> None:
+        most = self._most_read
+        size = 0 if most is None else gate.read_bytes(path, limit=0).size_bytes
+        if most is not None and size > most:
+            raise LimitExceeded(f"cannot read all of {path!r}: it is {size} bytes and {most} may be read; read a part")
+
+    @overload
+    def open(self, path: PathArg, mode: TextMode = "r", *, encoding: str = "utf-8") -> IO[str]: ...
+    @overload
+    def open(self, path: PathArg, mode: BytesMode, *, encoding: str = "utf-8") -> IO[bytes]: ...
+    def open(self, path: PathArg, mode: TextMode | BytesMode = "r", *, encoding: str = "utf-8") -> IO[str] | IO[bytes]:
+        """Open a file as a stream."""
+        if mode not in ("r", "rb"):
+            return self._as("write").open(path, mode, encoding=encoding)
+        gate = self._as("read")
+        self._check_whole(gate, path)
+        return gate.open(path, mode, encoding=encoding)
+
+    def exists(self, path: PathArg) -> bool:
+        """Tell whether there is an entry."""
+        return self._as("stat").exists(path)
+
+    def is_file(self, path: PathArg) -> bool:
+        """Tell whether there is a file."""
+        return self._as("stat").is_file(path)
+
+    def is_directory(self, path: PathArg) -> bool:
+        """Tell whether there is a directory."""
+        return self._as("stat").is_directory(path)
+
+    def stat(self, path: PathArg) -> FileStat:
+        """Tell what is known of an entry."""
+        return self._as("stat").stat(path)
+
+    def readlink(self, path: PathArg) -> str:
+        """Give the target of a symbolic link."""
+        return self._as("stat").readlink(path)
+
+    def statistics(self) -> Statistics:
+        """Count bytes, files and directories."""
+        self._access.check("stat", "/")
+        return self._inner.statistics()
+
+    # Searching
+
+    def list(self, path: PathArg = "/") -> tuple[FileEntry, ...]:
+        """List a directory by name, less what may not be listed."""
+        return self._as("list").list(path)
+
+    def walk(self, path: PathArg = "/") -> Iterator[FileEntry]:
+        """Go through everything below a directory, less what may not be listed."""
+        return self._as("list").walk(path)
+
+    def glob(
+        self,
+        pattern: str,
+        *,
+        path: PathArg = "/",
+        hidden: bool = False,
+        sort: Literal["mtime", "path"] = "mtime",
+        max_results: int = 1000,
+    ) -> GlobResult:
+        """Find entries by name, less what may not be searched."""
+        gate = self._as("search")
+        most = clamped(max_results, self._access.capability.max_glob_results)
+        found = gate.glob(pattern, path=path, hidden=hidden, sort=sort, max_results=-1 if most is None else most)
+        return GlobResult(found, truncated=True) if gate.cut else found
+
+    def grep(
+        self,
+        pattern: str,
+        *,
+        path: PathArg = "/",
+        glob: str | None = None,
+        case_insensitive: bool = False,
+        max_matches: int | None = None,
+    ) -> GrepResult:
+        """Find lines, less those of files that may not be searched."""
+        gate = self._as("search")
+        asked = self.limits.max_grep_matches if max_matches is None else max_matches
+        most = clamped(asked, self._access.capability.max_grep_results)
+        found = gate.grep(
+            pattern,
+            path=path,
+            glob=glob,
+            case_insensitive=case_insensitive,
+            max_matches=-1 if most is None else most,
+        )
+        if not gate.cut:
+            return found
+        return GrepResult(
+            found, truncated=True, files_searched=found.files_searched, binary_skipped=found.binary_skipped
+        )
+
+    # Writing
+
+    def write(
+        self, path: PathArg, content: str, *, mode: WriteMode = "overwrite", create_parents: bool = True
+    ) -> WriteResult:
+        """Write text."""
+        return self._as("write").write(path, content, mode=mode, create_parents=create_parents)
+
+    def write_bytes(
+        self, path: PathArg, content: bytes, *, mode: WriteMode = "overwrite", create_parents: bool = True
+    ) -> WriteResult:
+        """Write bytes."""
+        return self._as("write").write_bytes(path, content, mode=mode, create_parents=create_parents)
+
+    def append(self, path: PathArg, content: str) -> WriteResult:
+        """Add text to the end of a file."""
+        return self._as("write").append(path, content)
+
+    def write_lines(self, path: PathArg, lines: Iterable[str]) -> WriteResult:
+        """Write lines."""
+        return self._as("write").write_lines(path, lines)
+
+    def splice(self, path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> WriteResult:
+        """Replace pieces of a file."""
+        return self._as("write").splice(path, pieces)
+
+    def mkdir(self, path: PathArg, *, parents: bool = True, exist_ok: bool = True) -> None:
+        """Make a directory."""
+        self._as("write").mkdir(path, parents=parents, exist_ok=exist_ok)
+
+    def delete(self, path: PathArg, *, recursive: bool = False) -> int:
+        """Delete an entry."""
+        return self._as("write").delete(path, recursive=recursive)
+
+    def move(self, src: PathArg, dst: PathArg) -> None:
+        """Give an entry another path."""
+        self._as("write").move(src, dst)
+
+    def copy(self, src: PathArg, dst: PathArg) -> None:
+        """Copy an entry."""
+        self._as("write").copy(src, dst)
+
+    def chmod(self, path: PathArg, mode: int) -> None:
+        """Set permission bits."""
+        self._as("write").chmod(path, mode)
+
+    def symlink(self, target: str, path: PathArg) -> None:
+        """Make a symbolic link."""
+        self._as("write").symlink(target, path)
+
+    # The whole
+
+    def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
+        """Keep the files as they are, where all of them may be read."""
+        self._access.check_everything("read", why="take a snapshot")
+        return self._inner.snapshot(tag)
+
+    def restore(self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False) -> RestoreReport:
+        """Go back to a snapshot, where all files may be written."""
+        self._access.check_everything("read", "write", why="restore a snapshot")
+        return self._inner.restore(snapshot, dry_run=dry_run, foreign=foreign)
+
+    def tree(self) -> FileTree:
+        """Give all files as one value, where all of them may be read."""
+        self._access.check_everything("read", why="give the whole tree")
+        return self._inner.tree()
+
+    def export_bytes(self) -> bytes:
+        """Give all files as one archive, where all of them may be read."""
+        self._access.check_everything("read", why="export all files")
+        return self._inner.export_bytes()
+
+    def import_bytes(self, data: bytes) -> None:
+        """Replace all files, where all of them may be written."""
+        self._access.check_everything("write", why="import an archive")
+        self._inner.import_bytes(data)
+
+    @contextmanager
+    def checkout(self, path: str = "/") -> Iterator[Checkout]:
+        """Lay the files out for a program, where it may see all of them; what it changed is judged at its end."""
+        if not isinstance(self._inner, SupportsCheckout):
+            raise ToolValidationError(f"the files of a {type(self._inner).__name__} cannot be laid out in a directory")
+        access = self._access
+        access.check("shell", "/")
+        access.check_undivided("read", "search", "list", "stat", why="run a program")
+        with self._inner.checkout(path) as work:
+            yield work
+        for changed in work.changed:
+            denial = access.denial("write", changed)
+            if denial is not None:
+                raise denial
+        if work.changed:
+            access.check_changes(work.changed)
+
+    def bind(self, session: Session) -> Filesystem:
+        """Give the same files of another session, within the same bounds."""
+        return GuardedFilesystem(self._inner.bind(session), self._access)

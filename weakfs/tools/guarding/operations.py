@@ -1,0 +1,39 @@
+"""The operations that a capability and a policy speak of, and which of them a tool's own stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, cast, get_args
+
+Operation = Literal["read", "write", "edit", "patch", "search", "list", "stat", "shell"]
+
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+
+# Those by which contents come to light: who hides a file denies them all.
+CONTENTS: tuple[Operation, ...] = ("read", "edit", "patch", "search", "shell")
+
+# What a tool does as a part of its own operation is judged as that: an edit reads the file that it edits.
+COVERED: dict[Operation, tuple[Operation, ...]] = {
+    "read": ("stat",),
+    "write": ("stat",),
+    "edit": ("read", "write", "stat"),
+    "patch": ("read", "write", "list", "stat"),
+    "search": ("list", "stat"),
+    "list": ("stat",),
+    "stat": (),
+    "shell": ("list", "stat"),
+}
+
+
+def judged_as(own: Operation | None, operation: Operation) -> Operation:
+    """Name the operation that stands for what a method does, in a call of a tool whose own one is `own`."""
+    return own if own is not None and operation in COVERED[own] else operation
+
+
+def checked(operations: str | Iterable[str]) -> frozenset[Operation]:
+    """Give operations as a set; `ValueError` for a name that stands for none."""
+    named = frozenset((operations,) if isinstance(operations, str) else operations)
+    unknown = sorted(repr(name) for name in named if name not in OPERATIONS)
+    if unknown:
+        raise ValueError(f"there is no operation {', '.join(unknown)}; there are {', '.join(OPERATIONS)}")
+    return cast("frozenset[Operation]", named)

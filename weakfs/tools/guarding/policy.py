@@ -1,0 +1,85 @@
+"""A policy: rules that narrow what a capability allows, by operation and path, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from attrs import Factory, field, frozen
+from attrs.validators import in_
+
+from weakfs.search import GlobPattern, compile_glob
+from weakfs.tools.guarding.operations import Operation, checked
+
+Effect = Literal["deny", "only", "blob"]
+
+
+def _patterns(given: str | Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _compiled(rule: PolicyRule) -> tuple[GlobPattern, ...]:
+    return tuple(compile_glob(pattern, hidden=True) for pattern in rule.paths)
+
+
+@frozen(kw_only=True)
+class PolicyRule:
+    """One rule about some operations.
+
+    `effect` is "deny" (never at these paths), "only" (nowhere else), or "blob" (what is read there goes into no answer,
+    which refers to it as a blob). `paths` are glob patterns, hidden files included; one that matches a directory covers
+    what is in it: `/src` is all of it, `*.key` every such name at any depth. `reason` is told to the model.
+    """
+
+    effect: Effect = field(validator=in_(("deny", "only", "blob")))
+    operations: frozenset[Operation] = field(converter=checked)
+    paths: tuple[str, ...] = field(converter=_patterns)
+    reason: str
+    _globs: tuple[GlobPattern, ...] = field(
+        init=False, repr=False, eq=False, default=Factory(_compiled, takes_self=True)
+    )
+
+    def covers(self, path: str) -> bool:
+        """Tell whether a canonical path is one of `paths` or below one."""
+        while True:
+            if any(glob.matches_path(path) or glob.matches_path(path, True) for glob in self._globs):
+                return True
+            if path == "/":
+                return "/" in self.paths
+            path = path.rpartition("/")[0] or "/"
+
+
+@frozen
+class Policy:
+    """Rules, each of which takes something away and none of which gives: the order does not matter.
+
+    ```python
+    Policy([
+        PolicyRule(effect="only", operations=["write", "edit", "patch"], paths="/src", reason="sources only"),
+        PolicyRule(effect="deny", operations=CONTENTS, paths=["/secrets", "*.key"], reason="credentials"),
+    ])
+    ```
+    """
+
+    rules: tuple[PolicyRule, ...] = field(converter=tuple)
+
+    def against(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyRule | None:
+        """Give the rule that forbids an operation at a path, if one does.
+
+        `passing` is for a directory on the way of a search, which "only" does not stop.
+        """
+        for rule in self.rules:
+            if operation in rule.operations and (
+                (rule.effect == "deny" and rule.covers(path))
+                or (rule.effect == "only" and not passing and not rule.covers(path))
+            ):
+                return rule
+        return None
+
+    def speaks_of(self, *operations: Operation) -> bool:
+        """Tell whether a rule forbids one of these operations anywhere."""
+        return any(rule.effect != "blob" and not rule.operations.isdisjoint(operations) for rule in self.rules)
+
+    def keeps_as_blob(self, operation: Operation, path: str) -> bool:
+        """Tell whether an answer may only refer to what an operation finds at a path."""
+        return any(rule.effect == "blob" and operation in rule.operations and rule.covers(path) for rule in self.rules)

@@ -1,0 +1,37 @@
+"""Answers that may be large: what is small goes inline, the rest is kept as a blob that the answer refers to."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from weakfs.tools.blobs import BlobReference, Blobs
+from weakfs.tools.context import ToolContext
+from weakfs.tools.errors import InlineTooLarge
+from weakfs.tools.guarding import Operation
+
+OutputMode = Literal["auto", "require_inline"]
+
+# What is small: more than the lines that a tool gives by default, much less than a model can read.
+INLINE = 256 * 1024
+
+ABOUT_MODE = "auto gives a large result as a reference to a blob, require_inline fails instead"
+
+
+def kept_as_blob(
+    content: str | bytes, mode: OutputMode, context: ToolContext, *, operation: Operation, path: str | None = None
+) -> BlobReference | None:
+    """Give the reference that stands for a content in an answer, or `None` if it goes inline.
+
+    Raises `InlineTooLarge` where inline is required and not possible.
+    """
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    most = INLINE if context.capability is None else context.capability.max_inline_bytes
+    most = INLINE if most is None else min(most, INLINE)
+    hidden = path is not None and context.policy is not None and context.policy.keeps_as_blob(operation, path)
+    if len(data) <= most and not hidden:
+        return None
+    if mode == "require_inline":
+        why = "the policy keeps it out of answers" if hidden else f"it is {len(data)} bytes and {most} fit"
+        raise InlineTooLarge(f"cannot answer inline: {why}; ask for less, or use output_mode='auto'")
+    reference = Blobs(context.session, context.call_id).keep(data)
+    return BlobReference(reference.blob_ref, len(data)) if hidden else reference

@@ -1,0 +1,178 @@
+"""One call, step by step: checked, run in a transaction, undone if it fails, and written down once.
+
+What runs the handler is left to the caller of `steps`: directly, or awaited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import suppress
+from threading import Lock
+
+from attrs import define, field
+
+from weakfs.filesystem import Filesystem
+from weakfs.session import Cancellation, Merged, Session, SessionError, TransactionCancelled
+from weakfs.tools.context import ToolContext
+from weakfs.tools.errors import ANSWERED, PolicyDenied, classify
+from weakfs.tools.recording import recorded
+from weakfs.tools.results import Receipt, ToolResult, failed, one_line
+from weakfs.tools.slice import ToolCall
+from weakfs.tools.staleness import Readings
+from weakfs.tools.tool import Tool
+
+# Yields what the handler is called with, once, takes what it gave, and returns the answer.
+Steps = Generator[tuple[object, ToolContext], object, ToolResult[object]]
+
+
+class _Undone(Exception):
+    """Takes a failed result out of its transaction, so that the transaction is rolled back."""
+
+    def __init__(self, result: ToolResult[object]) -> None:
+        self.result = result
+
+
+@define(eq=False)
+class Call:
+    """One call. `tool` is what answers to `name`, or the error that says why nothing does."""
+
+    session: Session
+    tool: Tool | ValueError
+    name: str
+    arguments: Mapping[str, object]
+    call_id: str
+    caller: str | None
+    context: ToolContext
+    # What the calls of the toolset have seen and changed, of the files as they are without a guard.
+    readings: Readings | None
+    files: Filesystem
+    started_at: int
+    # How many records it made, after record `base` of the line that it saw.
+    _base: int = 0
+    _made: int = 0
+    _written_down: bool = False
+    _lock: Lock = field(factory=Lock)
+
+    @property
+    def cancellation(self) -> Cancellation:
+        """What ends the call from outside."""
+        return self.context.cancellation
+
+    def steps(self) -> Steps:
+        """Make the call; only what is a fault of a program is raised, after it was undone and written down."""
+        try:
+            result = yield from self._answered()
+        except BaseException as error:
+            code = "cancelled" if isinstance(error, TransactionCancelled) else "internal_error"
+            # A session that is closed, or waits to be repaired, takes no record; the error itself matters more.
+            with suppress(SessionError):
+                self.write_down(failed(Receipt, "error", code, f"{type(error).__name__}: {error}"))
+            raise
+        self.write_down(result)
+        return result
+
+    def _answered(self) -> Steps:
+        tool = self.tool
+        try:
+            if isinstance(tool, ValueError):
+                raise tool
+            params = tool.read_arguments(self.arguments)
+            if tool.read_only:
+                result = yield from self._invoked(tool, params)
+                self._look(tool, result)
+                return result
+            return (yield from self._undoable(tool, params))
+        except ANSWERED as error:
+            status, code = classify(error)
+            kind = tool.receipt if isinstance(tool, Tool) else Receipt
+            message = f"cannot call {self.name}: {error}" if code == "invalid_arguments" else str(error)
+            reason = error.reason if isinstance(error, PolicyDenied) else None
+            return failed(kind, status, code, message or type(error).__name__, reason=reason)
+
+    def _undoable(self, tool: Tool, params: object) -> Steps:
+        try:
+            with self.session.transaction(cause=self.call_id, cancellation=self.cancellation):
+                self._base = self.session.seq
+                try:
+                    self._check_stale(tool, params)
+                    result = yield from self._invoked(tool, params)
+                finally:
+                    with suppress(TransactionCancelled):
+                        self._made = self.session.seq - self._base
+                if not result.success:
+                    raise _Undone(result)
+                self._tell_changes()
+        except BaseException as error:
+            # What was done stays in the records, and the rollback that undid it follows.
+            self._made += self._made > 0
+            if isinstance(error, _Undone):
+                return error.result
+            raise
+        return result
+
+    def _invoked(self, tool: Tool, params: object) -> Steps:
+        context = self.context
+        context.check_deadline()
+        result = yield params, context
+        if not isinstance(result, ToolResult):
+            raise TypeError(f"the handler of {tool.name!r} gave a {type(result).__name__}; let it return a ToolResult")
+        if result.success:
+            context.check_deadline()
+        return result
+
+    def _look(self, tool: Tool, result: ToolResult[object]) -> None:
+        """Remember what the caller has read."""
+        path = getattr(result.value, "path", None)
+        if self.readings is not None and tool.operation == "read" and result.success and path:
+            self.readings.saw(self.caller, path, self.files)
+
+    def _check_stale(self, tool: Tool, params: object) -> None:
+        if self.readings is None or tool.targets is None:
+            return
+        for path in tool.targets(params):
+            with suppress(OSError, ValueError):
+                # By the path to which links lead; what is no file, or may not be looked at, the handler tells.
+                self.readings.check(self.caller, self.files.read_bytes(path, limit=0).path, self.files)
+
+    def _tell_changes(self) -> None:
+        """Remember what the call has changed, before anybody can see it."""
+        if self.readings is not None and self._made:
+            records = self.session.records.since(self._base)
+            self.readings.changed(self.caller, self.call_id, records, self.files)
+
+    def write_down(self, result: ToolResult[object]) -> None:
+        """Record the call and its answer, unless that was done."""
+        with self._lock:
+            if self._written_down:
+                return
+            self._written_down = True
+        first, last = self._numbers()
+        event = ToolCall(
+            self.call_id,
+            self.name,
+            recorded(self.arguments),
+            recorded(result.value),
+            one_line(result.status),
+            result.error_code,
+            one_line(result.summary_text),
+            None if self.caller is None else one_line(self.caller),
+            self.started_at,
+            self.session.now(),
+            first,
+            last,
+        )
+        self.session.dispatch(event, cause=self.call_id)
+
+    def _numbers(self) -> tuple[int | None, int | None]:
+        """Find the numbers of the call's records: where it left off, or behind the merge with what others did."""
+        if not self._made:
+            return None, None
+        first = self._base + 1
+        if self.session.seq > self._base + self._made:
+            for record in self.session.records.since(self._base):
+                event = record.event
+                mine = isinstance(event, Merged) and record.cause == self.call_id and event.base == self._base
+                if mine and event.count == self._made:
+                    first = record.seq + 1
+                    break
+        return first, first + self._made - 1
