@@ -24,9 +24,12 @@ Reader = Callable[[object, str, list[str]], object]
 SHOWN = 60
 
 
-def about(description: str, *, at_least: int | None = None) -> dict[str, object]:
-    """Give the metadata of a parameter, for `attrs.field(metadata=...)`: what it is, and its smallest number."""
-    return {"description": description, "at_least": at_least}
+def about(description: str, *, at_least: int | None = None, for_models: bool = True) -> dict[str, object]:
+    """Give the metadata of a parameter, for `attrs.field(metadata=...)`: what it is, and its smallest number.
+
+    One that is not `for_models` may be given by a program, and is left out of what models are told.
+    """
+    return {"description": description, "at_least": at_least, "for_models": for_models}
 
 
 @frozen(eq=False)
@@ -38,6 +41,7 @@ class Parameter:
     description: str
     required: bool
     read: Reader
+    for_models: bool
 
 
 def parameters_of(params: type) -> tuple[Parameter, ...]:
@@ -61,6 +65,7 @@ def parameters_of(params: type) -> tuple[Parameter, ...]:
                 cast(str, field.metadata.get("description", "")),
                 field.default is attrs.NOTHING,
                 read if least is None else _bounded(read, least),
+                field.metadata.get("for_models", True) is not False,
             )
         )
     return tuple(found)
@@ -100,7 +105,8 @@ def _build(
         name = aliases.get(key, key) if isinstance(key, str) else ""
         parameter = known.get(name)
         if parameter is None:
-            problems.append(_unknown(where, key, [*known, *aliases]))
+            told = [one.name for one in parameters if one.for_models]
+            problems.append(_unknown(where, key, [*known, *aliases], [*told, *aliases]))
         elif name in seen:
             problems.append(f"{where}{key}: the same argument as {seen[name]}; give one of them")
         else:
@@ -120,12 +126,12 @@ def _build(
         return None
 
 
-def _unknown(where: str, key: object, known: Sequence[str]) -> str:
+def _unknown(where: str, key: object, known: Sequence[str], told: Sequence[str]) -> str:
     if not isinstance(key, str):
         return f"{where}{shown(key)}: no argument has this name; names are text"
     name = one_line(clip(key, SHOWN))
     near = get_close_matches(name, known, n=1)
-    remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}" if known else "there are none"
+    remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(told)}" if told else "there are none"
     return f"{where}{name}: no such argument; {remedy}"
 
 

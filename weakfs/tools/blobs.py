@@ -16,15 +16,15 @@ PREVIEW = 2000
 
 @frozen
 class BlobReference:
-    """What stands for a content in an answer, or for one in an argument, where `blob_ref` is enough.
+    """What stands for a content in an answer.
 
     `blob_ref` is its digest (git object id of a blob, SHA-256 format, in hexadecimal), `size_bytes` its size, and
-    `preview` what it begins with: text if it is text.
+    `preview` what it begins with: text if it is text, `None` where a policy keeps it out of answers.
     """
 
-    blob_ref: str = field(metadata=about("the digest that a receipt gave"))
-    size_bytes: int | None = field(default=None, metadata=about("its size", at_least=0))
-    preview: str | bytes | None = field(default=None, repr=False, metadata=about("what it begins with"))
+    blob_ref: str
+    size_bytes: int
+    preview: str | bytes | None = field(default=None, repr=False)
 
     @property
     def digest(self) -> str:
@@ -32,9 +32,18 @@ class BlobReference:
         return self.blob_ref
 
     @property
-    def size(self) -> int | None:
+    def size(self) -> int:
         """The size in bytes; the same as `size_bytes`."""
         return self.size_bytes
+
+
+@frozen
+class BlobArgument:
+    """What stands for a content in a call: a reference as a receipt gave it, of which `blob_ref` is enough."""
+
+    blob_ref: str = field(metadata=about("the digest that a receipt gave", for_models=False))
+    size_bytes: int | None = field(default=None, metadata=about("its size", for_models=False))
+    preview: object = field(default=None, repr=False, metadata=about("what it begins with", for_models=False))
 
 
 @frozen

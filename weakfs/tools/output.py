@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
+from weakfs.tools.arguments import about
 from weakfs.tools.blobs import BlobReference, Blobs
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import InlineTooLarge
@@ -14,20 +16,22 @@ OutputMode = Literal["auto", "require_inline"]
 # What is small: more than the lines that a tool gives by default, much less than a model can read.
 INLINE = 256 * 1024
 
-ABOUT_MODE = "auto gives a large result as a reference to a blob, require_inline fails instead"
+ABOUT_MODE = about("auto gives a large result as a reference to a blob, require_inline fails instead", for_models=False)
 
 
 def kept_as_blob(
-    content: str | bytes, mode: OutputMode, context: ToolContext, *, operation: Operation, path: str | None = None
+    content: str | bytes, mode: OutputMode, context: ToolContext, *, operation: Operation, paths: Iterable[str] = ()
 ) -> BlobReference | None:
     """Give the reference that stands for a content in an answer, or `None` if it goes inline.
 
+    `paths` are those of the files that it comes from, where the policy may keep it out of answers.
     Raises `InlineTooLarge` where inline is required and not possible.
     """
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     most = INLINE if context.capability is None else context.capability.max_inline_bytes
     most = INLINE if most is None else min(most, INLINE)
-    hidden = path is not None and context.policy is not None and context.policy.keeps_as_blob(operation, path)
+    policy = context.policy
+    hidden = policy is not None and any(policy.keeps_as_blob(operation, path) for path in paths)
     if len(data) <= most and not hidden:
         return None
     if mode == "require_inline":
@@ -35,3 +39,9 @@ def kept_as_blob(
         raise InlineTooLarge(f"cannot answer inline: {why}; ask for less, or use output_mode='auto'")
     reference = Blobs(context.session, context.call_id).keep(data)
     return BlobReference(reference.blob_ref, len(data)) if hidden else reference
+
+
+def shown(reference: BlobReference, remedy: str) -> str:
+    """Tell a model of a result that is kept as a blob: what it begins with, and how to see more of it."""
+    note = f"[{reference.size_bytes} bytes, kept as blob {reference.blob_ref}; {remedy}]"
+    return f"{reference.preview}\n{note}" if isinstance(reference.preview, str) else note

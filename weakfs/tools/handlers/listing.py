@@ -8,7 +8,9 @@ from attrs import field, frozen
 
 from weakfs.filesystem import FileEntry, FileStat, normalize
 from weakfs.tools.arguments import about
+from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
+from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, one_line, plural, summarize
 
 Kind = Literal["file", "directory", "symlink"]
@@ -27,14 +29,18 @@ class LsParams:
 
     path: str = field(default="/", metadata=about("the directory"))
     max_results: int = field(default=1000, metadata=about("how many entries at most", at_least=1))
+    output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
 
 
 @frozen(kw_only=True)
 class LsReceipt(Receipt):
-    """The entries of a directory by name; `count` is how many it has, `truncated` whether some were left out."""
+    """The entries of a directory by name; `count` is how many it has, `truncated` whether some were left out.
+
+    Where they are too many to show, `entries` refers to their names, one a line.
+    """
 
     path: str | None = None
-    entries: tuple[FileEntry, ...] | None = None
+    entries: tuple[FileEntry, ...] | BlobReference | None = None
     count: int | None = None
     truncated: bool | None = None
 
@@ -49,17 +55,20 @@ def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceip
     entries = found[: params.max_results]
     path = found[0].path.rpartition("/")[0] or "/" if found else normalize(params.path)
     truncated = len(entries) < len(found)
-    shown = f", of which {len(entries)} are shown" if truncated else ""
+    part = f", of which {len(entries)} are shown" if truncated else ""
+    lines = [one_line(entry.name) + MARKS[kind_of(entry)] for entry in entries]
+    kept = kept_as_blob("\n".join(lines), params.output_mode, context, operation="list", paths=(path,))
     receipt = LsReceipt(
         path=path,
-        entries=entries,
+        entries=entries if kept is None else kept,
         count=len(found),
         truncated=truncated,
-        summary_text=summarize(f"{path} has {plural(len(found), 'entry')}{shown}"),
+        summary_text=summarize(f"{path} has {plural(len(found), 'entry')}{part}"),
     )
     if not entries:
         return answer(receipt)
-    lines = [one_line(entry.name) + MARKS[kind_of(entry)] for entry in entries]
+    if kept is not None:
+        return answer(receipt, shown(kept, "list a part with glob, or set max_results to see less of it"))
     if truncated:
         lines.append(f"[{receipt.summary_text}; set max_results to see more]")
     return answer(receipt, "\n".join(lines))

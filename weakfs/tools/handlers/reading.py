@@ -7,10 +7,13 @@ from typing import Literal
 
 from attrs import field, frozen
 
-from weakfs.filesystem import Filesystem, ReadBytesResult
+from weakfs.filesystem import Filesystem, ReadBytesResult, ReadResult
+from weakfs.filesystem.reading import count_lines
 from weakfs.tools.arguments import about
+from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import NotText, ToolValidationError
+from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
 
 
@@ -26,18 +29,19 @@ class ReadFileParams:
     encoding: Literal["utf8", "bytes"] = field(
         default="utf8", metadata=about("utf8, or bytes for a file that is not text")
     )
+    output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
 
 
 @frozen(kw_only=True)
 class ReadFileReceipt(Receipt):
-    """What was read: text, or bytes if `encoding="bytes"` was asked for.
+    """What was read: text, bytes if `encoding="bytes"` was asked for, or a reference to what is too large to show.
 
     By lines, `first_line` (from 1) and `lines` say which lines `content` holds, of `total_lines`. By bytes,
     `offset_bytes` and `read_bytes` say which of `size_bytes`. `truncated` tells that the file goes on.
     """
 
     path: str | None = None
-    content: str | bytes | None = field(default=None, repr=False)
+    content: str | bytes | BlobReference | None = field(default=None, repr=False)
     truncated: bool | None = None
     size_bytes: int | None = None
     first_line: int | None = None
@@ -57,7 +61,7 @@ def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolRe
             "offset and limit count lines of text, offset_bytes and max_bytes bytes; give one pair or the other"
         )
     if by_bytes or params.encoding == "bytes":
-        return _read_bytes(fs, params)
+        return _read_bytes(fs, params, context)
     return _read_lines(fs, params, context)
 
 
@@ -74,21 +78,22 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
             f"read it with encoding='bytes', offset_bytes and max_bytes, or use stat"
         ) from error
     total = found.total_lines
-    count = max(total - first + 1, 0) if limit is None else max(min(limit, total - first + 1), 0)
+    count = count_lines(found.content)
     last = first + count - 1
     if not total:
         summary, note = f"{found.path} is empty", f"[{found.path} is empty]"
     elif not count:
         summary = f"{found.path} has {plural(total, 'line')} and none from line {first} on"
         note = f"[{summary}]"
-    elif count == total:
+    elif not found.truncated and count == total:
         summary, note = f"Read {found.path} ({plural(total, 'line')})", ""
     else:
         summary = f"Read {found.path} (lines {first} to {last} of {total})"
-        note = f"[lines {first} to {last} of {total}; read on with offset={last + 1}]" if found.truncated else ""
+        note = _how_to_go_on(found, first, last)
+    kept = kept_as_blob(found.content, params.output_mode, context, operation="read", paths=(found.path,))
     receipt = ReadFileReceipt(
         path=found.path,
-        content=found.content,
+        content=found.content if kept is None else kept,
         truncated=found.truncated,
         size_bytes=fs.stat(found.path).size_bytes,
         first_line=first,
@@ -96,10 +101,20 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
         total_lines=total,
         summary_text=summarize(summary),
     )
+    if kept is not None:
+        return answer(receipt, shown(kept, f"read parts of {found.path} with offset and limit"))
     return answer(receipt, found.content + note)
 
 
-def _read_bytes(fs: Filesystem, params: ReadFileParams) -> ToolResult[ReadFileReceipt]:
+def _how_to_go_on(found: ReadResult, first: int, last: int) -> str:
+    if not found.truncated:
+        return ""
+    if not found.content.endswith("\n"):
+        return f"\n[line {last} is too long to be read at once; read parts of it with offset_bytes and max_bytes]"
+    return f"[lines {first} to {last} of {found.total_lines}; read on with offset={last + 1}]"
+
+
+def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) -> ToolResult[ReadFileReceipt]:
     found = fs.read_bytes(params.path, offset=params.offset_bytes or 0, limit=params.max_bytes)
     text = _whole_characters(found) if params.encoding == "utf8" else None
     content: str | bytes = found.content if text is None else text
@@ -111,17 +126,20 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams) -> ToolResult[ReadFileRe
         note = f"[{found.path} has {plural(found.size_bytes, 'byte')} and none from byte {found.offset} on]"
     else:
         note = ""
+    kept = kept_as_blob(content, params.output_mode, context, operation="read", paths=(found.path,))
     receipt = ReadFileReceipt(
         path=found.path,
-        content=content,
+        content=content if kept is None else kept,
         truncated=stop < found.size_bytes,
         size_bytes=found.size_bytes,
         offset_bytes=found.offset,
         read_bytes=count,
         summary_text=summarize(f"Read {found.path} (bytes {found.offset} to {stop} of {found.size_bytes})"),
     )
-    shown = content if isinstance(content, str) else b64encode(content).decode()
-    return answer(receipt, f"{shown}\n{note}" if note and shown else shown + note)
+    if kept is not None:
+        return answer(receipt, shown(kept, f"read parts of {found.path} with offset_bytes and max_bytes"))
+    text = content if isinstance(content, str) else b64encode(content).decode()
+    return answer(receipt, f"{text}\n{note}" if note and text else text + note)
 
 
 def _whole_characters(found: ReadBytesResult) -> str:

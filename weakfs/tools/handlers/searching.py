@@ -7,8 +7,10 @@ from attrs import field, frozen
 from weakfs.filesystem import GrepMatch
 from weakfs.search import compile_glob, compile_pattern
 from weakfs.tools.arguments import about
+from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import InvalidPattern, InvalidRegex
+from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, clip, one_line, plural
 
 # A line of a minified file is as long as the file.
@@ -29,13 +31,17 @@ class GlobParams:
     pattern: str = field(metadata=about("the pattern, such as **/*.py"))
     path: str = field(default="/", metadata=about("the directory to search"))
     max_results: int = field(default=1000, metadata=about("how many paths at most", at_least=1))
+    output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
 
 
 @frozen(kw_only=True)
 class GlobReceipt(Receipt):
-    """The paths that matched, newest first, then by path; `truncated` tells that there were more."""
+    """The paths that matched, newest first, then by path; `truncated` tells that there were more.
 
-    paths: tuple[str, ...] | None = None
+    Where they are too many to show, `paths` refers to them, one a line.
+    """
+
+    paths: tuple[str, ...] | BlobReference | None = None
     count: int | None = None
     truncated: bool | None = None
 
@@ -47,15 +53,18 @@ def glob_handler(params: GlobParams, *, context: ToolContext) -> ToolResult[Glob
     found = fs.glob(params.pattern, path=params.path, max_results=params.max_results)
     paths = tuple(match.path for match in found)
     summary = f"{plural(len(paths), 'path')} found" if paths else "No files matched"
+    lines = [one_line(path) for path in paths]
+    kept = kept_as_blob("\n".join(lines), params.output_mode, context, operation="search", paths=paths)
     receipt = GlobReceipt(
-        paths=paths,
+        paths=paths if kept is None else kept,
         count=len(paths),
         truncated=found.truncated,
         summary_text=f"{summary}, and there are more" if found.truncated else summary,
     )
     if not paths:
         return answer(receipt)
-    lines = [one_line(path) for path in paths]
+    if kept is not None:
+        return answer(receipt, shown(kept, "narrow the pattern or set max_results to see less of it"))
     if found.truncated:
         lines.append(f"[the first {len(paths)} are shown; narrow the pattern or set max_results]")
     return answer(receipt, "\n".join(lines))
@@ -70,13 +79,17 @@ class GrepParams:
     glob: str | None = field(default=None, metadata=about("which files, such as *.py"))
     case_insensitive: bool = field(default=False, metadata=about("whether letter case is ignored"))
     max_results: int | None = field(default=None, metadata=about("how many lines at most", at_least=1))
+    output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
 
 
 @frozen(kw_only=True)
 class GrepReceipt(Receipt):
-    """The lines that matched, in order of path and line; `truncated` tells that there were more."""
+    """The lines that matched, in order of path and line; `truncated` tells that there were more.
 
-    matches: tuple[GrepMatch, ...] | None = None
+    Where they are too large to show, `matches` refers to them as `path:line:text`, one a line.
+    """
+
+    matches: tuple[GrepMatch, ...] | BlobReference | None = None
     match_count: int | None = None
     truncated: bool | None = None
     files_searched: int | None = None
@@ -104,8 +117,11 @@ def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[Grep
     summary = f"{plural(len(matches), 'match')} found" if matches else "No matches found"
     skipped = f" ({plural(found.binary_skipped, 'binary file')} skipped)" if found.binary_skipped else ""
     more = ", and there are more" if found.truncated else ""
+    lines = [f"{one_line(match.path)}:{match.line_number}:{_shown(match)}" for match in matches]
+    found_in = dict.fromkeys(match.path for match in matches)
+    kept = kept_as_blob("\n".join(lines), params.output_mode, context, operation="search", paths=found_in)
     receipt = GrepReceipt(
-        matches=matches,
+        matches=matches if kept is None else kept,
         match_count=len(matches),
         truncated=found.truncated,
         files_searched=found.files_searched,
@@ -114,7 +130,8 @@ def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[Grep
     )
     if not matches:
         return answer(receipt)
-    lines = [f"{one_line(match.path)}:{match.line_number}:{_shown(match)}" for match in matches]
+    if kept is not None:
+        return answer(receipt, shown(kept, "narrow the search or set max_results to see less of it"))
     if found.truncated:
         lines.append(f"[the first {len(matches)} are shown; narrow the search or set max_results]")
     return answer(receipt, "\n".join(lines))

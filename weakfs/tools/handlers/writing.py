@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import Literal
 
 from attrs import field, frozen
 
 from weakfs.filesystem import WriteMode
 from weakfs.tools.arguments import about
+from weakfs.tools.blobs import BlobArgument
 from weakfs.tools.context import ToolContext, require_filesystem
+from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
 
 MODES: dict[str, WriteMode] = {
@@ -20,11 +23,28 @@ MODES: dict[str, WriteMode] = {
 
 
 @frozen
+class InlineBytes:
+    """Bytes as an argument."""
+
+    base64: str = field(repr=False, metadata=about("the bytes, in base64", for_models=False))
+
+    def decode(self) -> bytes:
+        """Give the bytes; `ToolValidationError` for what is not base64."""
+        try:
+            return b64decode(self.base64, validate=True)
+        except ValueError as error:
+            raise ToolValidationError(f"content.base64: it is not base64 ({error}); encode the bytes again") from None
+
+
+@frozen
 class WriteFileParams:
-    """What `write_file` takes; `create_new` is another name of `create`."""
+    """What `write_file` takes: text, bytes, or a blob that a receipt referred to.
+
+    `create_new` is another name of `create`.
+    """
 
     path: str = field(metadata=about("the file"))
-    content: str = field(repr=False, metadata=about("the text to write"))
+    content: str | InlineBytes | BlobArgument = field(repr=False, metadata=about("the text to write"))
     mode: Literal["overwrite", "create", "create_new", "append"] = field(
         default="overwrite", metadata=about("create refuses to replace a file, append adds to its end")
     )
@@ -42,11 +62,16 @@ class WriteFileReceipt(Receipt):
 
 
 def write_file_handler(params: WriteFileParams, *, context: ToolContext) -> ToolResult[WriteFileReceipt]:
-    """Write text to a file."""
+    """Write a file."""
     fs = require_filesystem(context)
     created = not fs.exists(params.path)
     mode = MODES[params.mode]
-    done = fs.write(params.path, params.content, mode=mode, create_parents=params.create_parents)
+    content = params.content
+    if isinstance(content, str):
+        done = fs.write(params.path, content, mode=mode, create_parents=params.create_parents)
+    else:
+        data = content.decode() if isinstance(content, InlineBytes) else context.blobs.get(content.blob_ref)
+        done = fs.write_bytes(params.path, data, mode=mode, create_parents=params.create_parents)
     verb = "Created" if created else "Appended to" if mode == "append" else "Wrote"
     return answer(
         WriteFileReceipt(
