@@ -1,14 +1,40 @@
 """Editing text: pure functions that say what changes, for tools and programs that then write it."""
 
+from weakfs.editing.patches import (
+    DeleteTargetNotFound,
+    HunkFit,
+    HunkRejected,
+    PatchError,
+    PatchOps,
+    PatchParseError,
+    PatchPathForbidden,
+    PatchProblem,
+    PatchReport,
+    UpdateTargetNotFound,
+    UpdateTargetNotText,
+    apply_patch,
+)
 from weakfs.editing.refusals import AmbiguousTarget, EditError, EmptyOldString, NoChange, TargetNotFound
 from weakfs.editing.replace import Replacement, replace
 
 __all__ = [
     "AmbiguousTarget",
+    "DeleteTargetNotFound",
     "EditError",
     "EmptyOldString",
+    "HunkFit",
+    "HunkRejected",
     "NoChange",
+    "PatchError",
+    "PatchOps",
+    "PatchParseError",
+    "PatchPathForbidden",
+    "PatchProblem",
+    "PatchReport",
     "Replacement",
     "TargetNotFound",
+    "UpdateTargetNotFound",
+    "UpdateTargetNotText",
+    "apply_patch",
     "replace",
 ]

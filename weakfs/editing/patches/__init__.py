@@ -1,0 +1,29 @@
+"""Patches: V4A and unified diffs, read whole, worked out in memory, then written whole or not at all."""
+
+from weakfs.editing.patches.applying import PatchOps, PatchReport, apply_patch
+from weakfs.editing.patches.errors import (
+    DeleteTargetNotFound,
+    HunkRejected,
+    PatchError,
+    PatchParseError,
+    PatchPathForbidden,
+    PatchProblem,
+    UpdateTargetNotFound,
+    UpdateTargetNotText,
+)
+from weakfs.editing.patches.staging import HunkFit
+
+__all__ = [
+    "DeleteTargetNotFound",
+    "HunkFit",
+    "HunkRejected",
+    "PatchError",
+    "PatchOps",
+    "PatchParseError",
+    "PatchPathForbidden",
+    "PatchProblem",
+    "PatchReport",
+    "UpdateTargetNotFound",
+    "UpdateTargetNotText",
+    "apply_patch",
+]

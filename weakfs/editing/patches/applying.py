@@ -1,0 +1,122 @@
+"""Applying a patch to a filesystem: read all of it, work all of it out, then write all of it or nothing."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from attrs import frozen
+
+from weakfs.editing.patches.committing import commit, foresee, transaction
+from weakfs.editing.patches.operations import Operation
+from weakfs.editing.patches.errors import malformed, refusal
+from weakfs.editing.patches.staging import Dialect, FinalNewline, HunkFit, OnAmbiguous, OnExisting, Stage
+from weakfs.editing.patches.steps import steps_of
+from weakfs.editing.patches.v4a import parse_v4a
+from weakfs.filesystem.protocol import Filesystem
+
+PatchFormat = Literal["v4a", "unified"]
+
+
+@frozen
+class PatchOps:
+    """How many operations a patch had. A file that is changed and moved counts in both."""
+
+    add: int = 0
+    update: int = 0
+    delete: int = 0
+    move: int = 0
+
+
+@frozen
+class PatchReport:
+    """What a patch changed, or with `dry_run` would change.
+
+    `changed_paths` are in the order of the patch, of a move the old path and the new one; `replaced` those where
+    another file gave way. `hunks` tells of each hunk how it fitted.
+    """
+
+    files_changed: int
+    changed_paths: tuple[str, ...]
+    ops: PatchOps
+    replaced: tuple[str, ...]
+    hunks: tuple[HunkFit, ...]
+    summary: str
+    dry_run: bool
+
+
+def apply_patch(
+    fs: Filesystem,
+    patch: str,
+    *,
+    patch_format: PatchFormat = "v4a",
+    dry_run: bool = False,
+    on_existing: OnExisting = "replace",
+    on_ambiguous: OnAmbiguous = "reject",
+    final_newline: FinalNewline = "keep",
+    added_file_newline: bool = True,
+) -> PatchReport:
+    """Apply a V4A patch or a unified diff: all of it, or nothing where anything is wrong with it.
+
+    `dry_run` answers or raises the same and writes nothing. `on_existing` says what becomes of a file where another
+    is added or moved to, `on_ambiguous` whether a hunk that fits in several places goes to the first.
+    `final_newline="add"` ends every updated file with a newline, `added_file_newline=False` no added one.
+    `on_ambiguous="first"` together with `final_newline="add"` updates files as Codex does, byte for byte, see
+    `weakfs.editing.patches.codex`.
+
+    Raises `PatchError`, whose `errors` tell of each hunk or file that is wrong, and the `OSError` of a filesystem
+    that refuses the change, such as a quota. O(patch + files).
+    """
+    _check("on_existing", on_existing, get_args(OnExisting))
+    _check("on_ambiguous", on_ambiguous, get_args(OnAmbiguous))
+    _check("final_newline", final_newline, get_args(FinalNewline))
+    _check("patch_format", patch_format, get_args(PatchFormat))
+    dialect = Dialect(
+        on_existing,
+        on_ambiguous,
+        final_newline,
+        added_file_newline or patch_format == "unified",
+        is_codex=patch_format == "v4a" and on_ambiguous == "first" and final_newline == "add",
+    )
+    operations = _parsed(patch, patch_format, dialect)
+    with transaction(fs):
+        stage = Stage(fs, dialect)
+        for operation in operations:
+            stage.do(operation)
+        if stage.problems:
+            raise refusal(stage.problems)
+        steps = steps_of(stage.places)
+        foresee(fs, steps)
+        if not dry_run:
+            commit(fs, steps)
+    return _report(stage, dry_run)
+
+
+def _check(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}; use {' or '.join(map(repr, choices))}")
+
+
+def _parsed(patch: str, patch_format: str, dialect: Dialect) -> tuple[Operation, ...]:
+    if not isinstance(patch, str):
+        raise TypeError(f"a patch is text, not {type(patch).__name__}; decode it first")
+    if patch_format == "v4a":
+        return parse_v4a(patch, as_codex=dialect.is_codex)
+    raise malformed(1, "unified diffs are not read yet; write a V4A patch")
+
+
+def _report(stage: Stage, dry_run: bool) -> PatchReport:
+    counts = stage.counts
+    changed = tuple(
+        path
+        for path in stage.touched
+        if stage.places.now.get(path) is not None or stage.places.before(path) is not None
+    )
+    ops = PatchOps(counts["add"], counts["update"], counts["delete"], counts["move"])
+    told = [f"{count} {verb}" for verb, count in _verbs(ops) if count]
+    files = f"{len(changed)} file{'' if len(changed) == 1 else 's'} changed"
+    summary = files + (f" ({', '.join(told)})" if told else "")
+    return PatchReport(len(changed), changed, ops, tuple(stage.replaced), tuple(stage.fits), summary, dry_run)
+
+
+def _verbs(ops: PatchOps) -> tuple[tuple[str, int], ...]:
+    return ("added", ops.add), ("updated", ops.update), ("deleted", ops.delete), ("moved", ops.move)

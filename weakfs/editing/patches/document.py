@@ -1,0 +1,80 @@
+"""A text file as lines, each with its own ending, for edits that leave all other bytes as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weakfs.editing.patches.equivalences import FOLDS
+from weakfs.editing.patches.line_index import LineIndex, Run, spliced
+
+BYTE_ORDER_MARK = "\ufeff"
+
+
+class Document:
+    """The lines of a text: without their `\\n`, with the `\\r` before it.
+
+    `ended` tells whether the text ends with a newline, `is_marked` whether it starts with a byte order mark, which is
+    then no part of the first line. The last line of a text that does not end with one is given the `\\r` of the
+    line before it, so that a line can follow; `text` leaves it out.
+    """
+
+    __slots__ = ("_indexes", "_is_bare_return", "ended", "is_marked", "lines")
+
+    def __init__(self, text: str) -> None:
+        self.is_marked = text.startswith(BYTE_ORDER_MARK)
+        self.lines = text.removeprefix(BYTE_ORDER_MARK).split("\n")
+        self.ended = not self.lines[-1]
+        self._is_bare_return = self.lines[-1].endswith("\r")
+        if self.ended:
+            self.lines.pop()
+        elif len(self.lines) > 1 and self.lines[-2].endswith("\r") and not self._is_bare_return:
+            self.lines[-1] += "\r"
+        self._indexes: dict[int, LineIndex] = {}
+
+    def text(self) -> str:
+        """Give the text. O(text)."""
+        text = "\n".join(self.lines)
+        if self.ended:
+            text += "\n" * bool(self.lines)
+        elif not self._is_bare_return:
+            text = text.removesuffix("\r")
+        return BYTE_ORDER_MARK + text if self.is_marked else text
+
+    def show_mark(self) -> None:
+        """Take the byte order mark as the first character of the first line, which a patch then may change."""
+        if self.is_marked:
+            self.is_marked = False
+            self.ended = self.ended and bool(self.lines)
+            self.replace([(0, 1, [BYTE_ORDER_MARK + line for line in self.lines[:1] or [""]])])
+
+    def hide_mark(self) -> None:
+        """Take it from the first line again."""
+        if self.lines and self.lines[0].startswith(BYTE_ORDER_MARK):
+            self.is_marked = True
+            self.replace([(0, 1, [self.lines[0].removeprefix(BYTE_ORDER_MARK)])])
+
+    def index(self, level: int) -> LineIndex:
+        """Give the lines as they are compared at a level of `FOLDS`."""
+        found = self._indexes.get(level)
+        if found is None:
+            found = self._indexes[level] = LineIndex(FOLDS[level](self.lines))
+        return found
+
+    def find(self, lines: Sequence[str], level: int, start: int) -> int:
+        """Give where lines first stand together, compared at that level; -1 for nowhere."""
+        folded, index = FOLDS[level](lines), self.index(level)
+        pattern = index.pattern(folded)
+        return -1 if pattern is None else index.find(pattern, folded, start)
+
+    def is_at(self, lines: Sequence[str], level: int, at: int) -> bool:
+        """Tell whether lines stand at a place, compared at that level."""
+        folded, index = FOLDS[level](lines), self.index(level)
+        pattern = index.pattern(folded)
+        return pattern is not None and index.is_at(pattern, folded, at)
+
+    def replace(self, runs: Sequence[Run]) -> None:
+        """Replace runs of lines, in order and apart from one another. O(lines), at the speed of copying."""
+        if runs:
+            for level, index in self._indexes.items():
+                index.replace([(start, stop, FOLDS[level](lines)) for start, stop, lines in runs])
+            self.lines = spliced(self.lines, runs)

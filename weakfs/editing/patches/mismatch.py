@@ -1,0 +1,97 @@
+"""Telling why a hunk does not fit: the nearest place, and the first line there that differs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from weakfs.editing.patches.document import Document
+from weakfs.editing.patches.operations import Hunk
+from weakfs.editing.patches.errors import quoted
+from weakfs.editing.patches.seeking import MAX_PLACES, Misfit
+
+# How many lines of a hunk are looked up, and how many places of each.
+LOOKED_UP = 60
+PLACES_OF_EACH = 20
+
+# Lines are compared without their indentation and trailing blanks when the nearest place is looked for.
+TRIMMED = 2
+
+
+def explain(document: Document, hunk: Hunk, misfit: Misfit, cursor: int) -> tuple[str, tuple[int, ...]]:
+    """Say why a hunk has no place, and give the lines of the file (from 1) that this names."""
+    if misfit.places:
+        named = ", ".join(map(str, misfit.places[:MAX_PLACES])) + (
+            " and further ones" if len(misfit.places) > MAX_PLACES else ""
+        )
+        why = misfit.reason or "it fits in several places"
+        return (
+            f"{why}, at lines {named}; add more lines of context, or an '@@ ' line that stands above the right place",
+            misfit.places[:MAX_PLACES],
+        )
+    told, lines = _nearest(document, hunk, cursor)
+    why = f"{misfit.reason}; " if misfit.reason else ""
+    return f"{why}{told}", lines
+
+
+def _nearest(document: Document, hunk: Hunk, cursor: int) -> tuple[str, tuple[int, ...]]:
+    old = hunk.old
+    at = document.find(old, TRIMMED, 0) if old else -1
+    if 0 <= at < cursor:
+        return f"it fits at line {at + 1}, above the place of the hunk before it; put hunks in the order of the file", (
+            at + 1,
+        )
+    if at >= 0:
+        return f"its lines are at line {at + 1}, which is not where the hunk must be; read the file again", (at + 1,)
+    done = _already(document, hunk)
+    if done is not None:
+        return f"its new lines are there already, at line {done + 1}: leave the hunk out if it is applied", (done + 1,)
+    place = _best_place(document, old, cursor)
+    if place is None:
+        return f"none of its {len(old)} lines is in the file; the first is {_first(old)}. Read the file again", ()
+    return _first_difference(document, old, place)
+
+
+def _already(document: Document, hunk: Hunk) -> int | None:
+    new = hunk.new
+    if not any(line.strip() for line in new) or all(line[0] == " " for line in hunk.lines):
+        return None
+    at = document.find(new, TRIMMED, 0)
+    return at if at >= 0 else None
+
+
+def _best_place(document: Document, old: list[str], cursor: int) -> int | None:
+    """Find where most of the lines stand as the hunk has them; `None` where none of them is anywhere."""
+    votes: Counter[int] = Counter()
+    for offset, line in enumerate(old[:LOOKED_UP]):
+        if not line.strip():
+            continue
+        at = document.find([line], TRIMMED, 0)
+        for _ in range(PLACES_OF_EACH):
+            if at < 0:
+                break
+            votes[at - offset] += 1
+            at = document.find([line], TRIMMED, at + 1)
+    if not votes:
+        return None
+    return min(votes, key=lambda place: (-votes[place], place < cursor, abs(place - cursor)))
+
+
+def _first_difference(document: Document, old: list[str], place: int) -> tuple[str, tuple[int, ...]]:
+    for offset, line in enumerate(old):
+        at = place + offset
+        if at < 0 or not document.is_at([line], TRIMMED, at):
+            number = max(at, 0) + 1
+            if not 0 <= at < len(document.lines):
+                held = "the file has no such line"
+            else:
+                held = f"the file has {quoted(document.lines[at].removesuffix(chr(13)))}"
+            return (
+                f"the nearest place is at line {max(place, 0) + 1}, and line {number} differs there: "
+                f"the hunk has {quoted(line)}, {held}",
+                (max(place, 0) + 1, number),
+            )
+    return f"the nearest place is at line {place + 1}", (place + 1,)
+
+
+def _first(old: list[str]) -> str:
+    return quoted(next((line for line in old if line.strip()), "") if old else "")

@@ -1,0 +1,78 @@
+"""What a patch asks for: operations on files and hunks in them, with the lines of the patch where they stand."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen
+class Hunk:
+    """Lines to find in a file, and what becomes of them.
+
+    Each of `lines` starts with " " (it stays), "-" (it goes) or "+" (it comes). `anchors` are lines to find first,
+    `at_end` ties the hunk to the end of the file. The last `trailing_blanks` lines are empty in the patch: they may
+    be context, or only separate this hunk from the next. `start` is the line (from 1) that a unified diff
+    names, `old_unended` and `new_unended` that it says that the file ends without a newline.
+    """
+
+    line: int
+    lines: tuple[str, ...]
+    anchors: tuple[str, ...] = ()
+    at_end: bool = False
+    trailing_blanks: int = 0
+    start: int | None = None
+    old_unended: bool = False
+    new_unended: bool = False
+
+    @property
+    def old(self) -> list[str]:
+        """The lines to find. O(lines)."""
+        return [line[1:] for line in self.lines if line[0] != "+"]
+
+    @property
+    def new(self) -> list[str]:
+        """The lines to leave. O(lines)."""
+        return [line[1:] for line in self.lines if line[0] != "-"]
+
+    def without_last_blanks(self, count: int) -> Hunk:
+        """Give the hunk without its last lines, which are empty ones."""
+        kept = self.lines[: len(self.lines) - count]
+        return Hunk(self.line, kept, self.anchors, self.at_end, self.trailing_blanks - count, self.start)
+
+
+@frozen
+class AddFile:
+    """A new file, or with `is_link` a symbolic link to what `lines` say; `mode` is `None` where nothing is said."""
+
+    path: str
+    line: int
+    lines: tuple[str, ...]
+    ended: bool = True
+    mode: int | None = None
+    is_link: bool = False
+
+
+@frozen
+class DeleteFile:
+    """A file that goes; `hunks` are what a unified diff says that it holds, `None` where nothing is said."""
+
+    path: str
+    line: int
+    hunks: tuple[Hunk, ...] | None = None
+    is_link: bool = False
+
+
+@frozen
+class UpdateFile:
+    """A file that changes: its lines, its mode, its path. With `copies` the old path stays as it is."""
+
+    path: str
+    line: int
+    hunks: tuple[Hunk, ...]
+    move_to: str | None = None
+    copies: bool = False
+    mode: int | None = None
+    is_link: bool = False
+
+
+Operation = AddFile | DeleteFile | UpdateFile

@@ -1,0 +1,187 @@
+"""The files that a patch names, as they are and as the patch leaves them, before anything is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from weakfs.editing.patches.document import Document
+from weakfs.filesystem.paths import is_within, join, normalize, parent
+from weakfs.filesystem.protocol import Filesystem
+from weakfs.filesystem.results import FileStat
+
+# More segments than this are left to the filesystem to refuse.
+DEEPEST = 4096
+
+
+class Unusable(Exception):
+    """A path of a patch cannot be used; the text says why."""
+
+
+@frozen(eq=False)
+class Entry:
+    """A file, or a link where it has a `target`.
+
+    `origin` is the path, as it was before the patch, that it began as; a `content` of `None` is what is there,
+    a `mode` of `None` what new files have.
+    """
+
+    origin: str | None
+    mode: int | None
+    content: bytes | Document | None = None
+    target: str | None = None
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link."""
+        return self.target is not None
+
+    def data(self, fs: Filesystem) -> bytes:
+        """Give the bytes of a file."""
+        if self.content is None:
+            assert self.origin is not None
+            return fs.read_bytes(self.origin).content
+        return self.content if isinstance(self.content, bytes) else self.content.text().encode()
+
+
+class Places:
+    """What is at which path: looked up once, then as the operations leave it."""
+
+    def __init__(self, fs: Filesystem) -> None:
+        self.fs = fs
+        self.now: dict[str, Entry | None] = {}
+        self.giving_way: list[str] = []
+        self._before: dict[str, FileStat | None] = {}
+        self._canonical: dict[str, str] = {}
+        # How many entries that the patch puts lie below a directory, and which paths are known not to be files.
+        self._below: Counter[str] = Counter()
+        self._no_files: set[str] = set()
+
+    def canonical(self, path: str) -> str:
+        """Give a path as the filesystem itself writes it. Raises `Unusable`."""
+        found = self._canonical.get(path)
+        if found is None:
+            try:
+                found = self._canonical[path] = self._resolved(path)
+            except (PermissionError, ValueError) as error:
+                raise Unusable(str(error)) from error
+            if found == "/":
+                raise Unusable(f"cannot use {path!r}: it is the root; name a file inside it")
+        return found
+
+    def _resolved(self, path: str) -> str:
+        lexical = normalize(path)
+        rest: list[str] = []
+        if lexical.count("/") > DEEPEST:
+            self.fs.limits.check_path(lexical, tuple(lexical[1:].split("/")))
+        while lexical != "/":
+            try:
+                here = self.fs.stat(lexical)
+            except (FileNotFoundError, NotADirectoryError):
+                rest.append(lexical.rpartition("/")[2])
+                lexical = parent(lexical)
+                continue
+            top = here.path
+            break
+        else:
+            top = "/"
+        for name in reversed(rest):
+            top = join(top, name)
+        if not rest:
+            self._before[top] = here
+        return top
+
+    def before(self, path: str) -> FileStat | None:
+        """Tell what was at a canonical path before the patch."""
+        if path not in self._before:
+            try:
+                self._before[path] = self.fs.stat(path)
+            except (FileNotFoundError, NotADirectoryError):
+                self._before[path] = None
+        return self._before[path]
+
+    def entry(self, path: str) -> Entry | None:
+        """Give the file or link at a canonical path, as it is by now. Raises `Unusable` for what is neither."""
+        if path in self.now:
+            found = self.now[path]
+            if found is None and self._below[path]:
+                raise _is_directory(path)
+            return found
+        there = self.before(path)
+        if there is None:
+            if self._below[path]:
+                raise _is_directory(path)
+            return None
+        if there.is_directory:
+            raise _is_directory(path)
+        if not there.is_file and not there.is_symlink:
+            raise Unusable(f"cannot use {path!r}: it is neither a file nor a link; name a file")
+        return Entry(path, there.mode, None, there.target)
+
+    def behind_link(self, path: str, entry: Entry) -> str:
+        """Give the path of the file that a link stands for. Raises `Unusable` where links are not followed."""
+        try:
+            if path in self.now:
+                raise Unusable(f"cannot use {path!r}: it is a symbolic link that this patch makes; name the real path")
+            return self.fs.read_bytes(path, limit=0).path
+        except (OSError, ValueError) as error:
+            raise Unusable(str(error)) from error
+
+    def room_for(self, path: str) -> Entry | None:
+        """Give the file or link that a new one at this path replaces. Raises `Unusable` where none can be."""
+        for above in _ancestors(path):
+            if self.now.get(above) is not None or (above not in self.now and self._is_file(above)):
+                raise Unusable(f"cannot use {path!r}: {above!r} is a file, not a directory; use another path")
+        there = None if path in self.now else self.before(path)
+        if there is not None and there.is_directory and not self._below[path] and self._is_emptied(path):
+            self.giving_way.append(path)
+            self.now[path] = None
+        return self.entry(path)
+
+    def _is_file(self, path: str) -> bool:
+        if path in self._no_files:
+            return False
+        there = self.before(path)
+        if there is None or there.is_directory or there.is_symlink:
+            self._no_files.add(path)
+            return False
+        return True
+
+    def _is_emptied(self, path: str) -> bool:
+        """Tell whether the patch takes everything out of a directory, and something."""
+        gone = 0
+        for entry in self.fs.walk(path):
+            if not entry.is_directory:
+                if self.now.get(entry.path, entry) is not None:
+                    return False
+                gone += 1
+        return gone > 0
+
+    def put(self, path: str, entry: Entry) -> None:
+        """Let a file or link be at a path."""
+        if self.now.get(path) is None:
+            self._below.update(_ancestors(path))
+        self.now[path] = entry
+
+    def remove(self, path: str) -> None:
+        """Let nothing be at a path."""
+        if self.now.get(path) is not None:
+            self._below.subtract(_ancestors(path))
+        self.now[path] = None
+
+    def is_emptied_by(self, path: str) -> bool:
+        """Tell whether a path lies in a directory that gives way to a file."""
+        return any(path != directory and is_within(path, directory) for directory in self.giving_way)
+
+
+def _ancestors(path: str) -> Iterator[str]:
+    at = path.rfind("/")
+    while at > 0:
+        yield path[:at]
+        at = path.rfind("/", 0, at)
+
+
+def _is_directory(path: str) -> Unusable:
+    return Unusable(f"cannot use {path!r}: it is a directory; name a file inside it")

@@ -1,0 +1,322 @@
+"""What a patch makes of files, worked out in memory: later operations see what earlier ones made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Literal, cast
+
+from attrs import evolve, frozen
+
+from weakfs.editing.patches.codex import rewrite_as_codex
+from weakfs.editing.patches.document import Document
+from weakfs.editing.patches.mismatch import explain
+from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
+from weakfs.editing.patches.errors import MAX_PROBLEMS, PatchProblem, quoted
+from weakfs.editing.patches.places import Entry, Places, Unusable
+from weakfs.editing.patches.rewriting import HunkMisfit, rewrite
+from weakfs.filesystem.paths import join, parent
+from weakfs.filesystem.protocol import Filesystem
+
+OnExisting = Literal["replace", "reject"]
+OnAmbiguous = Literal["reject", "first"]
+FinalNewline = Literal["keep", "add"]
+
+# A file that is not there is compared with so many others in its directory.
+MOST_NAMES = 1000
+
+EXECUTABLE = 0o111
+NEW_FILE = 0o644
+
+
+@frozen
+class Dialect:
+    """How a patch is read where runtimes differ; see `weakfs.editing.apply_patch`."""
+
+    on_existing: OnExisting = "replace"
+    on_ambiguous: OnAmbiguous = "reject"
+    final_newline: FinalNewline = "keep"
+    added_file_newline: bool = True
+    is_codex: bool = False
+
+
+@frozen
+class HunkFit:
+    """How one hunk fitted: "exact", or which differences in white space and the like were passed over."""
+
+    path: str
+    hunk: int
+    line: int
+    fit: str
+
+
+class Refused(Exception):
+    """An operation cannot be done; `problems` say why."""
+
+    def __init__(self, *problems: PatchProblem) -> None:
+        self.problems = problems
+        super().__init__(*problems)
+
+
+class Stage:
+    """The state of the files after the operations so far, and what is to be reported of them."""
+
+    def __init__(self, fs: Filesystem, dialect: Dialect) -> None:
+        self.fs = fs
+        self.dialect = dialect
+        self.places = Places(fs)
+        self.problems: list[PatchProblem] = []
+        self.touched: dict[str, None] = {}
+        self.replaced: dict[str, None] = {}
+        self.fits: list[HunkFit] = []
+        self.counts = {"add": 0, "update": 0, "delete": 0, "move": 0}
+        self._broken: set[str] = set()
+
+    def do(self, operation: Operation) -> None:
+        """Do one operation, or note why it cannot be done; what builds on one that failed is passed over."""
+        if len(self.problems) >= MAX_PROBLEMS:
+            return
+        named = [operation.path]
+        if isinstance(operation, UpdateFile) and operation.move_to is not None:
+            named.append(operation.move_to)
+        paths: list[str] = []
+        try:
+            paths += [self._canonical(path, operation) for path in named]
+            if self._broken.isdisjoint(paths):
+                _DOING[type(operation)](self, operation, paths)
+        except Refused as error:
+            self._broken.update(paths)
+            self.problems += error.problems
+
+    def _canonical(self, path: str, operation: Operation) -> str:
+        try:
+            return self.places.canonical(path)
+        except Unusable as error:
+            raise _forbidden(operation, path, error) from error
+
+    # Adding
+
+    def _add(self, operation: AddFile, paths: list[str]) -> None:
+        (path,) = paths
+        path, there = self._room(operation, path, follow=not operation.is_link)
+        text = "\n".join(operation.lines)
+        if operation.is_link:
+            entry = Entry(None, None, None, text)
+        else:
+            if operation.lines and operation.ended and self.dialect.added_file_newline:
+                text += "\n"
+            mode = operation.mode if operation.mode is not None else None if there is None else there.mode
+            entry = Entry(None, mode, self._encoded(operation, path, text))
+        self.places.put(path, entry)
+        self._touch("add", path)
+
+    def _encoded(self, operation: Operation, path: str, text: str) -> bytes:
+        try:
+            return text.encode()
+        except UnicodeEncodeError as error:
+            raise Refused(
+                PatchProblem(
+                    "patch_parse_error",
+                    f"the patch puts half of a surrogate pair into {path!r}, which UTF-8 has no form for; leave it out",
+                    path,
+                    operation.line,
+                )
+            ) from error
+
+    def _room(self, operation: Operation, path: str, *, follow: bool = True) -> tuple[str, Entry | None]:
+        """Give where a new file goes, and what it replaces there."""
+        try:
+            there = self.places.room_for(path)
+            if there is not None and there.is_link and follow:
+                path = self.places.behind_link(path, there)
+                there = self.places.entry(path)
+        except Unusable as error:
+            raise _forbidden(operation, path, error) from error
+        if there is not None:
+            if self.dialect.on_existing == "reject":
+                raise Refused(
+                    PatchProblem(
+                        "hunk_rejected",
+                        f"{path!r} is there already and is not to be replaced; update it, or use another path",
+                        path,
+                        operation.line,
+                    )
+                )
+            self.replaced[path] = None
+        return path, there
+
+    # Deleting
+
+    def _delete(self, operation: DeleteFile, paths: list[str]) -> None:
+        (path,) = paths
+        entry = self._there(operation, path, "delete_target_not_found", "delete")
+        if operation.hunks is not None and not entry.is_link:
+            left = self._rewritten(operation, path, entry, operation.hunks)
+            if left.text():
+                raise Refused(
+                    PatchProblem(
+                        "hunk_rejected",
+                        f"cannot delete {path!r}: it holds more than the patch says; read it again",
+                        path,
+                        operation.line,
+                    )
+                )
+        self.places.remove(path)
+        self._touch("delete", path)
+
+    def _there(self, operation: Operation, path: str, error_code: str, verb: str) -> Entry:
+        try:
+            entry = self.places.entry(path)
+        except Unusable as error:
+            raise _forbidden(operation, path, error) from error
+        if entry is None:
+            message = f"cannot {verb} {path!r}: there is no such file; {self._hint(path)}"
+            raise Refused(PatchProblem(error_code, message, path, operation.line))
+        return entry
+
+    def _hint(self, path: str) -> str:
+        directory, name = parent(path), path.rpartition("/")[2]
+        try:
+            names = [entry.name for entry in self.fs.list(directory)[:MOST_NAMES]]
+        except (OSError, ValueError):
+            names = []
+        near = get_close_matches(name, names, n=1)
+        if near:
+            return f"did you mean {join(directory, near[0])!r}?"
+        return f"list {directory!r} to see what is there"
+
+    # Updating
+
+    def _update(self, operation: UpdateFile, paths: list[str]) -> None:
+        path = paths[0]
+        verb = "update" if operation.hunks or operation.move_to is None else "copy" if operation.copies else "move"
+        entry = self._there(operation, path, "update_target_not_found", verb)
+        if entry.is_link and not operation.is_link and (operation.hunks or operation.move_to is None):
+            path, entry = self._behind(operation, path, entry)
+        if operation.hunks:
+            entry = self._updated(operation, path, entry)
+        if operation.mode is not None:
+            entry = evolve(entry, mode=_with_mode(NEW_FILE if entry.mode is None else entry.mode, operation.mode))
+        if operation.move_to is None:
+            self.places.put(path, entry)
+            self._touch("update", path)
+        else:
+            self._transfer(operation, path, paths[1], entry)
+
+    def _behind(self, operation: UpdateFile, path: str, entry: Entry) -> tuple[str, Entry]:
+        try:
+            if operation.move_to is not None:
+                raise Unusable(f"cannot move and change {path!r}: it is a symbolic link; name the real path")
+            path = self.places.behind_link(path, entry)
+        except Unusable as error:
+            raise _forbidden(operation, path, error) from error
+        return path, self._there(operation, path, "update_target_not_found", "update")
+
+    def _updated(self, operation: UpdateFile, path: str, entry: Entry) -> Entry:
+        if entry.is_link:
+            return evolve(entry, origin=None, target="\n".join(operation.hunks[0].new))
+        if self.dialect.is_codex:
+            return evolve(entry, content=self._updated_as_codex(operation, path, entry))
+        document = self._rewritten(operation, path, entry, operation.hunks, copies=operation.copies)
+        if self.dialect.final_newline == "add":
+            document.ended = True
+        return evolve(entry, content=document)
+
+    def _rewritten(
+        self, operation: Operation, path: str, entry: Entry, hunks: tuple[Hunk, ...], *, copies: bool = False
+    ) -> Document:
+        document = entry.content
+        if not isinstance(document, Document) or copies:
+            document = Document(self._text(operation, path, entry))
+        takes_first = self.dialect.on_ambiguous == "first"
+        try:
+            fits = rewrite(document, hunks, takes_first=takes_first, most_failures=MAX_PROBLEMS - len(self.problems))
+        except HunkMisfit as error:
+            raise self._rejected(path, document, error) from error
+        self.fits += [HunkFit(path, number, hunks[number - 1].line, fit) for number, fit in enumerate(fits, 1)]
+        return document
+
+    def _updated_as_codex(self, operation: UpdateFile, path: str, entry: Entry) -> bytes:
+        text = self._text(operation, path, entry)
+        try:
+            made, fits = rewrite_as_codex(text, operation.hunks)
+        except HunkMisfit as error:
+            raise self._rejected(path, Document(text), error) from error
+        self.fits += [
+            HunkFit(path, number, operation.hunks[number - 1].line, fit) for number, fit in enumerate(fits, 1)
+        ]
+        return self._encoded(operation, path, made)
+
+    def _text(self, operation: Operation, path: str, entry: Entry) -> str:
+        try:
+            return entry.data(self.fs).decode()
+        except UnicodeDecodeError as error:
+            raise Refused(
+                PatchProblem(
+                    "update_target_non_utf8",
+                    f"cannot update {path!r}: the byte at offset {error.start} is not UTF-8; only text can be patched",
+                    path,
+                    operation.line,
+                )
+            ) from error
+        except PermissionError as error:
+            raise _forbidden(operation, path, error) from error
+
+    def _rejected(self, path: str, document: Document, error: HunkMisfit) -> Refused:
+        problems: list[PatchProblem] = []
+        for number, hunk, misfit, cursor in error.failures:
+            why, lines = explain(document, hunk, misfit, cursor)
+            anchor = f" ({quoted(hunk.anchors[-1])})" if hunk.anchors else ""
+            message = f"{path}: hunk {number + 1}{anchor}, line {hunk.line} of the patch, does not fit: {why}"
+            problems.append(PatchProblem("hunk_rejected", message, path, hunk.line, number + 1, lines))
+        return Refused(*problems)
+
+    def _transfer(self, operation: UpdateFile, path: str, to: str, entry: Entry) -> None:
+        if to != path:
+            to, _ = self._room_for_transfer(operation, path, to)
+            if operation.copies and isinstance(entry.content, Document) and not operation.hunks:
+                entry = evolve(entry, content=entry.data(self.fs))
+            self.places.put(to, entry)
+            if not operation.copies:
+                self.places.remove(path)
+        else:
+            self.places.put(path, entry)
+        if operation.copies:
+            self._touch("add", to)
+        else:
+            self._touch("move", path, to)
+            self.counts["update"] += bool(operation.hunks)
+
+    def _room_for_transfer(self, operation: UpdateFile, path: str, to: str) -> tuple[str, Entry | None]:
+        if operation.copies:
+            return self._room(operation, to, follow=False)
+        # What moves away is no longer in the way of its new path.
+        held = self.places.now.get(path)
+        self.places.remove(path)
+        try:
+            return self._room(operation, to, follow=False)
+        finally:
+            if held is not None:
+                self.places.put(path, held)
+            else:
+                del self.places.now[path]
+
+    def _touch(self, what: str, *paths: str) -> None:
+        self.counts[what] += 1
+        self.touched.update(dict.fromkeys(paths))
+
+
+def _forbidden(operation: Operation, path: str, error: Exception) -> Refused:
+    return Refused(PatchProblem("path_forbidden", str(error), path, operation.line))
+
+
+def _with_mode(mode: int, wanted: int) -> int:
+    """Give a file's permission bits with the executable ones as a diff says, and the others as they are."""
+    return mode | (mode & 0o444) >> 2 if wanted & EXECUTABLE else mode & ~EXECUTABLE
+
+
+_DOING: dict[type, Callable[[Stage, Operation, list[str]], None]] = {
+    AddFile: cast("Callable[[Stage, Operation, list[str]], None]", Stage._add),
+    DeleteFile: cast("Callable[[Stage, Operation, list[str]], None]", Stage._delete),
+    UpdateFile: cast("Callable[[Stage, Operation, list[str]], None]", Stage._update),
+}
