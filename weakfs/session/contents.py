@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import is_dataclass
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import attrs
@@ -11,12 +12,18 @@ from attrs import define, field
 
 from weakfs.session.atoms import ATOMS
 from weakfs.session.errors import MissingBlob
-from weakfs.session.registry import Registry, fields_of
+from weakfs.session.events import Merged, RolledBack
+from weakfs.session.registry import Registry, fields_of, tag_of
 from weakfs.session.rope import Content, Rope
 from weakfs.session.stored import Stored, Surveyed
+from weakfs.session.timeline import Timeline, ordered_snapshots
 
 # What holds no reference to anything elsewhere.
 PLAIN: frozenset[type] = frozenset({*ATOMS, bytes})
+# What may refer to something elsewhere itself.
+HELD: frozenset[type] = frozenset({Stored, Rope})
+# The events whose tables hold what records before them brought.
+TELLING: frozenset[str] = frozenset({tag_of(RolledBack), tag_of(Merged)})
 
 
 @runtime_checkable
@@ -30,16 +37,30 @@ class ContentPool(Protocol):
         ...
 
 
+def check_contents(registry: Registry, line: Timeline, *, behind: int = 0, read_all: bool = False) -> None:
+    """Raise `MissingBlob` for a content that is gone, and say what needs it.
+
+    Looks at the records after number `behind`, at the state before the first one, and at the snapshots. With
+    `read_all` every content is read to its end: that also finds those that were damaged.
+    """
+    needs = Needs(registry, read_all)
+    if behind <= line.dropped:
+        base = line.base
+        needs.check((base.state, base.logs), partial("the state before record {}".format, base.seq + 1))
+    behind = max(behind, line.dropped)
+    for seq, row in enumerate(line.rows.since(behind - line.dropped), behind + 1):
+        if row[2] not in TELLING:
+            needs.check(row[3], partial("record {} ({})".format, seq, row[2]))
+    for entry in ordered_snapshots(line):
+        needs.check((entry.state, entry.externals), partial("the snapshot {!r}".format, entry.tag or entry.snapshot_id))
+
+
 @define(eq=False)
 class Needs:
-    """Looks for each content once, however many records need it.
-
-    Whether it is there is told by its source without reading, where that can. With `read_all` every one is read to
-    its end, which also finds those that were damaged.
-    """
+    """Looks for each content once, however many records need it: asks its source where that can tell, else reads."""
 
     registry: Registry
-    read_all: bool = False
+    read_all: bool
     _pools: dict[type, ContentPool] = field(init=False)
     _found: set[tuple[int, bytes]] = field(factory=set[tuple[int, bytes]], init=False)
     # What was looked through already; holding it keeps its identity from being used again.
@@ -86,9 +107,6 @@ class Needs:
         except MissingBlob as error:
             raise MissingBlob(f"{error.told}; {who()} needs it", where=error.where, digest=content.digest) from None
         self._found.add(known)
-
-
-HELD: frozenset[type] = frozenset({Stored, Rope})
 
 
 def _parts(value: Any) -> Iterable[object]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from weakfs.session.collector import collector_at_rest
+from weakfs.session.contents import check_contents
 from weakfs.session.core import SessionCore, checked_text, reducing
 from weakfs.session.errors import RollbackIncomplete, SessionError, UnknownSnapshot
 from weakfs.session.events import Record, RolledBack
@@ -184,6 +185,7 @@ class History(SessionCore):
                 self._reducing = False
             if origin is not None:
                 replay.take_snapshots(origin)
+            check_contents(self._rules.registry, line, behind=target.seq)
             if self._line() is not target or target.rows is not before:
                 raise SessionError("cannot replay: the session was changed meanwhile by what gives the records")
             if origin is not None and origin.session_id == self.session_id:

@@ -7,23 +7,18 @@ out anew.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from attrs import define, evolve, field
 
-from weakfs.session.contents import Needs
 from weakfs.session.core import checked_text
 from weakfs.session.errors import SessionError, UnknownType
-from weakfs.session.events import Merged, Record, RolledBack
+from weakfs.session.events import Merged, Record
 from weakfs.session.registry import Shape
 from weakfs.session.rules import Rules
 from weakfs.session.table import Table
 from weakfs.session.timeline import Timeline, changed
 from weakfs.session.views import Origin
-
-# The events whose tables hold what records before them brought.
-WITH_TABLES: frozenset[type] = frozenset({RolledBack, Merged})
 
 
 @define(eq=False)
@@ -35,10 +30,6 @@ class Replay:
     # The states that snapshots are of, by record number.
     _wanted: frozenset[int] = frozenset()
     _kept: dict[int, Table] = field(factory=dict[int, Table])
-    _needs: Needs = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._needs = Needs(self.rules.registry)
 
     def begin_with(self, origin: Origin) -> None:
         """Start where the records of a session start: behind what it compacted away, in the state from then."""
@@ -46,7 +37,6 @@ class Replay:
         if base.seq != line.seq:
             for kind, table in (("state", base.state), ("log", base.logs)):
                 self._check_table(kind, table)
-                self._needs.check([table], partial("the state before record {}".format, base.seq + 1))
             line.base, line.state, line.logs, line.block_end = base, base.state, base.logs, base.block_end
         self._wanted = frozenset(entry.seq for entry in origin.snapshots.values())
 
@@ -69,8 +59,6 @@ class Replay:
             except Exception as error:
                 error.add_note(f"record {seq} ({shape.tag}) cannot be replayed; nothing was changed")
                 raise
-            if shape.cls not in WITH_TABLES:
-                self._needs.check(values, partial(_record, seq, shape.tag))
             line.add((record.at, checked_text("cause", record.cause), shape.tag, values), state, logs)
             if isinstance(event, Merged) and not inside:
                 line.block_end = behind_merge = seq + max(event.count, 0)
@@ -121,7 +109,3 @@ class Replay:
                     f"cannot replay: the {kind} slice {tag!r} holds values from before the first record and is not "
                     f"installed; call session.install on its type first"
                 )
-
-
-def _record(seq: int, tag: str) -> str:
-    return f"record {seq} ({tag})"

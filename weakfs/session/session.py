@@ -94,6 +94,19 @@ class Session(Branching):
         """
         return tuple(content.digest.hex() for content in self._missing()) if self._missing is not None else ()
 
+    def replayed(self) -> Session:
+        """Give a new session of the same id and the same types that replayed the records of this one.
+
+        It attaches nothing. See `replay` for what is raised; this session is only read.
+        """
+        with self.lock:
+            rules, _, own = self.parts()
+            records = self.records
+        again = Session(session_id=self.session_id, registry=rules.registry, clock=self._clock)
+        again.take_over(rules, Timeline(), own)
+        again.replay(records)
+        return again
+
     def parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:
         """Give what a file of this session is made of; for `weakfs.session.files`."""
         own = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}

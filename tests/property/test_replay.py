@@ -1,0 +1,97 @@
+"""Any session is rebuilt from its records: what it holds, at every record, and what a file of it holds, byte for byte."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test as run_machine  # pyright: ignore[reportUnknownVariableType]  # untyped
+
+from tests.property.session_model import Line
+from tests.property.test_filesystem_machine import FilesystemMachine
+from tests.property.test_session_machine import SessionMachine, moment
+from tests.session.ledger import Added, Noted, Put, Shelf, Taken, Total, install_ledger, make_session
+from weakfs.reducers import FileTree
+from weakfs.session import Registry, Session
+from weakfs.session.rebuilding import Moment, Rebuilding
+
+LEDGER = Registry.empty().with_types(Added, Put, Taken, Noted, Total, Shelf)
+
+
+def moments_of(session: Session) -> list[Moment]:
+    rules, line, own = session.parts()
+    return list(Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments())
+
+
+def check(session: Session, folder: Path) -> Session:
+    """Replay a session, compare what both are saved as, and let its past be worked out anew."""
+    again = session.replayed()
+    session.save(folder / "one.json")
+    again.save(folder / "other.json")
+    assert (folder / "one.json").read_bytes() == (folder / "other.json").read_bytes()
+    assert [one for one in moments_of(session) if not one.is_same] == []
+    return again
+
+
+class ReplayedSession(SessionMachine):
+    """A session with transactions, forks, merges, snapshots and compactions, replayed in the end."""
+
+    def teardown(self) -> None:
+        super().teardown()
+        with tempfile.TemporaryDirectory(prefix="weakfs-replay-") as folder:
+            for session, line in [(self.session, self.line), *self.forks]:
+                self.check(session, line, Path(folder))
+
+    def check(self, session: Session, line: Line, folder: Path) -> None:
+        # The reducers that the machine's sessions have are installed, not declared.
+        again = make_session(session.session_id)
+        again.replay(session.records)
+        loaded = Session.load(saved(session, folder / "session.json"), registry=LEDGER)
+        install_ledger(loaded)
+        for one in (again, check(session, folder), check(loaded, folder)):
+            assert list(one.records) == list(session.records)
+            assert one.snapshots == session.snapshots
+            for seq in range(line.dropped, line.seq + 1):
+                assert moment(one.at(seq)) == line.moments[seq]
+            for name, state in line.snapshots.items():
+                assert moment(one.at(name))[0] == state
+
+
+def saved(session: Session, path: Path) -> Path:
+    session.save(path)
+    return path
+
+
+class ReplayedFiles(FilesystemMachine):
+    """The files of a session, replayed in the end."""
+
+    def teardown(self) -> None:
+        folder = Path(self.folder.name)
+        again = check(self.session, folder)
+        for seq in self.history:
+            one, other = (self.tree_at(session, seq) for session in (self.session, again))
+            assert (one.digest, one.fingerprint) == (other.digest, other.fingerprint)
+        check(Session.load(saved(self.session, folder / "session.json")), folder)
+        super().teardown()
+
+    def tree_at(self, session: Session, seq: int) -> FileTree:
+        return session.at(seq)[FileTree].latest() or FileTree()
+
+
+def test_any_session_is_what_its_records_make_of_it() -> None:
+    run_machine(
+        ReplayedSession,
+        settings=settings(
+            max_examples=80, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        ),
+    )
+
+
+def test_any_files_are_what_the_records_make_of_them() -> None:
+    run_machine(
+        ReplayedFiles,
+        settings=settings(
+            max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        ),
+    )
