@@ -18,6 +18,17 @@ if TYPE_CHECKING:
     from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
     from weakfs.tools.guarding import Capability, Policy, PolicyRule
     from weakfs.tools.results import Receipt, ToolResult
+    from weakfs.tools.sections import (
+        FILESYSTEM_TOOLS,
+        FilesystemSection,
+        Prompt,
+        RenderedPrompt,
+        Section,
+        VfsSection,
+        WorkspaceSection,
+        adispatch_tool_call,
+        dispatch_tool_call,
+    )
     from weakfs.tools.shell import Bubblewrap, Finished, SandboxUnavailable, run_command
     from weakfs.tools.slice import ToolCall, ToolCalls
     from weakfs.tools.tool import Handler, Tool
@@ -26,16 +37,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_TOOLS",
+    "FILESYSTEM_TOOLS",
     "BlobReference",
     "Bubblewrap",
     "Capability",
     "DeadlineExceeded",
+    "FilesystemSection",
     "Finished",
     "Handler",
     "Policy",
     "PolicyRule",
+    "Prompt",
     "Receipt",
+    "RenderedPrompt",
     "SandboxUnavailable",
+    "Section",
     "Skipped",
     "Tool",
     "ToolCall",
@@ -46,8 +62,12 @@ __all__ = [
     "Toolset",
     "Transcript",
     "TranscriptCall",
+    "VfsSection",
+    "WorkspaceSection",
     "about",
+    "adispatch_tool_call",
     "build_tool_context",
+    "dispatch_tool_call",
     "read_transcript",
     "require_filesystem",
     "run_command",
@@ -61,6 +81,17 @@ _HOMES = {
     "weakfs.tools.errors": ("DeadlineExceeded", "ToolValidationError"),
     "weakfs.tools.guarding": ("Capability", "Policy", "PolicyRule"),
     "weakfs.tools.results": ("Receipt", "ToolResult"),
+    "weakfs.tools.sections": (
+        "FILESYSTEM_TOOLS",
+        "FilesystemSection",
+        "Prompt",
+        "RenderedPrompt",
+        "Section",
+        "VfsSection",
+        "WorkspaceSection",
+        "adispatch_tool_call",
+        "dispatch_tool_call",
+    ),
     "weakfs.tools.shell": ("Bubblewrap", "Finished", "SandboxUnavailable", "run_command"),
     "weakfs.tools.slice": ("ToolCall", "ToolCalls"),
     "weakfs.tools.tool": ("Handler", "Tool"),

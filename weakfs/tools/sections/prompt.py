@@ -1,0 +1,130 @@
+"""A prompt: sections in order, and which of them a tool belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from threading import Lock
+from typing import cast
+
+from attrs import evolve, field, frozen
+
+from weakfs.filesystem import Filesystem
+from weakfs.session import Session
+from weakfs.tools.context import ToolContext
+from weakfs.tools.definitions import OpenAIApi, Provider, definitions
+from weakfs.tools.results import ToolResult
+from weakfs.tools.sections.section import FilesystemSection, Section
+from weakfs.tools.tool import Tool
+from weakfs.tools.toolset import Toolset
+
+
+@frozen
+class RenderedPrompt:
+    """What goes to the model: the text, and the tools that it is told of there."""
+
+    text: str = field(repr=False)
+    tools: tuple[Tool, ...]
+
+    def definitions(
+        self, provider: Provider, *, api: OpenAIApi = "chat", strict_schemas: bool = True
+    ) -> list[dict[str, object]]:
+        """Give the tools in a provider's own shape; see `weakfs.tools.definitions`."""
+        return definitions(self.tools, provider, api=api, strict_schemas=strict_schemas)
+
+
+class Prompt:
+    """Sections in the order in which a model reads them.
+
+    Raises `ValueError` if two sections have one key, or provide tools of one name: a call could not tell them apart.
+    """
+
+    def __init__(self, *, sections: Iterable[Section], key: str = "prompt") -> None:
+        self.key = key
+        self.sections = tuple(sections)
+        self._homes: dict[str, Section] = {}
+        keys: set[str] = set()
+        for section in self.sections:
+            if section.key in keys:
+                raise ValueError(f"cannot have two sections with the key {section.key!r}; give one of them another key")
+            keys.add(section.key)
+            for tool in section.tools:
+                self._add(tool, section)
+        # One a filesystem, so that what a call has read counts for the next; see `toolset`.
+        self._toolsets: dict[str | None, Toolset] = {}
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"<Prompt {self.key!r}: {', '.join(section.key for section in self.sections)}>"
+
+    def _add(self, tool: Tool, section: Section) -> None:
+        other = self._homes.get(tool.name)
+        if other is not None:
+            where = "twice" if other is section else f"and the section {other.key!r} too"
+            raise ValueError(
+                f"cannot provide the tool {tool.name!r} in the section {section.key!r} {where}: a call names the tool "
+                f"alone; give one of them another name, or leave it out with tools=..."
+            )
+        self._homes[tool.name] = section
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools of all sections, in their order."""
+        return tuple(tool for section in self.sections for tool in section.tools)
+
+    def render(self) -> RenderedPrompt:
+        """Give the text of all sections with their tools."""
+        return RenderedPrompt("\n".join(section.render() for section in self.sections), self.tools)
+
+    def section_of(self, name: str) -> Section | None:
+        """Find the section that provides a tool; `None` if there is no such tool."""
+        return self._homes.get(name)
+
+    def filesystem(self) -> Filesystem | None:
+        """Find the prompt's filesystem, that of the first section which has one."""
+        home = self._first()
+        return None if home is None else home.filesystem
+
+    def filesystem_for(self, name: str) -> Filesystem | None:
+        """Find the filesystem that a tool works on: its section's own, else the prompt's."""
+        home = self._home_of(name)
+        return None if home is None else home.filesystem
+
+    def toolset(self, name: str, session: Session) -> Toolset:
+        """Give the toolset that a tool is called through; of a name that is no tool's, one that tells what there is.
+
+        The same for all tools that work on one filesystem, as long as the session is the same.
+        """
+        home = self._home_of(name)
+        key = None if home is None else home.key
+        with self._lock:
+            found = self._toolsets.get(key)
+            if found is None or found.session is not session:
+                found = self._toolsets[key] = self._open(home, session)
+        return found
+
+    def _first(self) -> FilesystemSection | None:
+        return next((section for section in self.sections if isinstance(section, FilesystemSection)), None)
+
+    def _home_of(self, name: str) -> FilesystemSection | None:
+        section = self.section_of(name)
+        return section if isinstance(section, FilesystemSection) else self._first()
+
+    def _open(self, home: FilesystemSection | None, session: Session) -> Toolset:
+        if home is None:
+            return Toolset(session, tools=map(_without_filesystem, self.tools))
+        # It has all tools, so that the answer to a wrong name can list them; each is called through its own.
+        return Toolset(session, home.filesystem, tools=self.tools, capability=home.capability, policy=home.policy)
+
+
+def _without_filesystem(tool: Tool) -> Tool:
+    """Give a tool whose handler finds no filesystem, not even the session's files in memory."""
+
+    def call(params: object, *, context: ToolContext) -> ToolResult[object]:
+        handler = cast("Callable[..., ToolResult[object]]", tool.handler)
+        return handler(params, context=evolve(context, filesystem=None))
+
+    async def acall(params: object, *, context: ToolContext) -> ToolResult[object]:
+        handler = cast("Callable[..., Awaitable[ToolResult[object]]]", tool.handler)
+        return await handler(params, context=evolve(context, filesystem=None))
+
+    return evolve(tool, handler=acall if tool.is_async else call)

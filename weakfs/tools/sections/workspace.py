@@ -1,0 +1,111 @@
+"""A section over a directory of the host, for programs that bring file tools of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+
+from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
+from weakfs.backends.host.kinds import SnapshotKind
+from weakfs.filesystem import Limits
+from weakfs.reducers import MountReport
+from weakfs.session import Session
+from weakfs.snapshots import Store
+from weakfs.tools.guarding import Capability, Policy
+from weakfs.tools.sections.section import FilesystemSection
+from weakfs.tools.tool import Tool
+
+TEMPLATE = """\
+The workspace is a directory of its own: work in it, and leave everything outside it alone.
+"""
+
+
+class WorkspaceSection(FilesystemSection):
+    """A directory of the host: `root`, or a temporary one that is gone when the section is closed.
+
+    It has no tools of its own unless some are given: agents that run programs use their native ones. `mounts` are
+    copied into the temporary directory; what was left out of them is in `mount_reports`. A runtime that resumes its
+    sessions gives `root`, since a temporary directory does not outlive the section.
+    """
+
+    def __init__(
+        self,
+        *,
+        session: Session,
+        root: str | os.PathLike[str] | None = None,
+        mounts: Sequence[HostMount] = (),
+        limits: Limits = Limits.tools(),  # noqa: B008  # frozen
+        read_only: bool = False,
+        snapshots: SnapshotKind = "tree",
+        store: Store | str | os.PathLike[str] | None = None,
+        capability: Capability | None = None,
+        policy: Policy | None = None,
+        title: str = "Workspace",
+        key: str = "workspace",
+        template: str = TEMPLATE,
+        tools: Iterable[Tool] = (),
+    ) -> None:
+        super().__init__(title=title, key=key, template=template, tools=tools)
+        if root is not None and mounts:
+            raise ValueError(
+                f"cannot copy mounts into {os.fspath(root)!r}: it may hold files of its own; leave root out for a "
+                f"temporary directory, or mounts"
+            )
+        self.capability = capability
+        self.policy = policy
+        self.mount_reports: tuple[MountReport, ...] = ()
+        directory = tempfile.mkdtemp(prefix="weakfs-workspace-") if root is None else root
+        self._made = directory if root is None else None
+        try:
+            if mounts:
+                self.mount_reports = _copy(mounts, directory, limits, store)
+            self._filesystem = HostFilesystem(
+                directory,
+                session=session,
+                limits=limits,
+                read_only=read_only,
+                snapshots=snapshots,
+                store=store,
+            )
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def filesystem(self) -> HostFilesystem:
+        """The workspace's files."""
+        return self._filesystem
+
+    @property
+    def root(self) -> str:
+        """The host directory."""
+        return self._filesystem.root
+
+    def close(self) -> None:
+        """Remove the directory, if the section made it; nothing happens the second time."""
+        if self._made is not None:
+            shutil.rmtree(self._made, ignore_errors=True)
+            self._made = None
+
+    def __enter__(self) -> WorkspaceSection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _copy(
+    mounts: Sequence[HostMount],
+    directory: str | os.PathLike[str],
+    limits: Limits,
+    store: Store | str | os.PathLike[str] | None,
+) -> tuple[MountReport, ...]:
+    """Copy host trees into an empty directory, through memory: the rules are those of any mount."""
+    read = InMemoryFilesystem(mounts=mounts, limits=limits)
+    HostFilesystem(directory, limits=limits, store=store).import_bytes(read.export_bytes())
+    return read.mounts
