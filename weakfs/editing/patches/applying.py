@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Literal, get_args
 
 from attrs import frozen
 
 from weakfs.editing.patches.committing import commit, foresee, transaction
+from weakfs.editing.patches.errors import refusal
 from weakfs.editing.patches.operations import Operation
-from weakfs.editing.patches.errors import malformed, refusal
 from weakfs.editing.patches.staging import Dialect, FinalNewline, HunkFit, OnAmbiguous, OnExisting, Stage
 from weakfs.editing.patches.steps import steps_of
+from weakfs.editing.patches.unified import parse_unified
 from weakfs.editing.patches.v4a import parse_v4a
 from weakfs.filesystem.protocol import Filesystem
 
@@ -78,8 +80,9 @@ def apply_patch(
         is_codex=patch_format == "v4a" and on_ambiguous == "first" and final_newline == "add",
     )
     operations = _parsed(patch, patch_format, dialect)
-    with transaction(fs):
+    with nullcontext() if dry_run else transaction(fs):
         stage = Stage(fs, dialect)
+        stage.prepare(operations)
         for operation in operations:
             stage.do(operation)
         if stage.problems:
@@ -101,7 +104,7 @@ def _parsed(patch: str, patch_format: str, dialect: Dialect) -> tuple[Operation,
         raise TypeError(f"a patch is text, not {type(patch).__name__}; decode it first")
     if patch_format == "v4a":
         return parse_v4a(patch, as_codex=dialect.is_codex)
-    raise malformed(1, "unified diffs are not read yet; write a V4A patch")
+    return parse_unified(patch)
 
 
 def _report(stage: Stage, dry_run: bool) -> PatchReport:

@@ -20,8 +20,13 @@ PIECE = 40
 
 def transaction(fs: Filesystem) -> AbstractContextManager[object]:
     """Give a transaction of the session that a filesystem's changes are in, where it has one."""
-    session = getattr(fs, "session", None)
-    return session.transaction() if isinstance(session, Session) else nullcontext()
+    session = _session_of(fs)
+    return nullcontext() if session is None else session.transaction()
+
+
+def _session_of(fs: Filesystem) -> Session | None:
+    session: object = getattr(fs, "session", None)
+    return session if isinstance(session, Session) else None
 
 
 def foresee(fs: Filesystem, steps: list[Step]) -> None:
@@ -78,7 +83,7 @@ def commit(fs: Filesystem, steps: list[Step]) -> None:
 
     In the session's own transaction, where there is one, the session undoes them.
     """
-    undoing = Undoing(fs) if isinstance(transaction(fs), nullcontext) else None
+    undoing = Undoing(fs) if _session_of(fs) is None else None
     try:
         for step in steps:
             if undoing is not None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from weakfs.editing.patches.document import Document
-from weakfs.editing.patches.operations import Hunk
 from weakfs.editing.patches.errors import quoted
+from weakfs.editing.patches.operations import Hunk
 from weakfs.editing.patches.seeking import MAX_PLACES, Misfit
 
 # How many lines of a hunk are looked up, and how many places of each.

@@ -64,7 +64,11 @@ class DeleteFile:
 
 @frozen
 class UpdateFile:
-    """A file that changes: its lines, its mode, its path. With `copies` the old path stays as it is."""
+    """A file that changes: its lines, its mode, its path. With `copies` the old path stays as it is.
+
+    `other_paths` are tried where the first is not there. `from_before` says that a move or copy takes the file as it
+    was before the patch, as the diffs of git do.
+    """
 
     path: str
     line: int
@@ -73,6 +77,8 @@ class UpdateFile:
     copies: bool = False
     mode: int | None = None
     is_link: bool = False
+    other_paths: tuple[str, ...] = ()
+    from_before: bool = False
 
 
 Operation = AddFile | DeleteFile | UpdateFile

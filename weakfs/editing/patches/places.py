@@ -53,6 +53,8 @@ class Places:
         self.fs = fs
         self.now: dict[str, Entry | None] = {}
         self.giving_way: list[str] = []
+        # What the patch will delete or move, and is no obstacle meanwhile: the order of a diff says nothing.
+        self.vacating: set[str] = set()
         self._before: dict[str, FileStat | None] = {}
         self._canonical: dict[str, str] = {}
         # How many entries that the patch puts lie below a directory, and which paths are known not to be files.
@@ -132,13 +134,18 @@ class Places:
     def room_for(self, path: str) -> Entry | None:
         """Give the file or link that a new one at this path replaces. Raises `Unusable` where none can be."""
         for above in _ancestors(path):
-            if self.now.get(above) is not None or (above not in self.now and self._is_file(above)):
+            if self.now.get(above) is not None or (not self._is_gone(above) and self._is_file(above)):
                 raise Unusable(f"cannot use {path!r}: {above!r} is a file, not a directory; use another path")
         there = None if path in self.now else self.before(path)
         if there is not None and there.is_directory and not self._below[path] and self._is_emptied(path):
             self.giving_way.append(path)
             self.now[path] = None
-        return self.entry(path)
+        return (
+            None if self.now.get(path) is None and self._is_gone(path) and not self._below[path] else self.entry(path)
+        )
+
+    def _is_gone(self, path: str) -> bool:
+        return path in self.now or path in self.vacating
 
     def _is_file(self, path: str) -> bool:
         if path in self._no_files:
@@ -154,10 +161,28 @@ class Places:
         gone = 0
         for entry in self.fs.walk(path):
             if not entry.is_directory:
-                if self.now.get(entry.path, entry) is not None:
+                if self.now.get(entry.path) is not None or not self._is_gone(entry.path):
                     return False
                 gone += 1
         return gone > 0
+
+    def take(self, path: str) -> Entry | None:
+        """Give what is at a path that a diff deletes or moves: as it was before, if that was not taken yet."""
+        found = self.now.get(path)
+        is_foreign = found is not None and found.origin != path
+        if path not in self.vacating or not is_foreign:
+            return self.entry(path)
+        there = self.before(path)
+        assert there is not None
+        return Entry(path, there.mode, None, there.target)
+
+    def vacate(self, path: str) -> None:
+        """Let what was taken be gone; what the patch has put there meanwhile stays."""
+        found = self.now.get(path)
+        is_foreign = found is not None and found.origin != path
+        if path not in self.vacating or not is_foreign:
+            self.remove(path)
+        self.vacating.discard(path)
 
     def put(self, path: str, entry: Entry) -> None:
         """Let a file or link be at a path."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Literal, cast
 
@@ -10,9 +11,9 @@ from attrs import evolve, frozen
 
 from weakfs.editing.patches.codex import rewrite_as_codex
 from weakfs.editing.patches.document import Document
+from weakfs.editing.patches.errors import MAX_PROBLEMS, PatchProblem, quoted
 from weakfs.editing.patches.mismatch import explain
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
-from weakfs.editing.patches.errors import MAX_PROBLEMS, PatchProblem, quoted
 from weakfs.editing.patches.places import Entry, Places, Unusable
 from weakfs.editing.patches.rewriting import HunkMisfit, rewrite
 from weakfs.filesystem.paths import join, parent
@@ -71,6 +72,19 @@ class Stage:
         self.fits: list[HunkFit] = []
         self.counts = {"add": 0, "update": 0, "delete": 0, "move": 0}
         self._broken: set[str] = set()
+
+    def prepare(self, operations: Iterable[Operation]) -> None:
+        """Look ahead in a diff: what it deletes or moves is not in the way of what stands before that."""
+        for operation in operations:
+            is_taken = (isinstance(operation, DeleteFile) and operation.hunks is not None) or (
+                isinstance(operation, UpdateFile) and operation.from_before and not operation.copies
+            )
+            if is_taken:
+                with suppress(Unusable):
+                    path = self.places.canonical(operation.path)
+                    there = self.places.before(path)
+                    if there is not None and not there.is_directory:
+                        self.places.vacating.add(path)
 
     def do(self, operation: Operation) -> None:
         """Do one operation, or note why it cannot be done; what builds on one that failed is passed over."""
@@ -161,18 +175,28 @@ class Stage:
                         operation.line,
                     )
                 )
-        self.places.remove(path)
+        self.places.vacate(path)
         self._touch("delete", path)
 
     def _there(self, operation: Operation, path: str, error_code: str, verb: str) -> Entry:
         try:
-            entry = self.places.entry(path)
+            entry = self._entry(operation, path)
         except Unusable as error:
             raise _forbidden(operation, path, error) from error
         if entry is None:
             message = f"cannot {verb} {path!r}: there is no such file; {self._hint(path)}"
             raise Refused(PatchProblem(error_code, message, path, operation.line))
         return entry
+
+    def _entry(self, operation: Operation, path: str) -> Entry | None:
+        if isinstance(operation, DeleteFile):
+            return self.places.take(path)
+        if isinstance(operation, UpdateFile) and operation.from_before:
+            there = self.places.before(path) if operation.copies else None
+            if there is not None and there.is_file:
+                return Entry(path, there.mode)
+            return self.places.take(path)
+        return self.places.entry(path)
 
     def _hint(self, path: str) -> str:
         directory, name = parent(path), path.rpartition("/")[2]
@@ -188,7 +212,7 @@ class Stage:
     # Updating
 
     def _update(self, operation: UpdateFile, paths: list[str]) -> None:
-        path = paths[0]
+        path = self._first_there(operation, paths[0])
         verb = "update" if operation.hunks or operation.move_to is None else "copy" if operation.copies else "move"
         entry = self._there(operation, path, "update_target_not_found", verb)
         if entry.is_link and not operation.is_link and (operation.hunks or operation.move_to is None):
@@ -202,6 +226,17 @@ class Stage:
             self._touch("update", path)
         else:
             self._transfer(operation, path, paths[1], entry)
+
+    def _first_there(self, operation: UpdateFile, path: str) -> str:
+        """Give the first path of those that a diff may mean at which there is something, else the first."""
+        for one in operation.other_paths:
+            with suppress(Unusable):
+                if self.places.entry(path) is not None:
+                    return path
+                other = self.places.canonical(one)
+                if self.places.entry(other) is not None:
+                    return other
+        return path
 
     def _behind(self, operation: UpdateFile, path: str, entry: Entry) -> tuple[str, Entry]:
         try:
@@ -276,9 +311,9 @@ class Stage:
             to, _ = self._room_for_transfer(operation, path, to)
             if operation.copies and isinstance(entry.content, Document) and not operation.hunks:
                 entry = evolve(entry, content=entry.data(self.fs))
-            self.places.put(to, entry)
             if not operation.copies:
-                self.places.remove(path)
+                self.places.vacate(path)
+            self.places.put(to, entry)
         else:
             self.places.put(path, entry)
         if operation.copies:
@@ -289,6 +324,8 @@ class Stage:
 
     def _room_for_transfer(self, operation: UpdateFile, path: str, to: str) -> tuple[str, Entry | None]:
         if operation.copies:
+            return self._room(operation, to, follow=False)
+        if path in self.places.vacating:
             return self._room(operation, to, follow=False)
         # What moves away is no longer in the way of its new path.
         held = self.places.now.get(path)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 from weakfs.editing.patches.errors import PatchParseError, malformed, quoted
+from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 
 BEGIN = "*** Begin Patch"
 END = "*** End Patch"
@@ -50,7 +50,7 @@ def _enclosed(lines: list[str]) -> tuple[int, int]:
         while end > at and not lines[end - 1].strip():
             end -= 1
     if at >= end:
-        raise malformed(at + 1, f"the patch is empty; start it with {BEGIN!r}")
+        raise malformed(1, f"the patch is empty; start it with {BEGIN!r}")
     if lines[at].strip() != BEGIN:
         raise _no_beginning(lines, at)
     if end - 1 == at or lines[end - 1].strip() != END:
