@@ -41,8 +41,9 @@ class Cancellation:
             self._reason = reason
             self._cancelled.set()
             stops, abandon = list(self._stops), self._abandon
-        for stop, _ in stops:
-            stop()
+            # In here, so that none is called after its block was left.
+            for stop, _ in stops:
+                stop()
         for _, stopped in stops:
             stopped.wait()
         return True if abandon is None else abandon(reason)

@@ -5,6 +5,7 @@ What runs the handler is left to the caller of `steps`: directly, or awaited.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Mapping
 from contextlib import suppress
 from threading import Lock
@@ -30,6 +31,12 @@ class _Undone(Exception):
 
     def __init__(self, result: ToolResult[object]) -> None:
         self.result = result
+
+
+def _cancelling() -> tuple[type[BaseException], ...]:
+    """Give what is raised in a call that is cancelled, without importing asyncio for it."""
+    asyncio = sys.modules.get("asyncio")
+    return (TransactionCancelled,) if asyncio is None else (TransactionCancelled, asyncio.CancelledError)
 
 
 @define(eq=False)
@@ -63,7 +70,7 @@ class Call:
         try:
             result = yield from self._answered()
         except BaseException as error:
-            code = "cancelled" if isinstance(error, TransactionCancelled) else "internal_error"
+            code = "cancelled" if isinstance(error, _cancelling()) else "internal_error"
             # A session that is closed, or waits to be repaired, takes no record; the error itself matters more.
             with suppress(SessionError):
                 self.write_down(failed(Receipt, "error", code, f"{type(error).__name__}: {error}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import copy_context
@@ -138,6 +137,8 @@ class Toolset:
         what that still tries to read or write raises, and a command that it runs is ended. One that had ended by
         then stays. The thread is one of the event loop's default executor, whose size bounds how many run at once.
         """
+        import asyncio
+
         call = self._call(
             name, arguments, call_id, caller, deadline, None, prompt, rendered_prompt, adapter, budget_tracker
         )
@@ -249,6 +250,8 @@ def _cancel(call: Call) -> None:
 
 async def _in_own_thread(work: Callable[[], object]) -> None:
     """Do something in a thread that waits for no other, and to its end even if this is cancelled again."""
+    import asyncio
+
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 

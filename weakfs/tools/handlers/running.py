@@ -23,6 +23,7 @@ from weakfs.tools.shell import (
     Finished,
     SandboxMode,
     SandboxUnavailable,
+    Stop,
     check_command,
     run_command,
 )
@@ -131,7 +132,9 @@ def shell_handler(
             f"InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem"
         )
     try:
-        return _run(fs, params, workdir, context, options)
+        # Whoever cancels the call waits until the command has ended and what it did is undone.
+        with Stop() as stop, context.cancellation.stopping(stop.set):
+            return _run(fs, params, workdir, context, options, stop)
     except _Failed as failure:
         return failure.result
     except SandboxUnavailable as error:
@@ -156,7 +159,7 @@ def shell_tool(options: ShellOptions | None = None, *, name: str = "shell") -> T
 
 
 def _run(
-    fs: SupportsCheckout, params: ShellParams, workdir: str, context: ToolContext, options: ShellOptions
+    fs: SupportsCheckout, params: ShellParams, workdir: str, context: ToolContext, options: ShellOptions, stop: Stop
 ) -> ToolResult[ShellReceipt]:
     if options.sandbox == "required":
         options.bubblewrap.require()
@@ -178,7 +181,9 @@ def _run(
             bubblewrap=options.bubblewrap,
             readable=options.readable,
             shell=options.shell,
+            stop=stop,
         )
+        context.cancellation.check()
         if done.timed_out:
             raise _Failed(_timed_out(done, timeout, late=late))
     summary = f"Exit code {done.exit_code}, {plural(len(work.changed), 'path')} changed"

@@ -6,5 +6,15 @@ Knows directories of the host and nothing of filesystems; the tool on top of it 
 from weakfs.tools.shell.environment import ENVIRONMENT
 from weakfs.tools.shell.runner import Finished, SandboxMode, check_command, run_command
 from weakfs.tools.shell.sandbox import Bubblewrap, SandboxUnavailable
+from weakfs.tools.shell.watching import Stop
 
-__all__ = ["ENVIRONMENT", "Bubblewrap", "Finished", "SandboxMode", "SandboxUnavailable", "check_command", "run_command"]
+__all__ = [
+    "ENVIRONMENT",
+    "Bubblewrap",
+    "Finished",
+    "SandboxMode",
+    "SandboxUnavailable",
+    "Stop",
+    "check_command",
+    "run_command",
+]

@@ -15,7 +15,7 @@ from weakfs.tools.results import clip, one_line
 from weakfs.tools.shell.environment import ENVIRONMENT, PRIVATE, select
 from weakfs.tools.shell.processes import Job
 from weakfs.tools.shell.sandbox import Bubblewrap, confined, refusal
-from weakfs.tools.shell.watching import Watch
+from weakfs.tools.shell.watching import Stop, Watch
 
 SandboxMode = Literal["auto", "required", "off"]
 
@@ -65,15 +65,16 @@ def run_command(
     readable: Iterable[str] = (),
     shell: str = "/bin/sh",
     grace: float = GRACE,
+    stop: Stop | None = None,
 ) -> Finished:
     """Run `shell -c command` in `workdir`, a directory below `directory`, and give how it ended.
 
     In the sandbox `directory` is the only place that the command can change, and there is no network. "auto" goes
     without a sandbox where there is none and says why; "required" raises `SandboxUnavailable` then. There is no
-    standard input. Nothing that the command started runs on when this returns or raises: after `timeout` seconds, and
-    when the command ends before its children, they get SIGTERM and, `grace` seconds later, SIGKILL (in the sandbox
-    SIGKILL at once in the second case). At most `max_output` bytes of each stream are kept. The command sees
-    the variables of the environment that `environment_allow` names, and those of `environment`.
+    standard input. Nothing that the command started runs on when this returns or raises: after `timeout` seconds, when
+    `stop` is set, and when the command ends before its children, they get SIGTERM and, `grace` seconds later, SIGKILL
+    (in the sandbox SIGKILL at once in the third case). At most `max_output` bytes of each stream are kept. The command
+    sees the variables of the environment that `environment_allow` names, and those of `environment`.
 
     Raises `ValueError` for what no shell could be given, `OSError` when the command could not be started or
     not be ended.
@@ -99,7 +100,7 @@ def run_command(
 
     job = Job(command_line, place if program is None else "/", variables, float(grace), program is not None)
     with Watch(job, max_output) as watch:
-        timed_out = watch.until_ended(timeout)
+        timed_out = watch.until_ended(timeout, stop)
     status, out, err = watch.status, watch.out, watch.err
     if status.left:
         raise fault(

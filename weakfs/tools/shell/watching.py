@@ -23,6 +23,25 @@ _CHUNK = 1 << 16
 _DRAINING = 1.0
 
 
+class Stop:
+    """A way for another thread to have a command ended: `set` it."""
+
+    def __init__(self) -> None:
+        self.descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+
+    def __enter__(self) -> Stop:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.descriptor)
+
+    def set(self) -> None:
+        """Have the command ended that is watched with this, now or as soon as there is one."""
+        os.eventfd_write(self.descriptor, 1)
+
+
 class Watch:
     """A command from its start until nothing of it is left; leaving the block sees to that."""
 
@@ -63,10 +82,15 @@ class Watch:
         finally:
             self._close()
 
-    def until_ended(self, timeout: float) -> bool:
-        """Wait for the command; tells whether it had to be ended because its time was over."""
+    def until_ended(self, timeout: float, stop: Stop | None = None) -> bool:
+        """Wait for the command; tells whether it had to be ended because its time was over, or `stop` was set."""
         status = self.status
-        self._read(timeout, lambda: status.is_final)
+        stopped: list[bytes] = []
+        if stop is not None:
+            self._selector.register(stop.descriptor, selectors.EVENT_READ, stopped.append)
+        self._read(timeout, lambda: status.is_final or bool(stopped))
+        if stop is not None:
+            self._selector.unregister(stop.descriptor)
         timed_out = not status.is_final
         if not timed_out or self._running.ask(status):
             self._read(self._job.grace, lambda: status.closed)

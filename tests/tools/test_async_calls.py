@@ -1,0 +1,261 @@
+"""Calls from asyncio: beside one another, cancelled in the middle, and with coroutines for handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+from weakfs import (
+    DEFAULT_TOOLS,
+    Filesystem,
+    HostFilesystem,
+    InMemoryFilesystem,
+    Session,
+    Tool,
+    ToolCalls,
+    ToolContext,
+    ToolResult,
+    Toolset,
+    TransactionCancelled,
+    require_filesystem,
+)
+from weakfs.reducers import FileTree
+
+
+@frozen
+class Slow:
+    path: str
+
+
+class Gate:
+    """A tool that writes a file, says so, waits, and writes another."""
+
+    def __init__(self) -> None:
+        self.reached, self.may_go, self.ended = threading.Event(), threading.Event(), threading.Event()
+        self.after: BaseException | None = None
+
+    def handle(self, params: Slow, *, context: ToolContext) -> ToolResult[None]:
+        fs = require_filesystem(context)
+        fs.write(params.path, "half")
+        self.reached.set()
+        self.may_go.wait(60)
+        try:
+            fs.write(params.path + ".done", "whole")
+        except BaseException as error:
+            self.after = error
+            raise
+        finally:
+            self.ended.set()
+        return ToolResult("done", None)
+
+    @property
+    def tool(self) -> Tool:
+        return Tool("slow", "Write slowly.", Slow, self.handle)
+
+    @contextmanager
+    def open_at_the_end(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.may_go.set()
+            assert self.ended.wait(60)
+
+
+@pytest.fixture(params=["memory", "host"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Filesystem:
+    session = Session()
+    if request.param == "memory":
+        return InMemoryFilesystem(session)
+    root = tmp_path / "root"
+    root.mkdir()
+    return HostFilesystem(root, session=session, store=tmp_path / "store")
+
+
+def session_of(files: Filesystem) -> Session:
+    session = files.session  # type: ignore[attr-defined]  # both have one
+    assert isinstance(session, Session)
+    return session
+
+
+def test_a_call_can_be_awaited(files: Filesystem) -> None:
+    tools = Toolset(session_of(files), files)
+    result = asyncio.run(tools.acall("write_file", {"path": "/a", "content": "1\n"}, call_id="c1"))
+    assert result.success
+    assert files.read("/a").content == "1\n"
+
+
+def test_a_cancelled_call_is_undone_though_its_handler_hangs(files: Filesystem) -> None:
+    session, gate = session_of(files), Gate()
+    tools = Toolset(session, files, tools=(*DEFAULT_TOOLS, gate.tool))
+    files.write("/kept", "1\n")
+    before = files.tree().fingerprint
+
+    async def main() -> None:
+        call = asyncio.create_task(tools.acall("slow", {"path": "/a"}, call_id="c1"))
+        await asyncio.to_thread(gate.reached.wait, 60)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert files.tree().fingerprint == before
+        assert (await tools.acall("write_file", {"path": "/b", "content": ""}, call_id="c2")).success
+        gate.may_go.set()
+        await asyncio.to_thread(gate.ended.wait, 60)
+
+    with gate.open_at_the_end():
+        asyncio.run(main())
+    assert isinstance(gate.after, TransactionCancelled)
+    assert not files.exists("/a")
+    assert not files.exists("/a.done")
+    calls = session[ToolCalls].all()
+    assert [(call.call_id, call.status, call.error_code) for call in calls] == [
+        ("c1", "error", "cancelled"),
+        ("c2", "ok", None),
+    ]
+
+
+def test_a_cancelled_shell_command_is_ended_and_undone(tmp_path: Path) -> None:
+    session = Session()
+    (tmp_path / "root").mkdir()
+    files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
+    tools = Toolset(session, files)
+    before = files.tree().fingerprint
+
+    async def main() -> None:
+        call = asyncio.create_task(tools.acall("shell", {"command": "echo 1 > made; sleep 60; echo 2 > late"}))
+        while not (tmp_path / "root" / "made").exists():
+            await asyncio.sleep(0.01)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert files.tree().fingerprint == before
+
+    asyncio.run(main())
+    assert session[ToolCalls].all()[-1].error_code == "cancelled"
+
+
+def test_calls_beside_a_cancelled_one_are_not_touched(files: Filesystem) -> None:
+    session, gate = session_of(files), Gate()
+    tools = Toolset(session, files, tools=(*DEFAULT_TOOLS, gate.tool))
+
+    async def main() -> None:
+        slow = asyncio.create_task(tools.acall("slow", {"path": "/slow"}))
+        await asyncio.to_thread(gate.reached.wait, 60)
+        others = [tools.acall("write_file", {"path": f"/{n}", "content": str(n)}) for n in range(10)]
+        results = await asyncio.gather(*others)
+        assert all(result.success for result in results)
+        slow.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await slow
+        gate.may_go.set()
+
+    with gate.open_at_the_end():
+        asyncio.run(main())
+    assert [entry.name for entry in files.list("/")] == [str(n) for n in range(10)]
+
+
+def test_a_call_that_waits_for_a_thread_can_be_cancelled_before_it_begins() -> None:
+    session, gate = Session(), Gate()
+    tools = Toolset(session, tools=(*DEFAULT_TOOLS, gate.tool))
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        first = asyncio.create_task(tools.acall("slow", {"path": "/a"}))
+        while not gate.reached.is_set():
+            await asyncio.sleep(0.001)
+        second = asyncio.create_task(tools.acall("write_file", {"path": "/b", "content": ""}, call_id="late"))
+        await asyncio.sleep(0)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        gate.may_go.set()
+        await first
+
+    with gate.open_at_the_end():
+        asyncio.run(main())
+    assert not tools.filesystem.exists("/b")
+    assert session[ToolCalls].where(lambda call: call.call_id == "late")[0].error_code == "cancelled"
+
+
+async def write_twice(params: Slow, *, context: ToolContext) -> ToolResult[None]:
+    fs = require_filesystem(context)
+    fs.write(params.path, "half")
+    await asyncio.sleep(0.001)
+    if "bad" in params.path:
+        raise ValueError("no such luck")
+    fs.write(params.path, "whole")
+    return ToolResult("done", None)
+
+
+ASYNC = Tool("write_twice", "Write in two steps.", Slow, write_twice)
+
+
+def test_a_coroutine_function_is_a_handler(files: Filesystem) -> None:
+    tools = Toolset(session_of(files), files, tools=[ASYNC])
+
+    async def main() -> None:
+        results = await asyncio.gather(
+            *(tools.acall("write_twice", {"path": f"/{'bad' if n % 3 == 0 else 'good'}{n}"}) for n in range(12))
+        )
+        assert [result.success for result in results] == [n % 3 != 0 for n in range(12)]
+
+    asyncio.run(main())
+    assert {entry.name for entry in files.list("/")} == {f"good{n}" for n in range(12) if n % 3}
+    assert all(files.read(entry.path).content == "whole" for entry in files.list("/"))
+
+
+def test_a_cancelled_coroutine_handler_is_undone_and_written_down() -> None:
+    session = Session()
+    tools = Toolset(session, tools=[ASYNC])
+
+    async def main() -> None:
+        call = asyncio.create_task(tools.acall("write_twice", {"path": "/a"}))
+        await asyncio.sleep(0)
+        assert not tools.filesystem.exists("/a")
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    asyncio.run(main())
+    assert session[FileTree].latest() is None or not tools.filesystem.exists("/a")
+    assert [(call.status, call.error_code) for call in session[ToolCalls].all()] == [("error", "cancelled")]
+
+
+def test_a_coroutine_function_cannot_be_called_without_awaiting() -> None:
+    tools = Toolset(Session(), tools=[ASYNC])
+    with pytest.raises(TypeError, match="use acall"):
+        tools.call("write_twice", {"path": "/a"})
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_fifty_tasks_of_which_a_third_fails_leave_exactly_the_successes(files: Filesystem, fails: bool) -> None:
+    session = session_of(files)
+
+    def handle(params: Slow, *, context: ToolContext) -> ToolResult[None]:
+        fs = require_filesystem(context)
+        number = int(params.path)
+        for step in range(4):
+            if number % 3 == 0 and step == number % 4:
+                if fails:
+                    return ToolResult("refused", None, success=False)
+                raise OSError(f"failed in step {step}")
+            fs.write(f"/{number}/{step}", str(number))
+        return ToolResult("done", None)
+
+    tools = Toolset(session, files, tools=[Tool("steps", "Write four files.", Slow, handle)])
+
+    async def main() -> list[ToolResult[object]]:
+        return await asyncio.gather(*(tools.acall("steps", {"path": str(n)}) for n in range(50)))
+
+    results = asyncio.run(main())
+    assert [result.success for result in results] == [n % 3 != 0 for n in range(50)]
+    expected = {f"/{n}/{step}" for n in range(50) if n % 3 for step in range(4)}
+    assert {entry.path for entry in files.walk("/") if entry.is_file} == expected
+    assert {entry.path for entry in files.walk("/") if entry.is_directory} == {f"/{n}" for n in range(50) if n % 3}
+    assert len(session[ToolCalls].all()) == 50
