@@ -1,4 +1,4 @@
-"""Any session is rebuilt from its records: what it holds, at every record, and what a file of it holds, byte for byte."""
+"""Any session is rebuilt from its records: its slices, at every record and snapshot, and its files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.property.test_session_machine import SessionMachine, moment
 from tests.session.ledger import Added, Noted, Put, Shelf, Taken, Total, install_ledger, make_session
 from weakfs.reducers import FileTree
 from weakfs.session import Registry, Session
-from weakfs.session.rebuilding import Moment, Rebuilding
+from weakfs.session.rebuilding import Comparison, Moment, Rebuilding
 
 LEDGER = Registry.empty().with_types(Added, Put, Taken, Noted, Total, Shelf)
 
@@ -24,12 +24,18 @@ def moments_of(session: Session) -> list[Moment]:
     return list(Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments())
 
 
-def check(session: Session, folder: Path) -> Session:
-    """Replay a session, compare what both are saved as, and let its past be worked out anew."""
+def check(session: Session) -> Session:
+    """Replay a session, compare all that both hold, and let its past be worked out anew."""
     again = session.replayed()
-    session.save(folder / "one.json")
-    again.save(folder / "other.json")
-    assert (folder / "one.json").read_bytes() == (folder / "other.json").read_bytes()
+    rules, line, _ = session.parts()
+    _, other, _ = again.parts()
+    same = Comparison(rules)
+    for one, two in ((line.state, other.state), (line.logs, other.logs)):
+        assert same.differing(one, two) == ()
+    assert list(line.rows) == list(other.rows)
+    assert again.snapshots == session.snapshots
+    for name, entry in line.snapshots.items():
+        assert same.differing(entry.state, other.snapshots[name].state) == ()
     assert [one for one in moments_of(session) if not one.is_same] == []
     return again
 
@@ -49,7 +55,7 @@ class ReplayedSession(SessionMachine):
         again.replay(session.records)
         loaded = Session.load(saved(session, folder / "session.json"), registry=LEDGER)
         install_ledger(loaded)
-        for one in (again, check(session, folder), check(loaded, folder)):
+        for one in (again, check(session), check(loaded)):
             assert list(one.records) == list(session.records)
             assert one.snapshots == session.snapshots
             for seq in range(line.dropped, line.seq + 1):
@@ -67,16 +73,18 @@ class ReplayedFiles(FilesystemMachine):
     """The files of a session, replayed in the end."""
 
     def teardown(self) -> None:
-        folder = Path(self.folder.name)
-        again = check(self.session, folder)
-        for seq in self.history:
-            one, other = (self.tree_at(session, seq) for session in (self.session, again))
-            assert (one.digest, one.fingerprint) == (other.digest, other.fingerprint)
-        check(Session.load(saved(self.session, folder / "session.json")), folder)
-        super().teardown()
+        try:
+            loaded = Session.load(saved(self.session, Path(self.folder.name) / "session.json"))
+            for again in (check(self.session), check(loaded)):
+                for seq in self.history:
+                    one, other = (tree_at(session, seq) for session in (self.session, again))
+                    assert (one.digest, one.fingerprint) == (other.digest, other.fingerprint)
+        finally:
+            super().teardown()
 
-    def tree_at(self, session: Session, seq: int) -> FileTree:
-        return session.at(seq)[FileTree].latest() or FileTree()
+
+def tree_at(session: Session, seq: int) -> FileTree:
+    return session.at(seq)[FileTree].latest() or FileTree()
 
 
 def test_any_session_is_what_its_records_make_of_it() -> None:

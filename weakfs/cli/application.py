@@ -292,6 +292,31 @@ def stats_command(file: str, filesystem: str | None, registry: str | None, as_js
     return DONE
 
 
+@command.command("replay", epilog=EXIT_STATUSES)
+@file_argument
+@click.option("--verify", is_flag=True, help="Compare with what FILE says, and exit with 3 if something differs.")
+@registry_option
+@json_option
+def replay_command(file: str, verify: bool, registry: str | None, as_json: bool) -> int:
+    """Rebuild the session saved in FILE from its records alone.
+
+    No tool runs again and no directory is touched, not even where the session worked in one. The digests of the
+    files are printed for every snapshot and for the end.
+
+    With --verify every state that FILE holds (at snapshots, rollbacks, merges and the end) is compared with what the
+    records give, and every content that lies beside FILE is read. What differs is named. A content that is missing, or
+    a record that cannot be applied, is an error.
+
+    With --json the lines are objects of "type" snapshot, rollback, merge, end and total.
+    """
+    from weakfs.cli.opening import load
+    from weakfs.cli.replaying import show_replay
+
+    session = load(file, registry)
+    is_same = show_replay(Output(), session, file, verify=verify, as_json=as_json)
+    return DONE if is_same else UNMET
+
+
 for one in COMMANDS:
     command.add_command(one)
 

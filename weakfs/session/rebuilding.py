@@ -90,7 +90,9 @@ class Rebuilding:
     # The states that something refers to, by record number.
     _kept: dict[int, Table] = field(factory=dict[int, Table], init=False)
     # The other states that a snapshot from inside a merge, or from its end, may be of.
-    _of_forks: dict[int, Table | None] = field(factory=dict["int", "Table | None"], init=False)
+    _of_forks: dict[int, Table] = field(factory=dict[int, Table], init=False)
+    # The numbers of such snapshots that nothing speaks against where they are neither.
+    _unsure: set[int] = field(factory=set[int], init=False)
     # Where forks ended that were merged, by name and the number that their last record had there.
     _ended: dict[tuple[str, int], Table] = field(factory=dict["tuple[str, int]", "Table"], init=False)
     # Whether a fork may have left a transaction whose records have other numbers by now.
@@ -118,8 +120,10 @@ class Rebuilding:
         base = self.line.base
         seq, state, logs, block_end = base.seq, base.state, base.logs, base.block_end
         waiting = sorted(self.line.snapshots.values(), key=lambda entry: (entry.seq, entry.number), reverse=True)
-        if seq > block_end or not seq:
-            self._keep(seq, state)
+        self._keep(seq, state)
+        if seq:
+            # A merge may end here, or have been cut: a snapshot may be one of the fork's.
+            self._unsure |= self._wanted.intersection(range(seq, max(seq, block_end) + 1))
         for row in self._rows:
             while waiting and waiting[-1].seq <= seq and seq >= block_end:
                 yield self._snapshot(waiting.pop())
@@ -167,24 +171,21 @@ class Rebuilding:
     def _state_of_snapshot(self, seq: int, recorded: Table) -> Table | None:
         """Give the state that a snapshot is of: that of the line, or of a fork that was merged there."""
         own = self._kept.get(seq)
-        if seq not in self._of_forks:
-            return own
-        other = self._of_forks[seq]
-        for state in (own, other):
+        for state in (own, self._of_forks.get(seq)):
             if state is not None and not self._comparison.differing(recorded, state):
                 return state
-        return None if other is None else own
+        return None if seq in self._unsure else own
 
     def _merged(self, seq: int, event: Merged, ours: Table) -> Moment:
         """Merge once more what a fork did, if its records tell where it began."""
         start = seq - self.line.dropped
         block = self._rows[start : start + max(event.count, 0)]
-        self._of_forks |= dict.fromkeys(self._wanted.intersection(range(seq, seq + len(block) + 1)))
+        self._unsure |= self._wanted.intersection(range(seq, seq + len(block) + 1))
         bases, is_certain = self._bases(event)
         if not block or ((self._is_own(event.fork) or not bases) and self._goes_back(block[-1], event.base)):
             # Whatever it began with, it changed nothing.
-            if bases and is_certain:
-                self._remember(event, Branch(bases[0], {seq: bases[0]}))
+            if bases:
+                self._remember(event, Branch(bases[0], {seq: bases[0]}), is_certain=is_certain)
             return self._moment("merge", seq, event.state, ours)
         found: Moment | None = None
         for base in bases:
@@ -198,8 +199,7 @@ class Rebuilding:
                 found = found or Moment("merge", seq, event.state, None, problem=problem)
                 continue
             if found.is_same:
-                if is_certain:
-                    self._remember(event, branch)
+                self._remember(event, branch, is_certain=is_certain)
                 return found
         return found if found is not None and is_certain else Moment("merge", seq, event.state, None)
 
@@ -223,9 +223,11 @@ class Rebuilding:
         """Tell whether a fork has a name that this session or one that it was forked from gave."""
         return f"{fork}/".startswith(f"{self.origin_id}/")
 
-    def _remember(self, event: Merged, branch: Branch) -> None:
-        self._of_forks |= {seq: state for seq, state in branch.states.items() if seq in self._of_forks}
-        self._ended[event.fork, event.base + max(event.count, 0)] = branch.end
+    def _remember(self, event: Merged, branch: Branch, *, is_certain: bool) -> None:
+        self._of_forks |= branch.states
+        if is_certain:
+            self._unsure -= branch.states.keys()
+            self._ended[event.fork, event.base + max(event.count, 0)] = branch.end
 
     def _goes_back(self, row: Row, base: int) -> bool:
         """Tell whether a branch ended where it began, as a transaction that failed."""
@@ -234,7 +236,7 @@ class Rebuilding:
 
     def _branch(self, seq: int, state: Table, block: Sequence[Row]) -> Branch:
         """Apply a fork's records to the state that it began with. What it merged itself is taken as it says."""
-        states = {seq: state}
+        states = {seq: state} if seq in self._wanted else {}
         skip = 0
         for number, row in enumerate(block, seq + 1):
             if skip:

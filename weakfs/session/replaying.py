@@ -43,10 +43,10 @@ class Replay:
     def apply_all(self, records: Iterable[Record]) -> None:
         """Apply records one after another; an error names the record, and the line is of no use then."""
         line = self.line
-        if line.seq > line.block_end or not line.seq:
-            self._keep(line.seq, line.state)
-        # The last record of a merge: a snapshot from there may be one of the fork's, whose state was another.
-        behind_merge = line.block_end
+        # The last record of a merge, or what may be one: a snapshot from there may be of a fork, in another state.
+        behind_merge = max(line.block_end, line.seq)
+        if not line.seq:
+            self._keep(0, line.state)
         for record in records:
             seq = line.seq + 1
             shape = self._shape(record, seq)
