@@ -1,0 +1,92 @@
+"""What was said, as a slice of the session, so that one file keeps it together with the files that it is about.
+
+The slice is STATE and no LOG: a rollback to an earlier turn takes the conversation back with the files, and the model
+never believes in an edit that is gone. That it was made, and undone, stays in the records and in `ToolCalls`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Literal, cast
+
+from attrs import frozen
+
+from weakfs.session import Registry, Session, append_all, tagged
+
+# Why a message ended: the model is done, calls tools, was cut off at a limit, or wants to be asked again.
+Stop = Literal["finished", "calls", "cut_off", "paused"]
+Json = dict[str, object]
+
+
+@tagged("agent/call")
+@frozen
+class Call:
+    """A tool call as the model wrote it: `arguments` is its text, which need not be JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@tagged("agent/said")
+@frozen
+class Message:
+    """One message, in the provider's own JSON; of what a model said also its text, its calls, and why it ended."""
+
+    provider: str
+    json: str
+    text: str = ""
+    stop: Stop | None = None
+    calls: tuple[Call, ...] = ()
+
+
+# For `Session(registry=...)` and `Session.load(..., registry=...)`.
+REGISTRY = Registry.with_types(Message, Call)
+
+
+class Conversation:
+    """The messages of a session, with one provider. Made once for each session that is begun or loaded."""
+
+    def __init__(self, session: Session, provider: str) -> None:
+        self._slice = session.install(Message, kind="state")
+        self._slice.register(Message, append_all)
+        self._session = session
+        self._provider = provider
+        others = {message.provider for message in self.messages} - {provider}
+        if others:
+            raise ValueError(
+                f"cannot go on with {provider}: the conversation was led with {others.pop()}; use that, or another file"
+            )
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages, the first one first."""
+        return self._slice.all()
+
+    @property
+    def last(self) -> Message | None:
+        """The last message, if there is any."""
+        return self._slice.latest()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the model has said all that it will say unasked."""
+        return self.last is None or self.last.stop in ("finished", "cut_off")
+
+    @property
+    def turns(self) -> int:
+        """How often the model has spoken."""
+        return sum(message.stop is not None for message in self.messages)
+
+    def json(self) -> list[Json]:
+        """Give the messages as the provider's client takes them."""
+        return [cast(Json, json.loads(message.json)) for message in self.messages]
+
+    def say(self, *messages: Json) -> None:
+        """Add what a user or a tool said."""
+        for message in messages:
+            self._session.dispatch(Message(self._provider, json.dumps(message)), cause="runtime")
+
+    def reply(self, message: Json, text: str, stop: Stop, calls: tuple[Call, ...]) -> None:
+        """Add what the model said."""
+        self._session.dispatch(Message(self._provider, json.dumps(message), text, stop, calls), cause="model")

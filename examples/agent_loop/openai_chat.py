@@ -1,0 +1,100 @@
+"""OpenAI's Chat Completions, and every server that speaks them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, cast
+
+from openai import AsyncOpenAI
+
+from examples.agent_loop.conversation import Call, Json, Stop
+from examples.agent_loop.loop import Answer, Refused, Reply, StreamBroken
+from weakfs import Prompt
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam, ChatCompletionToolParam
+
+STOPS: dict[str, Stop] = {"stop": "finished", "tool_calls": "calls", "length": "cut_off"}
+
+
+class OpenAIChat:
+    """A model behind an OpenAI client."""
+
+    provider: Literal["openai"] = "openai"
+
+    def __init__(self, client: AsyncOpenAI, model: str) -> None:
+        self._client = client
+        self._model = model
+
+    async def ask(self, prompt: Prompt, messages: Sequence[Json], on_text: Callable[[str], None]) -> Reply:
+        """Stream one reply; its calls come in pieces, each under the index of its call."""
+        rendered = prompt.render()
+        system = {"role": "system", "content": rendered.text}
+        stream = await self._client.chat.completions.create(
+            model=self._model,
+            messages=cast("Iterable[ChatCompletionMessageParam]", [system, *messages]),
+            tools=cast("Iterable[ChatCompletionToolParam]", rendered.definitions("openai")),
+            stream=True,
+        )
+        heard = _Heard(on_text)
+        async with stream:
+            async for chunk in stream:
+                heard.take(chunk)
+        return heard.reply()
+
+    def task(self, text: str) -> Json:
+        """Give a user's message."""
+        return {"role": "user", "content": text}
+
+    def answers(self, answers: Sequence[Answer]) -> list[Json]:
+        """Give one message a call. There is no field for failure: the text says it."""
+        return [
+            {
+                "role": "tool",
+                "tool_call_id": answer.call.id,
+                "content": answer.text if answer.success else f"Error: {answer.text}",
+            }
+            for answer in answers
+        ]
+
+
+class _Heard:
+    """A reply as far as it has come."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self._on_text = on_text
+        self._text = ""
+        self._refusal = ""
+        self._finish: str | None = None
+        # By index: id, name, arguments.
+        self._calls: dict[int, list[str]] = {}
+
+    def take(self, chunk: ChatCompletionChunk) -> None:
+        for choice in chunk.choices:  # there is none in the last chunk, which counts tokens
+            delta = choice.delta
+            if delta.content:
+                self._text += delta.content
+                self._on_text(delta.content)
+            self._refusal += delta.refusal or ""
+            for part in delta.tool_calls or ():
+                call = self._calls.setdefault(part.index, ["", "", ""])
+                call[0] = part.id or call[0]
+                if part.function is not None:
+                    call[1] += part.function.name or ""
+                    call[2] += part.function.arguments or ""
+            self._finish = choice.finish_reason or self._finish
+
+    def reply(self) -> Reply:
+        if self._refusal or self._finish == "content_filter":
+            raise Refused(self._refusal or "a content filter stopped the reply")
+        if self._finish is None:
+            raise StreamBroken("the reply of the model ended in the middle; run again to ask again")
+        calls = tuple(Call(*self._calls[index]) for index in sorted(self._calls))
+        message: Json = {"role": "assistant", "content": self._text or None}
+        if calls:
+            message["tool_calls"] = [
+                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+                for call in calls
+            ]
+        # Of a reply that was cut off the whole calls are made, and the torn one is answered: it is not JSON.
+        return Reply(message, self._text, "calls" if calls else STOPS.get(self._finish, "finished"), calls)
