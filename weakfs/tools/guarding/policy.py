@@ -18,6 +18,10 @@ def _patterns(given: str | Iterable[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
+def _rules(given: Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
+    return tuple(given)
+
+
 def _compiled(rule: PolicyRule) -> tuple[GlobPattern, ...]:
     return tuple(compile_glob(pattern, hidden=True) for pattern in rule.paths)
 
@@ -61,7 +65,7 @@ class Policy:
     ```
     """
 
-    rules: tuple[PolicyRule, ...] = field(converter=tuple)
+    rules: tuple[PolicyRule, ...] = field(converter=_rules)
 
     def against(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyRule | None:
         """Give the rule that forbids an operation at a path, if one does.
