@@ -24,6 +24,8 @@ Spot = tuple[int, int]
 LONGEST_INDENT = 1000
 # Of the file so many characters before and after a match are looked at for its step of indentation.
 NEARBY = 4000
+# Matches that look the same are fitted once; so many characters of them are remembered.
+MOST_REMEMBERED = 1_000_000
 BREAKS = ("\n", "\r")
 OPENING = (":", "{", "(", "[")
 
@@ -36,9 +38,13 @@ class Fitting:
         self.old, self.new = Passage.of(old), Passage.of(new)
         self.end = only_kind(text) or only_kind(new) or "\n"
         self.kept = _unchanged(self.old.lines, self.new.lines)
-        self._given = [
+        # All indentations of both texts, and those around the first match.
+        self.given = [
             passage.indent(number) for passage in (self.old, self.new) for number in range(len(passage.lines))
         ]
+        self.nearby: list[str] = []
+        self._fitted: dict[tuple[str, str | None], tuple[int, str]] = {}
+        self._remembered = 0
 
     @cached_property
     def _plain(self) -> bool:
@@ -67,16 +73,29 @@ class Fitting:
         start, stop = spots[0][0], spots[-1][1]
         if not self.new.lines:
             return start, stop, self._blank()
+        key = (self.text[start:stop], indent_before(self.text, start))
+        if key not in self._fitted:
+            if not self.nearby:
+                rows = self.text[max(0, start - NEARBY) : stop + NEARBY].splitlines()[1:]
+                self.nearby = [row[: len(row) - len(row.lstrip())] for row in rows if row.strip()]
+            if self._remembered > MOST_REMEMBERED:
+                self._fitted.clear()
+                self._remembered = 0
+            self._fitted[key] = self._fit(spots)
+            self._remembered += stop - start + len(self._fitted[key][1]) + 100
+        before, inserted = self._fitted[key]
+        return start - before, stop, inserted
+
+    def _fit(self, spots: Sequence[Spot]) -> tuple[int, str]:
+        """Give how far before the match the piece begins, and what goes there."""
         place = _Place(self, spots)
-        begin, before = place.before_first()
-        parts = [before]
+        before, parts = place.before_first()
         for number, line in enumerate(self.new.lines):
             if number:
-                parts.append(place.between(number))
+                parts += place.between(number)
             known = self.kept.get(number)
-            parts.append(line if known is None else self.text[slice(*spots[known])])
-        parts.append(self._after_last())
-        return begin, stop, "".join(parts)
+            parts += line if known is None else self.text[slice(*spots[known])]
+        return before, parts + self._after_last()
 
     def _blank(self) -> str:
         """Give a new text that is only white space, as far as the old text did not have it around."""
@@ -112,7 +131,7 @@ class _Place:
     def own(self) -> tuple[str | None, ...]:
         """What each line is indented by in the file, `None` for one that begins inside a line."""
         text = self.fitting.text
-        found = [_indent_before(text, self.spots[0][0])]
+        found = [indent_before(text, self.spots[0][0])]
         for (_, stop), (start, _) in zip(self.spots, self.spots[1:], strict=False):
             gap = text[stop:start]
             ends = [*LINE_END.finditer(gap)]
@@ -155,8 +174,7 @@ class _Place:
                 pairs.append((fitting.old.indent(number), own))
         if all(given == there for given, there in pairs):
             return Indents(tuple(pairs[:1]))
-        nearby = fitting.text[max(0, self.spots[0][0] - NEARBY) : self.spots[-1][1] + NEARBY].splitlines()[1:]
-        return learn(pairs, fitting._given, [row[: len(row) - len(row.lstrip())] for row in nearby if row.strip()])
+        return learn(pairs, fitting.given, fitting.nearby)
 
     @cached_property
     def dedented(self) -> str:
@@ -168,21 +186,20 @@ class _Place:
         return moved
 
     def before_first(self) -> tuple[int, str]:
-        """Give where the piece begins, and what goes before the new text's first line."""
-        fitting, start = self.fitting, self.spots[0][0]
-        old, new = fitting.old, fitting.new
+        """Give how far before the match the piece begins, and what goes before the new text's first line."""
+        fitting = self.fitting
+        old, new, own = fitting.old, fitting.new, self.own[0]
         more = max(0, new.lead.count("\n") - old.lead.count("\n"))
-        own = self.own[0]
         if own is None:
             if not old.lead:
-                return start, with_line_ends(new.lead, fitting.end)
-            return start, fitting.end * more + (new.indent(0) if more else "")
+                return 0, with_line_ends(new.lead, fitting.end)
+            return 0, fitting.end * more + (new.indent(0) if more else "")
         target = own
         if new.indent(0) and new.indent(0) != old.indent(0):
             target = self.indents.of(new.indent(0))
         if not more and target.startswith(own):
-            return start, target[len(own) :]
-        return start - len(own), fitting.end * more + target
+            return 0, target[len(own) :]
+        return len(own), fitting.end * more + target
 
     def between(self, number: int) -> str:
         """Give the white space before a line of the new text that is not its first."""
@@ -214,7 +231,7 @@ class _Place:
         return self.indents.of(self.dedented + indent)
 
 
-def _indent_before(text: str, start: int) -> str | None:
+def indent_before(text: str, start: int) -> str | None:
     """Give the white space between the start of a line and `start`, `None` if there is anything else."""
     before = text[max(0, start - LONGEST_INDENT) : start]
     indent = before[len(before.rstrip()) :]

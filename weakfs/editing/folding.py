@@ -14,7 +14,7 @@ from functools import cache
 
 from attrs import frozen
 
-from weakfs.editing.marks import composed, mark, special
+from weakfs.editing.marks import composed, is_mark, may_change, unusual
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -24,8 +24,9 @@ TYPOGRAPHIC = {
     "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
 }
 
-# Stands before a letter with marks in folded text. UTF-8 has no form for it, so that no file holds it.
-MARKED = "\udfff"
+# Stand before and after a letter with marks in folded text, so that neither the letter nor a part of its marks is
+# found there. UTF-8 has no form for them, so that no file holds them.
+MARKED, MARKED_END = "\udffe", "\udfff"
 
 # A text is folded in chunks of so many characters; where a match was is only worked out in the chunks that it is in.
 CHUNK = 1 << 16
@@ -38,7 +39,7 @@ def folded(text: str) -> str:
     """Give the form that all equivalent texts share, a run of white space as one space. O(text)."""
     if not text:
         return text
-    text = plain(composed(text, MARKED))
+    text = plain(composed(text, MARKED, MARKED_END))
     before = " " if text[0].isspace() else ""
     words = " ".join(text.split())
     return f"{before}{words} " if words and text[-1].isspace() else before + words
@@ -106,15 +107,20 @@ class Haystack:
         pattern, gap = needle.pattern, int(needle.after_gap)
         start = self._folded.find(pattern)
         while start >= 0:
-            yield start + gap
+            # Only a letter alone can be found at one with marks: any other needle has another character where they are.
+            if len(pattern) > 1 or self._folded[start - 1] != MARKED:
+                yield start + gap
             # A gap between two matches serves both.
             start = self._folded.find(pattern, start + gap + len(needle.core))
 
     def count(self, needle: Needle) -> int:
         """Count what `find_all` gives."""
+        if not needle.core:
+            return 0
         if needle.after_gap and needle.before_gap:
             return sum(1 for _ in self.find_all(needle))
-        return self._folded.count(needle.pattern) if needle.core else 0
+        count = self._folded.count(needle.pattern)
+        return count - self._folded.count(MARKED + needle.core) if len(needle.pattern) == 1 else count
 
     def find(self, needle: Needle) -> int:
         """Give the first of `find_all`, or -1."""
@@ -153,18 +159,18 @@ def _chunks(text: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 @cache
-def _run_or_special() -> re.Pattern[str]:
-    return re.compile(rf"\s{{2,}}|{special().pattern}")
+def _run_or_unusual() -> re.Pattern[str]:
+    return re.compile(rf"\s{{2,}}|{unusual().pattern}")
 
 
 def _changing(text: str) -> Iterator[tuple[int, int, int]]:
     """Go through what folds to another length: its start, its stop and that length."""
-    runs = RUN if text.isascii() else _run_or_special()
+    runs = _run_or_unusual() if may_change(text) else RUN
     for found in runs.finditer(text):
         start, stop = found.span()
         if text[start].isspace():
             yield start, stop, 1
             continue
-        if start and mark().match(text, start) and not text[start - 1].isspace():
+        if start and is_mark(text[start]) and not text[start - 1].isspace():
             start -= 1
-        yield start, stop, len(composed(text[start:stop], MARKED))
+        yield start, stop, len(composed(text[start:stop], MARKED, MARKED_END))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from unicodedata import category, normalize
 
@@ -16,7 +17,9 @@ LOOKED_AT = (
     range(0xE0000, 0xE0200),
 )
 # Vowels and finals of Hangul, which join the letter before them to a syllable, and the two joiners.
-JOINING = "\u1161-\u1175\u11a8-\u11c2\u200c\u200d"
+JOINING = {*map(chr, range(0x1161, 0x1176)), *map(chr, range(0x11A8, 0x11C3)), "\u200c", "\u200d"}
+# Characters above U+FFFF are looked for one by one in a set of a regular expression, after all others.
+HIGH = "\U00010000-\U0010ffff"
 
 # CPython sorts the marks behind a letter by insertion: a million of them would take hours. A grapheme joiner after
 # so many, as the Stream-Safe Text Format (UAX 15, section 13) puts one after 30, keeps that linear.
@@ -25,42 +28,70 @@ GRAPHEME_JOINER = "\u034f"
 
 
 @cache
-def _marks() -> str:
-    """Give the marks as what stands between the brackets of a regular expression."""
-    return "".join(chr(code) for codes in LOOKED_AT for code in codes if category(chr(code))[0] == "M") + JOINING
+def _marks() -> frozenset[str]:
+    chars = (chr(code) for codes in LOOKED_AT for code in codes)
+    return frozenset(char for char in chars if category(char)[0] == "M") | JOINING
 
 
 @cache
-def special() -> re.Pattern[str]:
+def _unusual() -> frozenset[str]:
+    """Give the marks and the characters that have another canonical form."""
+    chars = (chr(code) for codes in LOOKED_AT for code in codes)
+    return _marks().union(char for char in chars if normalize("NFC", char) != char)
+
+
+def _split(chars: Iterable[str]) -> tuple[str, str]:
+    """Give characters up to U+FFFF, and those above, each as what stands between brackets."""
+    ordered = sorted(chars)
+    return "".join(c for c in ordered if c < HIGH[0]), "".join(c for c in ordered if c >= HIGH[0])
+
+
+def _marks_pattern(*, at_least: str) -> str:
+    low, high = _split(_marks())
+    return f"(?:[{low}]+|(?=[{HIGH}])[{high}]+){at_least}"
+
+
+@cache
+def _perhaps_unusual() -> re.Pattern[str]:
+    return re.compile(f"[{_split(_unusual())[0]}{HIGH}]")
+
+
+@cache
+def unusual() -> re.Pattern[str]:
     """Match a character that has another canonical form or is a mark, with the marks that follow it."""
-    others = (chr(code) for codes in LOOKED_AT for code in codes)
-    changed = "".join(char for char in others if normalize("NFC", char) != char)
-    return re.compile(f"[{_marks()}{changed}][{_marks()}]*")
+    low, high = _split(_unusual())
+    return re.compile(f"(?:[{low}]|(?=[{HIGH}])[{high}]){_marks_pattern(at_least='*')}")
 
 
-@cache
-def mark() -> re.Pattern[str]:
-    """Match a character that joins the one before it."""
-    return re.compile(f"[{_marks()}]")
+def is_mark(char: str) -> bool:
+    """Tell whether a character joins the one before it."""
+    return char in _marks()
+
+
+def may_change(text: str) -> bool:
+    """Tell, without looking closely, whether `composed` may give another text."""
+    return not text.isascii() and _perhaps_unusual().search(text) is not None
 
 
 @cache
 def _sequence() -> re.Pattern[str]:
     """Match marks together with the character that they join; white space carries none."""
-    return re.compile(rf"[^\s{_marks()}]?[{_marks()}]+")
+    low, high = _split(_marks())
+    return re.compile(rf"(?:[^\s{low}{HIGH}]|(?=[{HIGH}])[^{high}])?{_marks_pattern(at_least='+')}")
 
 
 @cache
 def _too_many() -> re.Pattern[str]:
-    return re.compile(f"[{_marks()}]{{{MOST_MARKS}}}")
+    low, high = _split(_marks())
+    return re.compile(f"(?:[{low}]|(?=[{HIGH}])[{high}]){{{MOST_MARKS}}}")
 
 
-def composed(text: str, before: str) -> str:
-    """Give `text` in NFC, with `before` put in front of every letter that still carries marks then.
+def composed(text: str, before: str, after: str) -> str:
+    """Give `text` in NFC, with every letter that still carries marks then between `before` and `after`.
 
-    So a letter without marks is no part of one with them, as texts are searched. O(text).
+    So neither a letter nor some of its marks are found where there are more of them. O(text).
     """
-    if text.isascii() or special().search(text) is None:
+    if not may_change(text):
         return text
-    text = normalize("NFC", _too_many().sub(rf"\g<0>{GRAPHEME_JOINER}", text))
-    return _sequence().sub(rf"{before}\g<0>", text)
+    text = normalize("NFC", _too_many().sub(lambda marks: marks[0] + GRAPHEME_JOINER, text))
+    return _sequence().sub(lambda sequence: f"{before}{sequence[0]}{after}", text)

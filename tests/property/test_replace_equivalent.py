@@ -1,0 +1,178 @@
+"""Matching that is not exact, beside a slow search that tries every stretch of the text."""
+
+from __future__ import annotations
+
+from unicodedata import category, normalize
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from weakfs.editing import AmbiguousTarget, EditError, NoChange, TargetNotFound, replace
+from weakfs.editing.folding import Haystack, Needle, folded
+
+QUOTES = str.maketrans({"\u2019": "'", "\u201c": '"', "\u2014": "-", "\u2212": "-"})
+BLANK = " \n\t\u00a0\r\u2028"
+JAMO = "\u1161\u11a8"
+PLAIN = "ae-'\"x\u2019\u201c\u2014\u2212"
+JOINED = "\u0301\u0327\u0344\u0338\u200d\ufe0f\u093e\u00e9\u00c5\u212b\u0229\u1100\uac00\uac01\u0958\u0915" + JAMO
+small = st.text(alphabet=BLANK + PLAIN + JOINED + "\ufeff", max_size=12)
+tiny = st.text(alphabet=BLANK + "ae'\u2019\u0301\u00e9", max_size=14)
+
+
+def form(text: str) -> str:
+    """Give the form that equivalent texts share."""
+    once = normalize("NFC", text).translate(QUOTES)
+    return "".join(" " if char.isspace() else char for char in once).strip() if not once.strip() else squeezed(once)
+
+
+def squeezed(text: str) -> str:
+    out: list[str] = []
+    for char in text:
+        if char.isspace():
+            if not out or out[-1] != " ":
+                out.append(" ")
+        else:
+            out.append(char)
+    return "".join(out)
+
+
+def joins(char: str) -> bool:
+    return category(char)[0] == "M" or char in JAMO or char == "\u200d"
+
+
+def places(text: str, old: str) -> list[tuple[int, int]]:
+    """Give every stretch of the text that is equivalent to the old one, left to right, not overlapping."""
+    wanted = form(old)
+    core = wanted.strip(" ")
+    mark = int(text.startswith("\ufeff"))
+    found: list[tuple[int, int]] = []
+    start = mark
+    while core and start < len(text):
+        stop = next((stop for stop in range(start + 1, len(text) + 1) if fits(text, start, stop, wanted, mark)), None)
+        if stop is None:
+            start += 1
+        else:
+            found.append((start, stop))
+            start = stop
+    return found
+
+
+def fits(text: str, start: int, stop: int, wanted: str, mark: int) -> bool:
+    if text[start].isspace() or text[stop - 1].isspace() or form(text[start:stop]) != wanted.strip(" "):
+        return False
+    if joins(text[start]) and start > mark and not text[start - 1].isspace():
+        return False
+    if stop < len(text) and joins(text[stop]):
+        return False
+    if wanted.startswith(" ") and start > mark and not text[start - 1].isspace():
+        return False
+    return not wanted.endswith(" ") or stop == len(text) or text[stop].isspace()
+
+
+@settings(max_examples=1500)
+@given(small | tiny, st.text(alphabet=BLANK + PLAIN + JOINED, min_size=1, max_size=4) | tiny)
+def test_the_places_are_those_that_a_slow_search_finds(text: str, old: str) -> None:
+    haystack, needle = Haystack(text), Needle.of(old)
+
+    found = [
+        (haystack.original(at), haystack.original(at + len(needle.core))) for at in haystack.find_all(needle)
+    ]
+
+    assert found == places(text, old)
+    assert haystack.count(needle) == len(found)
+
+
+@settings(max_examples=500)
+@given(st.text(max_size=20), st.data())
+def test_a_stretch_of_any_text_is_found_in_it_however_it_is_written(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    stop = data.draw(st.integers(start, len(text)))
+    form_name = data.draw(st.sampled_from(("NFC", "NFD")))
+    old = normalize(form_name, text[start:stop]).replace(" ", "\n  ")
+    assume(old)
+
+    for old_text in (old, f" {old}\n"):
+        try:
+            replace(text, old_text, "\ue000", replace_all=True)
+        except TargetNotFound:
+            edges = (start > 0 and touches(text, start)) or (stop < len(text) and touches(text, stop))
+            assert edges or not old.strip() or old_text != old
+
+
+def touches(text: str, at: int) -> bool:
+    """Tell whether what stands before and after a place may belong together."""
+    return len(normalize("NFC", text[:at]) + normalize("NFC", text[at:])) != len(normalize("NFC", text)) or (
+        category(text[at])[0] == "M" or "\u1160" <= text[at] <= "\u11ff" or text[at] in "\u200c\u200d"
+    )
+
+
+@settings(max_examples=1000)
+@given(small | tiny, tiny, tiny, st.booleans())
+def test_nothing_but_what_was_found_changes(text: str, old: str, new: str, replace_all: bool) -> None:
+    try:
+        done = replace(text, old, new, replace_all=replace_all)
+    except EditError:
+        return
+
+    parts: list[str] = []
+    end = 0
+    for (start, stop, inserted), span in zip(done.pieces, done.spans, strict=True):
+        assert (start, stop) == span
+        assert end <= start <= stop
+        if done.how == "fuzzy":
+            assert form(text[start:stop]).strip(" ") == form(old.removeprefix("\ufeff")).strip(" ")
+        parts += (text[end:start], inserted)
+        end = stop
+    assert "".join((*parts, text[end:])) == done.text
+    assert done.count == len(done.spans)
+    assert done.text.startswith("\ufeff") or not text.startswith("\ufeff")
+
+
+@given(small | tiny, st.text(max_size=8) | tiny, st.text(max_size=8) | tiny, st.booleans())
+def test_whatever_is_asked_for_is_done_or_refused(text: str, old: str, new: str, replace_all: bool) -> None:
+    for content, wanted in ((text, old), (old, text), (text + "\udfff\ud800", old + "\udfff")):
+        try:
+            done = replace(content, wanted, new, replace_all=replace_all)
+        except EditError as error:
+            assert len(str(error)) < 2000
+        else:
+            assert done.text != content
+
+
+@given(st.text(alphabet="ab\n\t '\u2019", max_size=20), st.text(alphabet="ab\n\t '\u2019", min_size=1, max_size=4))
+def test_an_exact_match_never_becomes_another(text: str, old: str) -> None:
+    assume(old in text)
+    try:
+        done = replace(text, old, "\ue000\n", replace_all=True)
+    except NoChange:
+        return
+    assert done.how == "exact"
+    assert done.text == text.replace(old, "\ue000\n")
+
+
+@given(st.text(alphabet="ab\n\t ", max_size=20), st.text(alphabet="ab\n\t ", min_size=1, max_size=5))
+def test_what_was_put_in_can_be_taken_out_again(text: str, old: str) -> None:
+    try:
+        done = replace(text, old, "\ue000")
+    except EditError:
+        return
+    ((start, stop),) = done.spans
+
+    assert replace(done.text, "\ue000", text[start:stop]).text == text
+
+
+@given(tiny, tiny)
+def test_several_places_are_all_named(text: str, old: str) -> None:
+    try:
+        replace(text, old, "\ue000")
+    except AmbiguousTarget as error:
+        assert error.matches == len(error.lines) > 1
+        assert list(error.lines) == sorted(error.lines)
+        assert all(1 <= line <= text.count("\n") + 1 for line in error.lines)
+    except EditError:
+        return
+
+
+@given(st.text(max_size=30))
+def test_folding_twice_is_folding_once(text: str) -> None:
+    assert folded(text.replace("\udfff", "")).count("  ") == 0
