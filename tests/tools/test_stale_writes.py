@@ -1,0 +1,140 @@
+"""A caller does not overwrite what another changed since it last read the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from weakfs import Filesystem, HostFilesystem, InMemoryFilesystem, OverlayFilesystem, Session, ToolResult, Toolset
+
+TEXT = "".join(f"line {n}\n" for n in range(1, 21))
+
+
+@pytest.fixture(params=["memory", "host", "overlay"])
+def tools(request: pytest.FixtureRequest, tmp_path: Path) -> Toolset:
+    session = Session()
+    files: Filesystem
+    if request.param == "memory":
+        files = InMemoryFilesystem(session)
+    elif request.param == "host":
+        (tmp_path / "root").mkdir()
+        files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
+    else:
+        files = OverlayFilesystem(InMemoryFilesystem(), session)
+    files.write("/a.txt", TEXT)
+    return Toolset(session, files)
+
+
+def read(tools: Toolset, caller: str, path: str = "/a.txt") -> ToolResult[object]:
+    return tools.call("read_file", {"path": path}, caller=caller)
+
+
+def edit(tools: Toolset, caller: str, old: str, new: str) -> ToolResult[object]:
+    arguments = {"path": "/a.txt", "old_string": old, "new_string": new}
+    return tools.call("edit_file", arguments, caller=caller, call_id=f"{caller}-edit")
+
+
+def write(tools: Toolset, caller: str, content: str) -> ToolResult[object]:
+    return tools.call("write_file", {"path": "/a.txt", "content": content}, caller=caller)
+
+
+def test_an_edit_of_what_another_caller_changed_is_a_conflict_that_shows_the_change(tools: Toolset) -> None:
+    read(tools, "ann")
+    assert edit(tools, "bob", "line 7\n", "line seven\n").success
+    before = tools.filesystem.tree().fingerprint
+    result = edit(tools, "ann", "line 12\n", "line twelve\n")
+    assert (result.status, result.error_code) == ("conflict", "changed_by_another")
+    assert "'bob'" in result.message
+    assert "bob-edit" in result.message
+    assert "-line 7\n+line seven\n" in result.message
+    assert "read the file again" in result.message
+    assert tools.filesystem.tree().fingerprint == before
+
+
+def test_reading_again_settles_the_conflict(tools: Toolset) -> None:
+    read(tools, "ann")
+    edit(tools, "bob", "line 7\n", "line seven\n")
+    assert not edit(tools, "ann", "line 12\n", "line twelve\n").success
+    read(tools, "ann")
+    assert edit(tools, "ann", "line 12\n", "line twelve\n").success
+
+
+def test_writing_the_whole_file_is_refused_as_well(tools: Toolset) -> None:
+    read(tools, "ann")
+    edit(tools, "bob", "line 7\n", "line seven\n")
+    assert write(tools, "ann", "all new\n").status == "conflict"
+    assert "line seven" in tools.filesystem.read("/a.txt").content
+
+
+def test_a_patch_is_refused_as_well(tools: Toolset) -> None:
+    read(tools, "ann")
+    edit(tools, "bob", "line 7\n", "line seven\n")
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-line 12\n+line twelve\n*** End Patch\n"
+    assert tools.call("apply_patch", {"patch": patch}, caller="ann").status == "conflict"
+    assert tools.call("apply_patch", {"patch": patch}, caller="bob").success
+
+
+def test_what_a_caller_changed_itself_is_no_conflict(tools: Toolset) -> None:
+    read(tools, "ann")
+    read(tools, "bob")
+    assert edit(tools, "ann", "line 7\n", "line seven\n").success
+    assert edit(tools, "ann", "line 12\n", "line twelve\n").success
+    assert write(tools, "ann", TEXT).success
+
+
+def test_what_another_caller_changed_before_the_reading_is_no_conflict(tools: Toolset) -> None:
+    edit(tools, "bob", "line 7\n", "line seven\n")
+    read(tools, "ann")
+    assert edit(tools, "ann", "line 12\n", "line twelve\n").success
+
+
+def test_a_caller_that_never_read_the_file_may_write_it(tools: Toolset) -> None:
+    edit(tools, "bob", "line 7\n", "line seven\n")
+    assert write(tools, "ann", "all new\n").success
+
+
+def test_a_change_of_another_that_failed_is_no_conflict(tools: Toolset) -> None:
+    read(tools, "ann")
+    assert not edit(tools, "bob", "not there", "line seven\n").success
+    assert edit(tools, "ann", "line 12\n", "line twelve\n").success
+
+
+def test_a_change_that_was_taken_back_is_no_conflict(tools: Toolset) -> None:
+    read(tools, "ann")
+    edit(tools, "bob", "line 7\n", "line seven\n")
+    edit(tools, "bob", "line seven\n", "line 7\n")
+    assert edit(tools, "ann", "line 12\n", "line twelve\n").success
+
+
+def test_a_rollback_of_the_change_is_no_conflict(tools: Toolset) -> None:
+    read(tools, "ann")
+    tools.session.snapshot("before")
+    edit(tools, "bob", "line 7\n", "line seven\n")
+    tools.session.rollback("before")
+    assert edit(tools, "ann", "line 12\n", "line twelve\n").success
+
+
+def test_a_directory_that_another_replaced_counts_for_what_is_in_it(tools: Toolset) -> None:
+    tools.call("write_file", {"path": "/d/a.txt", "content": "1\n"}, caller="ann")
+    tools.call("write_file", {"path": "/e/a.txt", "content": "2\n"}, caller="bob")
+    tools.call("rm", {"path": "/d", "recursive": True}, caller="bob")
+    tools.call("mv", {"source": "/e", "destination": "/d"}, caller="bob")
+    result = tools.call("write_file", {"path": "/d/a.txt", "content": "3\n"}, caller="ann")
+    assert result.status == "conflict"
+
+
+def test_one_flag_turns_it_off(tools: Toolset) -> None:
+    free = Toolset(tools.session, tools.filesystem, refuse_stale_writes=False)
+    read(free, "ann")
+    edit(free, "bob", "line 7\n", "line seven\n")
+    assert edit(free, "ann", "line 12\n", "line twelve\n").success
+
+
+def test_of_a_huge_file_the_change_is_told_and_not_shown(tools: Toolset) -> None:
+    tools.call("write_file", {"path": "/a.txt", "content": TEXT + "x\n" * 200_000}, caller="bob")
+    read(tools, "ann")
+    edit(tools, "bob", "line 7\n", "line seven\n")
+    result = edit(tools, "ann", "line 12\n", "line twelve\n")
+    assert result.status == "conflict"
+    assert len(result.message) < 300
