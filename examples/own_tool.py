@@ -1,0 +1,52 @@
+"""A tool of one's own in ten lines, in a section of its own, over another's files: `python -m examples.own_tool`."""
+
+from __future__ import annotations
+
+import json
+
+from attrs import field, frozen
+
+from weakfs import (
+    Prompt,
+    Section,
+    Session,
+    Tool,
+    ToolContext,
+    ToolResult,
+    VfsSection,
+    about,
+    dispatch_tool_call,
+    require_filesystem,
+)
+
+
+@frozen
+class Outline:
+    path: str = field(metadata=about("the Python file"))
+
+
+def outline(params: Outline, *, context: ToolContext) -> ToolResult[tuple[str, ...]]:
+    lines = require_filesystem(context).read_lines(params.path)
+    found = tuple(line.rstrip() for line in lines if line.lstrip().startswith(("def ", "class ")))
+    return ToolResult("\n".join(found) or "There is nothing in it.", found)
+
+
+OUTLINE = Tool("outline", "List the classes and functions of a Python file.", Outline, outline, read_only=True)
+
+
+def main() -> None:
+    session = Session()
+    advice = Section(title="Reading code", key="code", template="Ask for an outline first.", tools=[OUTLINE])
+    prompt = Prompt(sections=[advice, VfsSection(session=session)])
+    new_file = {"path": "/a.py", "content": "class A:\n    def b(self):\n        return 1\n"}
+
+    dispatch_tool_call(prompt, "write_file", new_file, session=session)
+    print(dispatch_tool_call(prompt, "outline", {"path": "/a.py"}, session=session).message)
+    # What goes wrong is an answer; nobody wrote a line for it.
+    print(dispatch_tool_call(prompt, "outline", {"file": "/a.py"}, session=session).message)
+    print(dispatch_tool_call(prompt, "outline", {"path": "/b.py"}, session=session).message)
+    print(json.dumps(prompt.render().definitions("anthropic")[0]["input_schema"]))
+
+
+if __name__ == "__main__":
+    main()
