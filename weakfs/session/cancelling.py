@@ -20,26 +20,24 @@ class Cancellation:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._cancelled = Event()
-        self._reason = ""
+        self._reason: str | None = None
         self._abandon: Callable[[str], bool] | None = None
         self._stops: list[tuple[Callable[[], object], Event]] = []
 
     @property
     def is_cancelled(self) -> bool:
         """Whether `cancel` was called."""
-        return self._cancelled.is_set()
+        return self._reason is not None
 
     def check(self) -> None:
         """Raise `TransactionCancelled` if the work was cancelled; for code that does long things of its own."""
-        if self._cancelled.is_set():
+        if self._reason is not None:
             raise TransactionCancelled(f"cannot go on in a transaction of the session: {self._reason}")
 
     def cancel(self, reason: str = "it was cancelled") -> bool:
         """End the work and undo it; false if it had ended by itself. `RollbackIncomplete` if undoing fails."""
         with self._lock:
             self._reason = reason
-            self._cancelled.set()
             stops, abandon = list(self._stops), self._abandon
             # In here, so that none is called after its block was left.
             for stop, _ in stops:

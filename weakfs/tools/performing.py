@@ -8,9 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import suppress
-from threading import Lock
 
-from attrs import define, field
+from attrs import define
 
 from weakfs.filesystem import Filesystem
 from weakfs.session import Cancellation, Merged, Session, SessionError, TransactionCancelled
@@ -58,7 +57,6 @@ class Call:
     _base: int = 0
     _made: int = 0
     _written_down: bool = False
-    _lock: Lock = field(factory=Lock)
 
     @property
     def cancellation(self) -> Cancellation:
@@ -134,7 +132,7 @@ class Call:
             self.readings.saw(self.caller, path, self.files)
 
     def _check_stale(self, tool: Tool, params: object) -> None:
-        if self.readings is None or tool.targets is None:
+        if self.readings is None or tool.targets is None or not self.readings.has_others(self.caller):
             return
         for path in tool.targets(params):
             with suppress(OSError, ValueError):
@@ -149,7 +147,7 @@ class Call:
 
     def write_down(self, result: ToolResult[object]) -> None:
         """Record the call and its answer, unless that was done."""
-        with self._lock:
+        with self.session.lock:
             if self._written_down:
                 return
             self._written_down = True

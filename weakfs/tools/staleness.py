@@ -11,6 +11,7 @@ from attrs import frozen
 from weakfs.editing.difference import hunks
 from weakfs.filesystem import Filesystem
 from weakfs.filesystem.paths import is_within
+from weakfs.reducers import EntryCopied, EntryMoved, FileWritten, TreeRestored
 from weakfs.reducers.lines import split_lines
 from weakfs.session import Record
 from weakfs.tools.errors import StaleRead
@@ -60,15 +61,23 @@ class Readings:
     def changed(self, caller: str | None, call_id: str, records: Iterable[Record], fs: Filesystem) -> None:
         """Remember what a caller's call has changed. What it left in a file it has seen."""
         own = getattr(fs, "filesystem_id", None)
-        paths: set[str] = set()
+        contents: dict[str, bytes | None] = {}
         for record in records:
-            if getattr(record.event, "filesystem", None) in (None, own):
-                paths.update(_paths(record.event))
-        contents = {path: _content(fs, path) for path in paths}
+            event = record.event
+            if getattr(event, "filesystem", None) in (None, own):
+                for path in _paths(event):
+                    # Written as a whole it holds what was written; anything else is looked at when all is done.
+                    contents[path] = event.content if isinstance(event, FileWritten) else None
+        for path, written in contents.items():
+            contents[path] = _kept(written) if written is not None else _content(fs, path)
         with self._lock:
-            for path in sorted(paths):
-                self._see(caller, path, contents[path])
+            for path, content in contents.items():
+                self._see(caller, path, content)
                 self._changes[path] = _Change(self._order, caller, call_id)
+
+    def has_others(self, caller: str | None) -> bool:
+        """Tell whether anybody but this caller has seen or changed something."""
+        return len(self._callers) > 1 or caller not in self._callers
 
     def _see(self, caller: str | None, path: str, content: bytes | None) -> None:
         self._order += 1
@@ -82,7 +91,7 @@ class Readings:
         """Raise `StaleRead` if somebody else changed a file since this caller last saw it, and it shows."""
         with self._lock:
             sight = self._sights.get((caller, path))
-            if sight is None or self._callers == {caller}:
+            if sight is None:
                 return
             since = [
                 change
@@ -111,20 +120,27 @@ class Readings:
 
 
 def _paths(event: object) -> Iterable[str]:
-    names = ("path", "source", "destination")
-    found = [value for name in names if isinstance(value := getattr(event, name, None), str)]
+    path = getattr(event, "path", None)
+    if isinstance(path, str):
+        return (path,)
+    if isinstance(event, EntryMoved | EntryCopied):
+        return (event.source, event.destination)
     # A tree that became another as a whole names no path.
-    return [path for path in found if path.startswith("/")] or (["/"] if hasattr(event, "tree") else [])
+    return ("/",) if isinstance(event, TreeRestored) else ()
 
 
 def _content(fs: Filesystem, path: str) -> bytes | None:
     """Give what a file holds; empty if there is none, `None` if it is not to be kept."""
     try:
-        if not fs.is_file(path):
-            return b""
-        return fs.read_bytes(path).content if fs.stat(path).size_bytes <= MOST_KEPT else None
+        return _kept(fs.read_bytes(path, limit=MOST_KEPT + 1).content)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return b""
     except (OSError, ValueError):
         return None
+
+
+def _kept(content: bytes) -> bytes | None:
+    return content if len(content) <= MOST_KEPT else None
 
 
 def _told(path: str, change: _Change, before: bytes | None, now: bytes | None) -> str:

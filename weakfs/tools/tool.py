@@ -24,6 +24,10 @@ def _parameters(tool: Tool) -> tuple[Parameter, ...]:
     return parameters_of(tool.params)
 
 
+def _is_async(tool: Tool) -> bool:
+    return iscoroutinefunction(tool.handler) or iscoroutinefunction(type(tool.handler).__call__)
+
+
 @frozen(eq=False)
 class Tool:
     """One tool that a model may call.
@@ -45,6 +49,8 @@ class Tool:
     receipt: type[Receipt] = Receipt
     operation: Operation | None = None
     targets: Callable[[Any], Iterable[str]] | None = field(default=None, repr=False)
+    # Whether the handler is a coroutine function.
+    is_async: bool = field(init=False, repr=False, default=Factory(_is_async, takes_self=True))
     parameters: tuple[Parameter, ...] = field(init=False, repr=False, default=Factory(_parameters, takes_self=True))
 
     def __attrs_post_init__(self) -> None:
@@ -63,11 +69,6 @@ class Tool:
                     f"cannot use {alias!r} for the parameter {name!r} of {self.name!r}: there are "
                     f"{', '.join(sorted(known))}; map a new name to one of them"
                 )
-
-    @property
-    def is_async(self) -> bool:
-        """Whether the handler is a coroutine function."""
-        return iscoroutinefunction(self.handler) or iscoroutinefunction(type(self.handler).__call__)
 
     def read_arguments(self, arguments: object) -> object:
         """Make the handler's parameters from a call's JSON; `ToolValidationError` names every problem."""
