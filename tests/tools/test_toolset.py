@@ -240,6 +240,7 @@ def test_every_read_only_tool_is_marked_as_one() -> None:
     assert {tool.name for tool in DEFAULT_TOOLS} - reading == {
         "write_file",
         "edit_file",
+        "apply_patch",
         "rm",
         "mkdir",
         "mv",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weakfs.tools import handlers as h
+from weakfs.tools.handlers.patching import patched_paths
 from weakfs.tools.tool import Tool
 
 _FILE = {"file_path": "path"}
@@ -11,6 +12,31 @@ _TRANSFER = {"src": "source", "dst": "destination"}
 
 def _path(params: h.WriteFileParams | h.EditFileParams) -> tuple[str]:
     return (params.path,)
+
+
+_PATCH = """\
+Change several files at once, all of them or none. A patch starts with *** Begin Patch, ends with *** End Patch and has, in \
+between, any number of
+*** Add File: path, then each line of the file behind +
+*** Delete File: path
+*** Update File: path, then perhaps *** Move to: path, then hunks in the order of the file.
+A hunk is @@, or @@ and a whole line of the file above the place (its class or function; several such lines nest); \
+then lines behind a space if they stay, - if they go, + if they come. Copy old lines exactly, about three above and below \
+each change: they must fit one place only. *** End of File below a hunk ties it to the end. No line numbers.
+Example:
+*** Begin Patch
+*** Update File: src/app.py
+@@ class Server:
+@@     def start(self):
+         self.open()
+-        self.port = 80
++        self.port = 8080
+         return self
+*** Add File: docs/ports.md
++# Ports
++8080: the server
+*** Delete File: docs/old.md
+*** End Patch"""
 
 
 DEFAULT_TOOLS: tuple[Tool, ...] = (
@@ -54,6 +80,15 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         receipt=h.EditFileReceipt,
         operation="edit",
         targets=_path,
+    ),
+    Tool(
+        "apply_patch",
+        _PATCH,
+        h.ApplyPatchParams,
+        h.apply_patch_handler,
+        receipt=h.ApplyPatchReceipt,
+        operation="patch",
+        targets=patched_paths,
     ),
     Tool(
         "glob",

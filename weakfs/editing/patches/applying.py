@@ -9,7 +9,7 @@ from attrs import frozen
 
 from weakfs.editing.patches.committing import commit, foresee, transaction
 from weakfs.editing.patches.errors import refusal
-from weakfs.editing.patches.operations import Operation
+from weakfs.editing.patches.operations import Operation, UpdateFile
 from weakfs.editing.patches.staging import Dialect, FinalNewline, HunkFit, OnAmbiguous, OnExisting, Stage
 from weakfs.editing.patches.steps import steps_of
 from weakfs.editing.patches.unified import parse_unified
@@ -92,6 +92,16 @@ def apply_patch(
         if not dry_run:
             commit(fs, steps)
     return _report(stage, dry_run)
+
+
+def paths_in(patch: str, *, patch_format: PatchFormat = "v4a") -> tuple[str, ...]:
+    """Give the paths that a patch names, as it writes them, in order. Raises `PatchParseError`."""
+    named: dict[str, None] = {}
+    for operation in _parsed(patch, patch_format, Dialect()):
+        named[operation.path] = None
+        if isinstance(operation, UpdateFile) and operation.move_to is not None:
+            named[operation.move_to] = None
+    return tuple(named)
 
 
 def _check(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -15,19 +15,19 @@ class Document:
 
     `ended` tells whether the text ends with a newline, `is_marked` whether it starts with a byte order mark, which is
     then no part of the first line. The last line of a text that does not end with one is given the `\\r` of the
-    line before it, so that a line can follow; `text` leaves it out.
+    line before it, so that a line can follow; `text` leaves it out, unless the text `ends_in_return` by itself.
     """
 
-    __slots__ = ("_indexes", "_is_bare_return", "ended", "is_marked", "lines")
+    __slots__ = ("_indexes", "ended", "ends_in_return", "is_marked", "lines")
 
     def __init__(self, text: str) -> None:
         self.is_marked = text.startswith(BYTE_ORDER_MARK)
         self.lines = text.removeprefix(BYTE_ORDER_MARK).split("\n")
         self.ended = not self.lines[-1]
-        self._is_bare_return = self.lines[-1].endswith("\r")
+        self.ends_in_return = self.lines[-1].endswith("\r")
         if self.ended:
             self.lines.pop()
-        elif len(self.lines) > 1 and self.lines[-2].endswith("\r") and not self._is_bare_return:
+        elif len(self.lines) > 1 and self.lines[-2].endswith("\r") and not self.ends_in_return:
             self.lines[-1] += "\r"
         self._indexes: dict[int, LineIndex] = {}
 
@@ -36,9 +36,14 @@ class Document:
         text = "\n".join(self.lines)
         if self.ended:
             text += "\n" * bool(self.lines)
-        elif not self._is_bare_return:
+        elif not self.ends_in_return:
             text = text.removesuffix("\r")
         return BYTE_ORDER_MARK + text if self.is_marked else text
+
+    def has_return(self, at: int) -> bool:
+        """Tell whether a line has a carriage return that is in the text."""
+        is_given = at == len(self.lines) - 1 and not self.ended and not self.ends_in_return
+        return self.lines[at].endswith("\r") and not is_given
 
     def show_mark(self) -> None:
         """Take the byte order mark as the first character of the first line, which a patch then may change."""

@@ -68,6 +68,9 @@ class Places:
             try:
                 found = self._canonical[path] = self._resolved(path)
             except (PermissionError, ValueError) as error:
+                # A kind of its own says more than this could.
+                if type(error) not in (PermissionError, ValueError):
+                    raise
                 raise Unusable(str(error)) from error
             if found == "/":
                 raise Unusable(f"cannot use {path!r}: it is the root; name a file inside it")
@@ -85,6 +88,12 @@ class Places:
                 rest.append(lexical.rpartition("/")[2])
                 lexical = parent(lexical)
                 continue
+            except PermissionError:
+                if not rest:
+                    raise
+                # Where nothing may be looked at above a place that may be used, there is nothing to follow.
+                top = lexical
+                break
             top = here.path
             break
         else:
@@ -150,7 +159,10 @@ class Places:
     def _is_file(self, path: str) -> bool:
         if path in self._no_files:
             return False
-        there = self.before(path)
+        try:
+            there = self.before(path)
+        except PermissionError:
+            there = None
         if there is None or there.is_directory or there.is_symlink:
             self._no_files.add(path)
             return False

@@ -85,6 +85,7 @@ def _change(document: Document, places: list[Place]) -> None:
         at_end = place.at + len(hunk.old) == was_last
         if at_end and (hunk.old_unended or hunk.new_unended):
             document.ended = not hunk.new_unended
+            document.ends_in_return = hunk.new_unended and hunk.new[-1].endswith("\r")
 
 
 def _apart(runs: list[Run]) -> list[Run]:
@@ -120,8 +121,7 @@ def _means_returns(document: Document, place: Place) -> bool:
     hunk = place.hunk
     if not any(line.endswith("\r") for line in hunk.lines):
         return False
-    there = document.lines[place.at : place.at + len(hunk.old)]
-    return all(line.endswith("\r") == held.endswith("\r") for line, held in zip(hunk.old, there, strict=True))
+    return all(line.endswith("\r") == document.has_return(at) for at, line in enumerate(hunk.old, place.at))
 
 
 def _with_endings(lines: list[str], start: int, stop: int, added: list[str]) -> list[str]:

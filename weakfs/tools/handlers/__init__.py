@@ -28,6 +28,7 @@ from weakfs.tools.handlers.listing import (
     ls_handler,
     stat_handler,
 )
+from weakfs.tools.handlers.patching import ApplyPatchParams, ApplyPatchReceipt, apply_patch_handler
 from weakfs.tools.handlers.reading import ReadFileParams, ReadFileReceipt, read_file_handler
 from weakfs.tools.handlers.running import ShellOptions, ShellParams, ShellReceipt, shell_handler, shell_tool
 from weakfs.tools.handlers.searching import (
@@ -41,6 +42,8 @@ from weakfs.tools.handlers.searching import (
 from weakfs.tools.handlers.writing import WriteFileParams, WriteFileReceipt, write_file_handler
 
 __all__ = [
+    "ApplyPatchParams",
+    "ApplyPatchReceipt",
     "EditFileParams",
     "EditFileReceipt",
     "ExistsParams",
@@ -66,6 +69,7 @@ __all__ = [
     "TransferReceipt",
     "WriteFileParams",
     "WriteFileReceipt",
+    "apply_patch_handler",
     "cp_handler",
     "edit_file_handler",
     "exists_handler",

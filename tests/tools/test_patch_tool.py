@@ -1,0 +1,150 @@
+"""`apply_patch` as a tool: what it answers, what it leaves undone, and what its receipt tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from weakfs.editing import PatchOps
+from weakfs.filesystem import Limits
+from weakfs.session import Session
+from weakfs.tools import DEFAULT_TOOLS, ToolResult, Toolset
+
+
+@pytest.fixture
+def toolset() -> Toolset:
+    toolset = Toolset(Session(session_id="s"))
+    toolset.filesystem.write("/src/app.py", "port = 80\nhost = 'a'\n")
+    toolset.filesystem.write("/old.txt", "old\n")
+    return toolset
+
+
+def patch_of(*lines: str) -> dict[str, object]:
+    return {"patch": "\n".join(("*** Begin Patch", *lines, "*** End Patch"))}
+
+
+def value(result: ToolResult[object]) -> Any:
+    return result.value
+
+
+def text(toolset: Toolset, path: str) -> str:
+    return toolset.filesystem.read(path, limit=-1).content
+
+
+def test_a_patch_changes_several_files_in_one_call(toolset: Toolset) -> None:
+    result = toolset.call(
+        "apply_patch",
+        patch_of(
+            *("*** Update File: src/app.py", "@@", "-port = 80", "+port = 8080"),
+            *("*** Add File: new.txt", "+new"),
+            "*** Delete File: old.txt",
+        ),
+    )
+
+    assert result.success
+    assert result.message == (
+        "Applied patch: 3 files changed (1 added, 1 updated, 1 deleted): /src/app.py, /new.txt, /old.txt"
+    )
+    receipt = value(result)
+    assert (receipt.status, receipt.error_code, receipt.errors) == ("ok", None, ())
+    assert receipt.files_changed == 3
+    assert receipt.changed_paths == ("/src/app.py", "/new.txt", "/old.txt")
+    assert receipt.ops == PatchOps(add=1, update=1, delete=1)
+    assert text(toolset, "/src/app.py") == "port = 8080\nhost = 'a'\n"
+    assert text(toolset, "/new.txt") == "new\n"
+    assert not toolset.filesystem.exists("/old.txt")
+
+
+def test_a_patch_that_fails_tells_of_every_file_and_changes_nothing(toolset: Toolset) -> None:
+    before = toolset.filesystem.tree().fingerprint
+    result = toolset.call(
+        "apply_patch",
+        patch_of(
+            *("*** Add File: new.txt", "+new"),
+            *("*** Update File: src/app.py", "@@", "-port = 81", "+port = 8080"),
+            "*** Delete File: older.txt",
+        ),
+    )
+
+    assert (result.success, result.status, result.error_code) == (False, "reject", "hunk_rejected")
+    assert len(value(result).errors) == 2
+    assert "did you mean '/old.txt'?" in result.message
+    assert result.message.endswith("Nothing was changed.")
+    assert toolset.filesystem.tree().fingerprint == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "code"),
+    [
+        ({"patch": ""}, "parse_error", "patch_parse_error"),
+        ({"patch": "*** Begin Patch\n*** Add File: a\n+b\n"}, "parse_error", "patch_parse_error"),
+        (patch_of("*** Update File: no", "@@", "-a"), "not_found", "update_target_not_found"),
+        (patch_of("*** Delete File: no"), "not_found", "delete_target_not_found"),
+        (patch_of("*** Add File: ../no", "+a"), "forbidden", "path_forbidden"),
+        (patch_of("*** Update File: bin", "@@", "-a"), "error", "update_target_non_utf8"),
+        ({"patch": "x", "patch_format": "tar"}, "error", "invalid_arguments"),
+    ],
+)
+def test_what_is_wrong_has_a_status_and_a_code(
+    toolset: Toolset, arguments: dict[str, object], status: str, code: str
+) -> None:
+    toolset.filesystem.write_bytes("/bin", b"\xff\n")
+
+    result = toolset.call("apply_patch", arguments)
+
+    assert (result.status, result.error_code) == (status, code)
+
+
+def test_a_dry_run_answers_the_same_and_writes_nothing(toolset: Toolset) -> None:
+    before, arguments = toolset.filesystem.tree().fingerprint, patch_of("*** Add File: new.txt", "+new")
+
+    planned = toolset.call("apply_patch", {**arguments, "dry_run": True})
+    assert toolset.filesystem.tree().fingerprint == before
+    done = toolset.call("apply_patch", arguments)
+
+    assert planned.message == "Would change: 1 file changed (1 added): /new.txt"
+    assert value(planned).changed_paths == value(done).changed_paths == ("/new.txt",)
+    assert (value(planned).dry_run, value(done).dry_run) == (True, False)
+
+
+def test_a_replaced_file_and_an_inexact_hunk_are_told(toolset: Toolset) -> None:
+    result = toolset.call(
+        "apply_patch",
+        patch_of("*** Add File: old.txt", "+new", "*** Update File: src/app.py", "@@", "-  port = 80", "+port = 1"),
+    )
+
+    assert value(result).replaced == ("/old.txt",)
+    assert "Replaced what was there before: /old.txt" in result.message
+    assert "/src/app.py: hunk 1 fitted apart from indentation" in result.message
+
+
+def test_a_unified_diff_is_a_patch_too(toolset: Toolset) -> None:
+    diff = "--- a/src/app.py\n+++ b/src/app.py\n@@ -1,2 +1,2 @@\n-port = 80\n+port = 81\n host = 'a'\n"
+    assert toolset.call("apply_patch", {"patch": diff, "patch_format": "unified"}).success
+    assert text(toolset, "/src/app.py") == "port = 81\nhost = 'a'\n"
+
+
+def test_a_file_that_would_be_too_large_is_told_of_beforehand_too() -> None:
+    toolset = Toolset(Session(session_id="s"), limits=Limits(max_file_size=4))
+    arguments = patch_of("*** Add File: a", "+12345")
+
+    planned = toolset.call("apply_patch", {**arguments, "dry_run": True})
+    done = toolset.call("apply_patch", arguments)
+
+    assert planned.error_code == done.error_code == "file_too_large"
+    assert planned.message == done.message
+
+
+def test_the_example_in_the_description_is_a_patch_that_applies(toolset: Toolset) -> None:
+    description = next(tool.description for tool in DEFAULT_TOOLS if tool.name == "apply_patch")
+    example = description[description.rindex("*** Begin Patch") :]
+    fs = toolset.filesystem
+    fs.write(
+        "/src/app.py",
+        "class Server:\n    def start(self):\n        self.open()\n        self.port = 80\n        return self\n",
+    )
+    fs.write("/docs/old.md", "")
+
+    assert toolset.call("apply_patch", {"patch": example}).success
+    assert "self.port = 8080\n" in text(toolset, "/src/app.py")
