@@ -15,14 +15,14 @@ def _path(params: h.WriteFileParams | h.EditFileParams) -> tuple[str]:
 
 
 _PATCH = """\
-Change several files at once, all of them or none. A patch starts with *** Begin Patch, ends with *** End Patch and has, in \
-between, any number of
+Change several files at once, all of them or none. A patch starts with *** Begin Patch, ends with \
+*** End Patch and has, in between, any number of
 *** Add File: path, then each line of the file behind +
 *** Delete File: path
 *** Update File: path, then perhaps *** Move to: path, then hunks in the order of the file.
 A hunk is @@, or @@ and a whole line of the file above the place (its class or function; several such lines nest); \
-then lines behind a space if they stay, - if they go, + if they come. Copy old lines exactly, about three above and below \
-each change: they must fit one place only. *** End of File below a hunk ties it to the end. No line numbers.
+then lines behind a space if they stay, - if they go, + if they come. Copy old lines exactly, about three above and \
+below each change: they must fit one place only. *** End of File below a hunk ties it to the end. No line numbers.
 Example:
 *** Begin Patch
 *** Update File: src/app.py
