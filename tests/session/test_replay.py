@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.session.ledger import (
     Clock,
     Noted,
     Put,
+    Shelf,
     Taken,
     Total,
     install_ledger,
@@ -29,6 +31,7 @@ from weakfs.session import (
     Session,
     SessionClosed,
     SessionError,
+    UnknownSnapshot,
     UnknownType,
     reducer,
     replace_latest_by,
@@ -292,3 +295,281 @@ def test_going_on_after_a_part_of_a_merge_is_refused_until_the_rest_was_replayed
     again.replay(session.records.since(2))
     again.dispatch(Added(5))
     assert (total_of(again), shelf_of(again)) == (5, {"0": 0, "1": 1, "2": 2})
+
+
+def test_a_session_that_was_saved_is_replayed_from_the_first_record_to_the_same_bytes(tmp_path: Path) -> None:
+    storied_session().save(tmp_path / "s.json")
+    types = (Added, Noted, Put, Taken, Total, Shelf)
+    session = install_ledger(Session.load(tmp_path / "s.json", registry=Registry.empty().with_types(*types)))
+
+    session.replayed().save(tmp_path / "again.json")
+
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "s.json").read_bytes()
+
+
+def test_snapshots_come_back_and_can_be_rolled_back_to() -> None:
+    session, again = storied_session(), make_session("again")
+
+    again.replay(session.records)
+
+    assert again.snapshots == session.snapshots
+    again.rollback("s")
+    session.rollback("s")
+    assert shelf_of(again) == shelf_of(session) == {}
+
+
+def test_a_snapshot_of_a_fork_comes_back_as_the_fork_was() -> None:
+    session = make_session()
+    fork = session.fork()
+    fork.dispatch(Added(1))
+    fork.snapshot("in fork")
+    fork.dispatch(Added(1))
+    session.dispatch(Put("a", 1))
+    session.merge(fork)
+
+    again = session.replayed()
+
+    view = again.at("in fork")
+    assert (view[Total].latest(), view[Shelf].latest()) == (Total(1), Shelf())
+
+
+def test_ids_go_on_behind_those_of_the_session_that_was_replayed() -> None:
+    session = storied_session()
+    again = session.replayed()
+
+    assert again.next_id("call") == session.next_id("call")
+    assert again.snapshot().snapshot_id == session.snapshot().snapshot_id
+
+
+def test_no_clock_is_read_and_no_id_is_drawn() -> None:
+    def never() -> int:
+        raise AssertionError
+
+    session = storied_session()
+    again = install_ledger(Session(session_id="again", registry=Registry.empty(), clock=never))
+
+    again.replay(session.records)
+
+    assert same(session, again)
+    assert again.next_id("x") == "again/x1"
+
+
+def test_a_compacted_session_is_replayed_from_the_earliest_state_that_it_keeps() -> None:
+    session = storied_session()
+    session.compact(keep=3)
+    again = make_session("again")
+
+    again.replay(session.records)
+
+    assert same(session, again)
+    first = session.seq - 3
+    for seq in range(first, session.seq + 1):
+        assert again.at(seq)[Total].all() == session.at(seq)[Total].all()
+    with pytest.raises(UnknownSnapshot):
+        again.at(first - 1)
+    again.rollback("s")
+    assert total_of(again) == 50
+
+
+@pytest.mark.parametrize("keep", range(12))
+def test_a_session_may_be_compacted_anywhere(keep: int) -> None:
+    session = storied_session()
+    session.compact(keep=keep)
+
+    assert same(session.replayed(), session)
+
+
+def test_records_that_begin_later_are_refused_without_the_state_before_them() -> None:
+    session = storied_session()
+    session.compact(keep=3)
+    again = make_session("again")
+
+    with pytest.raises(SessionError, match=r"record 1 comes next here.*give session\.records itself"):
+        again.replay(list(session.records))
+
+    assert again.seq == 0
+
+
+def test_a_compacted_session_is_not_replayed_inside_a_transaction() -> None:
+    session = storied_session()
+    session.compact(keep=3)
+    again = make_session("again")
+
+    with pytest.raises(SessionError, match="comes next"), again.transaction():
+        again.replay(session.records)
+
+    assert again.seq == 0
+
+
+def test_a_slice_from_before_the_first_record_must_be_installed() -> None:
+    session = storied_session()
+    session.compact(keep=0)
+    bare = Session(registry=Registry.empty())
+
+    with pytest.raises(UnknownType, match=r"slice 'ledger/.*session\.install"):
+        bare.replay(session.records)
+
+    assert bare.seq == 0
+
+
+Records = list[Record]
+
+
+def gap(records: Records) -> Records:
+    return [*records[:3], *records[4:]]
+
+
+def twice(records: Records) -> Records:
+    return [*records[:3], *records[2:]]
+
+
+def turned(records: Records) -> Records:
+    return [records[1], records[0], *records[2:]]
+
+
+def cut_in_front(records: Records) -> Records:
+    return records[1:]
+
+
+@pytest.mark.parametrize("change", [gap, twice, turned, cut_in_front])
+def test_records_with_a_gap_are_refused(change: Callable[[Records], Records]) -> None:
+    session, again = storied_session(), make_session("again")
+
+    with pytest.raises(SessionError, match=r"record \d+ comes next here"):
+        again.replay(change(list(session.records)))
+
+    assert (again.seq, total_of(again), notes_of(again)) == (0, 0, [])
+
+
+def test_a_session_that_is_not_new_replays_only_what_follows() -> None:
+    session, again = storied_session(), make_session("again")
+    again.dispatch(Added(7))
+
+    with pytest.raises(SessionError, match="record 2 comes next here"):
+        again.replay(session.records)
+    with pytest.raises(SessionError, match="comes next here"):
+        session.replay(session.records)
+
+    assert total_of(again) == 7
+    assert again.snapshots == ()
+
+
+@pytest.mark.parametrize(
+    ("record", "error"),
+    [
+        ("no record", TypeError),
+        (None, TypeError),
+        (Record("1", 1, Added(1), None), TypeError),  # type: ignore[arg-type]  # as a careless caller gives it
+        (Record(1, 1.5, Added(1), None), TypeError),  # type: ignore[arg-type]  # as a careless caller gives it
+        (Record(1, 1, Added(1), 7), TypeError),  # type: ignore[arg-type]  # as a careless caller gives it
+        (Record(1, 1, Added(1), "\ud800"), ValueError),
+        (Record(1, 1, Added("1"), None), TypeError),  # type: ignore[arg-type]  # as a careless caller gives it
+        (Record(1, 1, object(), None), UnknownType),
+        (Record(1, 1, Broken(), None), UnknownType),
+        (Record(1, 1, None, None), UnknownType),
+    ],
+)
+def test_what_is_no_record_is_refused(record: Record, error: type[Exception]) -> None:
+    session = make_session()
+
+    with pytest.raises((error, SessionError)):
+        session.replay([record])
+
+    assert (session.seq, total_of(session)) == (0, 0)
+    session.dispatch(Added(1))
+
+
+def test_an_event_of_an_unknown_type_is_named_with_the_remedy() -> None:
+    session = make_session()
+    session.dispatch(Added(1))
+    session.dispatch(Broken())
+    again = make_session("again")
+
+    with pytest.raises(UnknownType, match=r"record 2: its type Broken is not registered.*with_types\(Broken\)"):
+        again.replay(session.records)
+
+    assert total_of(again) == 0
+
+
+def test_the_record_that_cannot_be_reduced_is_named() -> None:
+    def fail(value: object, event: object) -> object:
+        raise ArithmeticError
+
+    again = make_session("again")
+    again[Total].register(Broken, fail)
+
+    with pytest.raises(ArithmeticError) as caught:
+        again.replay([Record(1, 1, Added(1), None), Record(2, 2, Broken(), None)])
+
+    assert caught.value.__notes__ == ["record 2 (ledger/broken) cannot be replayed; nothing was changed"]
+
+
+def test_what_gives_the_records_cannot_change_the_session_meanwhile() -> None:
+    session = make_session()
+
+    def giving() -> Iterator[Record]:
+        yield Record(1, 1, Added(1), None)
+        with session.transaction():
+            pass
+        yield Record(2, 2, Added(1), None)
+
+    with pytest.raises(SessionError, match="changed meanwhile"):
+        session.replay(giving())
+
+    assert total_of(session) == 0
+
+
+def test_a_reducer_replays_nothing() -> None:
+    session = make_session()
+
+    def again(value: object, event: object) -> object:
+        session.replay([])
+        return value
+
+    session[Total].register(Broken, again)
+
+    with pytest.raises(SessionError, match="cannot replay from inside a reducer"):
+        session.dispatch(Broken())
+    with pytest.raises(SessionError, match="cannot replay from inside a reducer"):
+        session.replay([Record(1, 1, Broken(), None)])
+
+
+def test_a_merge_that_tells_of_fewer_records_than_none_is_as_one_of_none() -> None:
+    session = make_session()
+    session.replay([Record(1, 1, Merged("x/f1", 0, -5, session.table("state")), None)])
+
+    session.dispatch(Added(1))
+
+    assert total_of(session) == 1
+
+
+def test_two_snapshots_of_one_id_are_refused() -> None:
+    session, again = make_session(), make_session()
+    session.snapshot("theirs")
+    session.dispatch(Added(1))
+    again.snapshot("mine")
+
+    with pytest.raises(SessionError, match="'s/s1' is there already"):
+        again.replay(session.records)
+
+    assert [snapshot.tag for snapshot in again.snapshots] == ["mine"]
+    assert again.seq == 0
+
+
+def test_a_replayed_session_is_attached_to_nothing() -> None:
+    session = make_session()
+    outside = FakeExternal("disk", {"/a": "1"})
+    session.attach(outside)
+    session.dispatch(Added(1))
+    session.snapshot("with disk")
+    session.rollback("with disk")
+    outside.files["/a"] = "2"
+    outside.calls.clear()
+
+    again = session.replayed()
+
+    assert again.attached == ()
+    assert outside.files == {"/a": "2"}
+    assert outside.calls == []
+    with pytest.raises(SessionError, match="not attached"):
+        again.rollback("with disk")

@@ -305,7 +305,8 @@ def replay_command(file: str, verify: bool, registry: str | None, as_json: bool)
 
     With --verify every state that FILE holds (at snapshots, rollbacks, merges and the end) is compared with what the
     records give, and every content that lies beside FILE is read. What differs is named. A content that is missing, or
-    a record that cannot be applied, is an error.
+    a record that cannot be applied, is an error. Reducers of your own count only if the registry declares them, with
+    Registry.with_slices.
 
     With --json the lines are objects of "type" snapshot, rollback, merge, end and total.
     """

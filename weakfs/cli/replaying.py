@@ -13,6 +13,7 @@ from weakfs.cli.wording import counted, shown
 from weakfs.reducers import ExternalTrees, FileTree, diff
 from weakfs.reducers.tree import EMPTY_TREE
 from weakfs.session import Session, SessionView
+from weakfs.session.collector import collector_at_rest
 from weakfs.session.contents import check_contents
 from weakfs.session.log import Log
 from weakfs.session.rebuilding import Moment, Rebuilding
@@ -69,7 +70,8 @@ def show_replay(out: Output, session: Session, file: str, *, verify: bool, as_js
     `Failure` names a record that cannot be applied, or a content that is gone with what needs it.
     """
     records = len(session.records)
-    with telling(f"replay {file!r}"), progress(f"replaying {file}", wanted=records > LARGE):
+    bar = progress(f"replaying {file}", wanted=records > LARGE)
+    with telling(f"replay {file!r}"), bar, collector_at_rest():
         found = _verified(session) if verify else _replayed(session)
     after = session.seq - records
     if as_json:
