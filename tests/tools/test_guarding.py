@@ -395,3 +395,46 @@ def test_an_empty_list_of_operations_allows_none(files: Filesystem) -> None:
     for name, arguments in CALLS.values():
         assert toolset(files, Capability(allowed_fs_ops=[])).call(name, arguments).error_code == "operation_forbidden"
     assert len(DEFAULT_TOOLS) > len(CALLS)
+
+
+PATCH = "*** Begin Patch\n*** Update File: /src/app.py\n@@\n-port = 80\n+port = 81\n*** End Patch\n"
+
+
+def test_patches_are_bounded_in_size_format_files_and_paths(files: Filesystem) -> None:
+    before = files.tree().fingerprint
+    two = PATCH.replace("*** End Patch", "*** Add File: /src/b.py\n+1\n*** End Patch")
+    outside = PATCH.replace("*** End Patch", "*** Add File: /docs/b.md\n+1\n*** End Patch")
+    for bounds, patch, code in (
+        (Capability(max_patch_bytes=len(PATCH) - 1), PATCH, "limit_exceeded"),
+        (Capability(allowed_patch_formats=["unified"]), PATCH, "operation_forbidden"),
+        (Capability(max_changed_files=1), two, "limit_exceeded"),
+        (Capability(max_write_bytes=5), PATCH, "limit_exceeded"),
+        (Capability(fs_roots=["/src"]), outside, "path_forbidden"),
+        (Capability(allowed_fs_ops=["read", "write", "edit"]), PATCH, "operation_forbidden"),
+    ):
+        result = toolset(files, bounds).call("apply_patch", {"patch": patch})
+        assert (result.status, result.error_code) == ("forbidden", code), bounds
+        assert files.tree().fingerprint == before
+    assert toolset(files, policy=SOURCES).call("apply_patch", {"patch": outside}).error_code == "policy_denied"
+    assert (
+        toolset(files, policy=SECRETS).call("apply_patch", {"patch": PATCH.replace("/src/app.py", "/a.key")}).success
+        is False
+    )
+    assert files.tree().fingerprint == before
+    exact = Capability(
+        allowed_fs_ops=["patch"],
+        fs_roots="/src",
+        max_patch_bytes=len(PATCH),
+        allowed_patch_formats="v4a",
+        max_changed_files=1,
+    )
+    assert toolset(files, exact).call("apply_patch", {"patch": PATCH}).success
+
+
+def test_an_edit_replaces_so_many_places(files: Filesystem) -> None:
+    files.write("/src/x.py", "x\n" * 5)
+    arguments: dict[str, object] = {"path": "/src/x.py", "old_string": "x", "new_string": "y", "replace_all": True}
+    refused = toolset(files, Capability(max_edit_replacements=4)).call("edit_file", arguments)
+    assert (refused.status, refused.error_code) == ("forbidden", "limit_exceeded")
+    assert files.read("/src/x.py").content == "x\n" * 5
+    assert toolset(files, Capability(max_edit_replacements=5)).call("edit_file", arguments).success

@@ -8,6 +8,7 @@ from attrs import Attribute, field, frozen
 from attrs.validators import in_, optional
 
 from weakfs.filesystem import SymlinkPolicy
+from weakfs.tools.errors import LimitExceeded, OperationForbidden
 from weakfs.tools.guarding.operations import Operation, checked
 
 PATCH_FORMATS = ("v4a", "unified")
@@ -63,3 +64,23 @@ class Capability:
     follow_symlinks: SymlinkPolicy | None = field(
         default=None, validator=optional(in_(("deny", "within_root_only", "allow")))
     )
+
+    def check_patch(self, size: int, patch_format: str) -> None:
+        """Raise `LimitExceeded` for a patch of too many bytes, `OperationForbidden` for one of another format."""
+        formats = self.allowed_patch_formats
+        if formats is not None and patch_format not in formats:
+            raise OperationForbidden(
+                f"cannot apply a patch of format {patch_format!r}: there may be {', '.join(formats) or 'none'}; use that"
+            )
+        if self.max_patch_bytes is not None and size > self.max_patch_bytes:
+            raise LimitExceeded(
+                f"cannot apply a patch of {size} bytes: {self.max_patch_bytes} are allowed; apply it in parts"
+            )
+
+    def check_replacements(self, path: str, count: int) -> None:
+        """Raise `LimitExceeded` for an edit of too many places."""
+        if self.max_edit_replacements is not None and count > self.max_edit_replacements:
+            raise LimitExceeded(
+                f"cannot edit {path!r}: {count} places would change and {self.max_edit_replacements} may at once; "
+                f"give an old_string that fewer of them match"
+            )

@@ -63,6 +63,8 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
     except EditError as error:
         return _refused(path, error)
     count = done.count
+    if context.capability is not None:
+        context.capability.check_replacements(path, count)
     if count == 1 or count * (PIECE + len(new)) < len(data):
         fs.splice(path, _in_bytes(text, done))
     else:

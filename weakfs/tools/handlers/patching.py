@@ -51,6 +51,8 @@ def apply_patch_handler(params: ApplyPatchParams, *, context: ToolContext) -> To
     """Apply a patch; nothing is written unless all of it can be."""
     fs = require_filesystem(context)
     patch = params.patch if isinstance(params.patch, str) else _text(context.blobs.get(params.patch.blob_ref))
+    if context.capability is not None:
+        context.capability.check_patch(len(patch.encode("utf-8", "surrogatepass")), params.patch_format)
     try:
         report = apply_patch(fs, patch, patch_format=params.patch_format, dry_run=params.dry_run)
     except PatchError as error:
