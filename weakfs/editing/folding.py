@@ -100,12 +100,12 @@ class Haystack:
         # The chunk that was looked into last, with the ends of what changes its length in it.
         self._known: tuple[int, list[int], list[int]] = (-1, [], [])
 
-    def find_all(self, needle: Needle) -> Iterator[int]:
-        """Go through the places of a needle's core, left to right, not overlapping. O(text + needle)."""
+    def find_all(self, needle: Needle, after: int = 0) -> Iterator[int]:
+        """Go through the places of a needle's core from `after` on, not overlapping. O(text + needle)."""
         if not needle.core:
             return
         pattern, gap = needle.pattern, int(needle.after_gap)
-        start = self._folded.find(pattern)
+        start = self._folded.find(pattern, after)
         while start >= 0:
             # Only a letter alone can be found at one with marks: any other needle has another character where they are.
             if len(pattern) > 1 or self._folded[start - 1] != MARKED:
@@ -122,9 +122,9 @@ class Haystack:
         count = self._folded.count(needle.pattern)
         return count - self._folded.count(MARKED + needle.core) if len(needle.pattern) == 1 else count
 
-    def find(self, needle: Needle) -> int:
-        """Give the first of `find_all`, or -1."""
-        return next(self.find_all(needle), -1)
+    def first(self, needle: Needle, after: int = 0) -> int | None:
+        """Give the first of `find_all`, at `after` or later."""
+        return next(self.find_all(needle, after), None)
 
     def original(self, offset: int) -> int:
         """Give the offset in the text that an offset in the folded text stands for.

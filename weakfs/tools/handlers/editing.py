@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from attrs import field, frozen
 
 from weakfs.editing import EditError, Replacement, replace
+from weakfs.filesystem import Filesystem
 from weakfs.tools.arguments import about
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText
@@ -32,14 +34,17 @@ class EditFileParams:
 class EditFileReceipt(Receipt):
     """What was edited.
 
-    `replacements` counts the matches, which were replaced if `applied`. After a refusal `lines` are the lines
-    (from 1) that matched, at most the first 1,000.
+    `replacements` counts the matches, which were replaced if `applied`; `matched` says how, "exact" or "fuzzy".
+    After a refusal `lines` are the lines (from 1) that matched, at most the first 1,000; where none did, the first
+    and the last line of the nearest text, and `hint` is a word for why that is not the same.
     """
 
     path: str | None = None
     replacements: int | None = None
     applied: bool = False
+    matched: Literal["exact", "fuzzy"] | None = None
     lines: tuple[int, ...] = ()
+    hint: str | None = None
 
 
 def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolResult[EditFileReceipt]:
@@ -53,24 +58,47 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
         raise NotText(
             f"cannot edit {path!r}: the byte at offset {error.start} is not UTF-8; only text files can be edited"
         ) from error
-    old, new = params.old_string, params.new_string
-    if params.replace_all and old:
-        # Refused before the text is built: a file of one letter times a page of text is more than fits in memory.
-        grown = text.count(old) * (len(new.encode()) - len(old.encode()))
-        fs.limits.check_size(path, len(data) + grown)
     try:
-        done = replace(text, old, new, replace_all=params.replace_all)
+        done = replace(text, params.old_string, params.new_string, replace_all=params.replace_all)
     except EditError as error:
         return _refused(path, error)
-    count = done.count
-    if context.capability is not None:
-        context.capability.check_replacements(path, count)
-    if count == 1 or count * (PIECE + len(new)) < len(data):
+    added = _check_size(fs, path, text, data, done)
+    if done.count == 1 or done.count * PIECE + added < len(data):
         fs.splice(path, _in_bytes(text, done))
     else:
         fs.write(path, done.text)
-    summary = summarize(f"Updated {path} ({plural(count, 'replacement')})")
-    return answer(EditFileReceipt(path=path, replacements=count, applied=True, summary_text=summary))
+    differing = f", matched with other {done.overlooked}" if done.overlooked else ""
+    return answer(
+        EditFileReceipt(
+            path=path,
+            replacements=done.count,
+            applied=True,
+            matched=done.how,
+            summary_text=summarize(f"Updated {path} ({plural(done.count, 'replacement')}{differing})"),
+        )
+    )
+
+
+def _check_size(fs: Filesystem, path: str, text: str, data: bytes, done: Replacement) -> int:
+    """Refuse what would be too large before it is made, and give how many bytes are put in.
+
+    A file of one letter times a page of text is more than fits in memory.
+    """
+    if done.how == "exact":
+        start, stop, inserted = next(done.pieces)
+        put, gone = len(inserted.encode()), len(text[start:stop].encode())
+        fs.limits.check_size(path, len(data) + done.count * (put - gone))
+        return done.count * put
+    size = added = end = 0
+    for start, stop, inserted in done.pieces:
+        put = len(inserted.encode())
+        size += len(text[end:start].encode()) + put
+        added += put
+        end = stop
+        # What stands before a piece's end stays, whatever follows.
+        fs.limits.check_size(path, size)
+    fs.limits.check_size(path, size + len(text[end:].encode()))
+    return added
 
 
 def _refused(path: str, error: EditError) -> ToolResult[EditFileReceipt]:
@@ -81,6 +109,7 @@ def _refused(path: str, error: EditError) -> ToolResult[EditFileReceipt]:
         path=path,
         replacements=error.matches,
         lines=error.lines,
+        hint=error.hint,
         summary_text=summarize(message),
     )
     return answer(receipt, clip(message, MAX_FAILURE))
@@ -88,6 +117,10 @@ def _refused(path: str, error: EditError) -> ToolResult[EditFileReceipt]:
 
 def _in_bytes(text: str, done: Replacement) -> Iterator[tuple[int, int, bytes]]:
     """Give the pieces of a replacement in bytes of the UTF-8 text."""
+    if text.isascii():
+        for start, stop, inserted in done.pieces:
+            yield start, stop, inserted.encode()
+        return
     at, seen = 0, 0
     for start, stop, inserted in done.pieces:
         first = at + len(text[seen:start].encode())
