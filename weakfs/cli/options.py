@@ -10,7 +10,7 @@ Exit status:
   0  all was read and done; calls that failed and were rolled back are normal
   1  something could not be read or done, and is named
   2  the command line is wrong
-  3  what --strict or --exit-code asks about is so; --verify found a difference
+  3  what --strict or --exit-code asks about is so, or --verify failed
 """
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON Lines: one object a line.")

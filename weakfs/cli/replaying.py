@@ -12,7 +12,7 @@ from weakfs.cli.output import Output, progress
 from weakfs.cli.wording import counted, shown
 from weakfs.reducers import ExternalTrees, FileTree, diff
 from weakfs.reducers.tree import EMPTY_TREE
-from weakfs.session import Session, SessionView
+from weakfs.session import Session, SessionError, SessionView
 from weakfs.session.collector import collector_at_rest
 from weakfs.session.contents import check_contents
 from weakfs.session.log import Log
@@ -83,7 +83,13 @@ def show_replay(out: Output, session: Session, file: str, *, verify: bool, as_js
 
 def _replayed(session: Session) -> list[Finding]:
     """Replay into a new session, and look at its snapshots and its end."""
-    again = session.replayed()
+    try:
+        again = session.replayed()
+    except Exception as error:
+        # Reducers of a user's own may raise anything; which record it was stands in a note.
+        if not (notes := getattr(error, "__notes__", ())):
+            raise
+        raise SessionError(f"{notes[-1]}: {error}") from error
     rules = session.parts()[0]
     found: list[Finding] = []
     for one in again.snapshots:
@@ -192,10 +198,10 @@ def _show_files(out: Output, files: Files, width: int) -> None:
 def _summary(found: list[Finding]) -> str:
     verdicts = [one.verdict for one in found]
     differing, untold = verdicts.count("differs"), verdicts.count("as recorded")
-    told = f"{counted(len(found), 'moment')} compared, "
+    told = f"{counted(len(found) - untold, 'moment')} compared, "
     told += f"{differing:,} of them not as saved" if differing else "all as saved"
     if untold:
-        told += f"; the records do not tell {untold:,} of them, taken as saved"
+        told += f"; the records do not tell {untold:,} more, taken as saved"
     return told
 
 

@@ -260,6 +260,6 @@ def applied(
         raise
     except Exception as error:
         raise SessionError(
-            f"record {seq} ({row[2]}) cannot be applied: {error!r}; it was changed, or the reducers of its slices "
-            f"are other ones: name the registry that they were registered in"
+            f"record {seq} ({row[2]}) cannot be replayed: {error}; it was changed, or other reducers made it than "
+            f"those that the registry declares"
         ) from error

@@ -57,7 +57,7 @@ class Replay:
                 shape.check(event, values)
                 state, logs = changed(self.rules, line.state, line.logs, event, logs_only=inside)
             except Exception as error:
-                error.add_note(f"record {seq} ({shape.tag}) cannot be replayed; nothing was changed")
+                error.add_note(f"record {seq} ({shape.tag}) cannot be replayed")
                 raise
             line.add((record.at, checked_text("cause", record.cause), shape.tag, values), state, logs)
             if isinstance(event, Merged) and not inside:
