@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weakfs.search import Hit, compile_pattern, is_binary
-from weakfs.search.grep_syntax import required_text, tokens
+from weakfs.search.grep_syntax import quoted, rarest_part, required_text, tokens
 
 
 def search(pattern: str, data: bytes, *, case_insensitive: bool = False) -> list[Hit]:
@@ -111,6 +111,43 @@ def test_fixed_text_is_found_however_it_is_written(pattern: str) -> None:
 )
 def test_the_text_that_every_match_contains_is_seen(pattern: str, text: str) -> None:
     assert required_text(pattern) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("needle_", "dle_"),
+        ("def needle", "def needle"),
+        ("to do", "o do"),
+        ("xen", "xen"),
+        ("note_q", "ote_q"),
+        ("a漢ab", "漢ab"),
+        ("ab", ""),
+        ("", ""),
+    ],
+)
+def test_a_text_is_looked_for_from_its_rarest_character_on(text: str, part: str) -> None:
+    assert rarest_part(text) == part
+
+
+@given(st.text(min_size=1, max_size=20).filter(lambda text: text.isprintable() or "\0" in text))
+def test_a_quoted_text_finds_that_text_alone(text: str) -> None:
+    pattern = compile_pattern(f"^{quoted(text)}$")
+
+    assert [hit.line for hit in pattern.search(f"x{text}\n{text}\n{text}x\n".encode())] == [text]
+
+
+def test_a_part_of_the_pattern_that_many_texts_have_is_not_trusted_for_all() -> None:
+    texts = [b"brown bear"] * 40
+    texts[20] = b"brown 1234"
+    joined = b"\n".join(texts)
+
+    assert list(compile_pattern("brown \\d+").candidates(texts, joined)) == [0, 1, 2, 3, 20]
+    assert list(compile_pattern("brown \\d+$|x").candidates(texts, joined)) == [20]
+
+
+def test_no_text_among_none_is_a_candidate() -> None:
+    assert list(compile_pattern("").candidates([], b"")) == []
 
 
 @given(st.text("ab\\Q\\E[]^:(?P<>)|*+?{1,}$.xn-é\n", max_size=20))

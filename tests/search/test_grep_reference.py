@@ -1,66 +1,12 @@
-"""Compare the scan of a whole text with what RE2 answers for each line alone, decoded."""
+"""Compare the scan of a whole text, and of many at once, with what RE2 answers for each line alone, decoded."""
 
 from __future__ import annotations
-
-import importlib
-from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from weakfs.search import Hit, compile_pattern
-
-re2: Any = importlib.import_module("re2")
-
-
-def line_by_line(pattern: str, data: bytes, *, case_insensitive: bool) -> list[Hit]:
-    """Search each line as bytes; RE2 sees `\\B` inside a character too, and such a match is none."""
-    options = re2.Options()
-    options.case_sensitive = not case_insensitive
-    options.log_errors = False
-    regex = re2.compile(pattern, options)
-    lines = data.decode(errors="replace").split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    hits: list[Hit] = []
-    for number, line in enumerate(lines, 1):
-        raw = line.encode()
-        for match in regex.finditer(raw):
-            start, end = match.span()
-            if start == len(raw) or raw[start] & 0xC0 != 0x80:
-                hits.append(Hit(number, line, len(raw[:start].decode()), len(raw[:end].decode())))
-                break
-    return hits
-
-
-CHARACTERS = ["a", "b", "ab", "aab", "k", "_", " ", "x{", "]", "é", "\u017f", "\u212a", "\ufffd"]
-ESCAPED = ["\\.", "\\Qa.\\E", "\\x61", "\\t", "\\w", "\\W", "\\s", "\\S", "\\d", "\\D", "\\pL"]
-CLASSES = [".", "[ab]", "[^a]", "[^\\n]", "[\\s_]", "[]a]", "[[:^alpha:]]", "(?-s:.)"]
-EDGES = ["^", "$", "\\A", "\\z", "\\b", "\\B", "(?m:^)", "(?-m:$)"]
-FLAGS = ["(?m)", "(?s)", "(?i)", "(?U)"]
-ATOMS = st.sampled_from([*CHARACTERS, *ESCAPED, *CLASSES, *EDGES, *FLAGS])
-
-
-def combine(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    group = inner.map(lambda text: f"({text})") | inner.map(lambda text: f"(?:{text})")
-    other = inner.map(lambda text: f"(?i:{text})") | inner.map(lambda text: f"(?s:{text})")
-    repeat = st.sampled_from(["*", "+", "?", "*?", "+?", "??", "{2}", "{0,2}", "{1,}"])
-    return (
-        st.lists(inner, min_size=2, max_size=4).map("".join)
-        | st.lists(inner | st.just(""), min_size=2, max_size=3).map("|".join)
-        | st.tuples(group | other, repeat).map("".join)
-        | group
-        | st.tuples(st.sampled_from(["a", "é", "[ab]", ".", "\\w", "\\Qba\\E"]), repeat).map("".join)
-    )
-
-
-PATTERNS = st.recursive(ATOMS, combine, max_leaves=8) | st.just("")
-TEXTS = st.lists(
-    st.sampled_from([b"a", b"b", b"ab", b"\n", b"\n", b" ", b"_", b"\r", b"\r\n", b".", b"x{", b"]", b"\t"])
-    | st.sampled_from(["é".encode(), "\u017f".encode(), "\u212a".encode(), "漢".encode(), "\ufffd".encode()])
-    | st.sampled_from([b"\xff", b"\xc3", b"\xe6\xbc", b"\xa9", b"\0", b"\xed\xa0\x80", b"\x0b", b"\x85"]),
-    max_size=14,
-).map(b"".join)
+from tests.models.grep import PATTERNS, TEXTS, line_by_line
+from weakfs.search import compile_pattern
 
 
 @settings(max_examples=1_000)
@@ -85,3 +31,24 @@ def test_a_limit_takes_the_first_hits(pattern: str, data: bytes, limit: int) -> 
     compiled = compile_pattern(pattern)
 
     assert compiled.search(data, limit=limit) == compiled.search(data)[:limit]
+
+
+@settings(max_examples=1_000)
+@given(PATTERNS, st.lists(TEXTS, max_size=12), st.booleans())
+@example("", [b"", b"\n", b"a"], False)
+@example("a$", [b"a", b"\na"], False)
+@example("\ufffd", [b"\xc3", b"\xa9"], False)
+@example("xa\ufffd", [b"xa\xff"], False)
+@example("axb_", [b"axb_"] * 7, False)
+@example("axb_$", [b"axb_ "] * 6 + [b"\xff"] * 2 + [b"axb_"], False)
+def test_what_is_no_candidate_among_many_texts_has_no_hit(
+    pattern: str, texts: list[bytes], case_insensitive: bool
+) -> None:
+    compiled = compile_pattern(pattern, case_insensitive=case_insensitive)
+
+    candidates = list(compiled.candidates(texts, b"\n".join(texts)))
+
+    assert candidates == sorted(set(candidates))
+    assert [index for index in candidates if compiled.search(texts[index])] == [
+        index for index, data in enumerate(texts) if line_by_line(pattern, data, case_insensitive=case_insensitive)
+    ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from errno import EINVAL
+from operator import itemgetter
 from typing import cast
 
 from weakfs.filesystem.errors import fault
@@ -156,9 +157,12 @@ class Reading(Primitives):
         return Statistics(size, files, directories)
 
 
+_name: Callable[[tuple[str, Node]], str] = itemgetter(0)
+
+
 def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[str, Node]]:
     """Go through `(path, node)` in the order of the paths' characters, a directory before what is in it."""
-    stack = [(segments, prefix, iter(_in_path_order(now._entries(segments))))]
+    stack = [(segments, prefix, iter(in_path_order(now._entries(segments))))]
     while stack:
         segments, prefix, entries = stack[-1]
         for name, node in entries:
@@ -166,19 +170,19 @@ def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[st
             yield path, node
             if type(node) is FileTree:
                 below = (*segments, name)
-                stack.append((below, path, iter(_in_path_order(now._entries_if_readable(below)))))
+                stack.append((below, path, iter(in_path_order(now._entries_if_readable(below)))))
                 break
         else:
             stack.pop()
 
 
-def _name(entry: tuple[str, Node]) -> str:
-    return entry[0]
-
-
-def _in_path_order(entries: Iterable[tuple[str, Node]]) -> list[tuple[str, Node]]:
+def in_path_order(entries: Iterable[tuple[str, Node]]) -> list[tuple[str, Node]]:
     """Sort a directory's entries so that a walk gives paths in the order of their characters."""
-    return sorted(entries, key=lambda entry: entry[0] + "/" if type(entry[1]) is FileTree else entry[0])
+    by_name = sorted(entries, key=_name)
+    for _, node in by_name:
+        if type(node) is FileTree:
+            return sorted(by_name, key=lambda entry: entry[0] + "/" if type(entry[1]) is FileTree else entry[0])
+    return by_name
 
 
 def _entry(name: str, path: str, node: Node) -> FileEntry:

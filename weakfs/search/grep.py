@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import codecs
 import importlib
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate, islice
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 from attrs import field, frozen
 
-from weakfs.search.grep_syntax import explain, fixed_text, for_lines, required_text
+from weakfs.search.grep_syntax import explain, for_lines, quoted, rarest_part, required_text
 
 __all__ = ["Hit", "LinePattern", "compile_pattern", "is_binary"]
 
@@ -30,6 +33,9 @@ MAX_PROGRAM_SIZE: Final = 20_000
 # default of 8 MiB and 50 ms with 32 MiB. Small ones gain nothing, and RE2 keeps the last 128 patterns.
 LARGE_PROGRAM: Final = 2_000
 LARGE_MEMORY: Final = 32 * 1024 * 1024
+# Of texts that are searched together, so many are taken on the word of a part of the pattern. Where it is in
+# more of them it is common here, and the rest is searched for the whole pattern.
+MOST_SCOUTED: Final = 4
 VALIDATED_AT_ONCE: Final = 1024 * 1024
 REPLACEMENT: Final = "\ufffd"
 
@@ -74,22 +80,19 @@ class LinePattern:
 
     pattern: str
     case_insensitive: bool
-    # The bytes without which nothing matches, and the engine; no engine if those bytes are the whole pattern.
-    _needle: bytes = field(repr=False)
-    _regex: _Regex | None = field(repr=False)
+    _regex: _Regex = field(repr=False)
+    # Finds a text that every match contains, faster than the engine finds a match; None if none is known.
+    _scout: _Regex | None = field(repr=False)
 
     def search(self, data: bytes, *, limit: int | None = None) -> list[Hit]:
         """Return the matching lines in order, at most `limit` of them.
 
         An empty text has no lines; `a\\n` has one. Whether a text is binary is not asked here.
         """
-        if self._needle not in data:
-            return []
         data = _valid_utf8(data)
-        # The last line's own `\n` starts no further line.
+        # The last line's own `\\n` starts no further line.
         end = len(data) - data.endswith(b"\n")
-        position = data.rfind(b"\n", 0, data.find(self._needle)) + 1 if self._needle else 0
-        number, counted = 1, 0
+        position, number, counted = 0, 1, 0
         hits: list[Hit] = []
         while data and position <= end and (limit is None or len(hits) < limit):
             span = self._find(data, position, end)
@@ -104,10 +107,27 @@ class LinePattern:
             position = line_end + 1
         return hits
 
+    def candidates(self, texts: Sequence[bytes], joined: bytes) -> Iterator[int]:
+        """Yield, in order, the indices of those `texts` that may have a hit: all others have none.
+
+        `joined` is the texts with a `\\n` between each two: every line of theirs is a line of it, and the engine
+        is called once for many. It also has empty lines that no text has, which is one reason for "may".
+        """
+        if not texts:
+            return
+        first = 0
+        if self._scout is not None:
+            scouted = list(islice(_matching(self._scout, texts, joined, 0), MOST_SCOUTED))
+            yield from scouted
+            if len(scouted) < MOST_SCOUTED:
+                return
+            first = scouted[-1] + 1
+        valid = _valid_utf8(joined)
+        if valid is not joined:
+            texts = [_valid_utf8(data) for data in texts]
+        yield from _matching(self._regex, texts, valid, first)
+
     def _find(self, data: bytes, start: int, end: int) -> tuple[int, int] | None:
-        if self._regex is None:
-            found = data.find(self._needle, start, end)
-            return None if found < 0 else (found, found + len(self._needle))
         match = self._regex.search(data, start, end)
         while match is not None:
             first, last = match.span()
@@ -116,6 +136,23 @@ class LinePattern:
             # RE2 finds `\B` between the bytes of one character; a line is made of characters.
             match = self._regex.search(data, first + 1, end)
         return None
+
+
+def _matching(regex: _Regex, texts: Sequence[bytes], joined: bytes, first: int) -> Iterator[int]:
+    """Yield the indices, from `first` on, of the texts in which `regex` matches, or right behind which it does."""
+    starts = _starts(texts) if first else []
+    position, end = starts[first] if first else 0, len(joined)
+    while position <= end and (match := regex.search(joined, position, end)) is not None:
+        # Most batches have no match and never need this.
+        starts = starts or _starts(texts)
+        index = bisect_right(starts, match.span()[0]) - 1
+        yield index
+        position = starts[index + 1]
+
+
+def _starts(texts: Sequence[bytes]) -> list[int]:
+    """Return where each text starts when they are joined, and where one more would."""
+    return [0, *accumulate([len(data) + 1 for data in texts])]
 
 
 def _hit(number: int, line: bytes, start: int, end: int) -> Hit:
@@ -160,13 +197,13 @@ def compile_pattern(pattern: str, *, case_insensitive: bool = False) -> LinePatt
         raise _refusal(pattern, reason)
     # RE2 judges the pattern as it was written, so that its messages speak of that.
     _compile(pattern, pattern, case_insensitive=case_insensitive)
-    needle = "" if case_insensitive else required_text(pattern)
-    if REPLACEMENT in needle:
-        needle = ""  # It may stand for any bytes that are not UTF-8.
-    if needle and needle == fixed_text(pattern):
-        return LinePattern(pattern, case_insensitive, needle.encode(), None)
     regex = _compile(for_lines(pattern), pattern, case_insensitive=case_insensitive)
-    return LinePattern(pattern, case_insensitive, needle.encode(), regex)
+    needle = "" if case_insensitive else rarest_part(required_text(pattern))
+    # U+FFFD may stand for any bytes that are not UTF-8.
+    if not needle or REPLACEMENT in needle:
+        return LinePattern(pattern, case_insensitive, regex, None)
+    scout = _compile(quoted(needle), pattern, case_insensitive=False)
+    return LinePattern(pattern, case_insensitive, regex, scout)
 
 
 def _check_text(pattern: str) -> None:

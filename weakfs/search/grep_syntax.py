@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["Token", "explain", "fixed_text", "for_lines", "required_text", "tokens"]
+__all__ = ["Token", "explain", "for_lines", "quoted", "rarest_part", "required_text", "tokens"]
 
 # Every quantifier is possessive, and what is never closed runs to the end: reading takes linear time.
 _TOKEN = re.compile(
@@ -35,6 +35,11 @@ _TOKEN = re.compile(
 
 _LINE_BREAK = re.compile(r"\\(?:n|x0[aA]|x\{0*[aA]\}|012)")
 _ONLY_LINE_BREAKS = re.compile(rf"\[(?:\n|{_LINE_BREAK.pattern})++\]")
+# The characters of source code, the commonest first, as counted in 270 MB of Python and C.
+COMMON: Final = " etsnriao_lcdpf,u)(mhS.Eg*yT\":b0NIA-=CRkxOL1P'v/2#wDMF53G;[]U\tBX94>68VKq\\`7Hz{}+WYj<@|&QZJ%!?~^$"
+# A shorter text is too common to be worth a look of its own.
+LEAST_PART: Final = 3
+
 _CONTROL: Final = {"a": "\a", "f": "\f", "t": "\t", "r": "\r", "v": "\v"}
 
 _LOOKAHEAD: Final = "search for the whole text, as in 'foo.*bar' for 'foo(?=.*bar)'"
@@ -118,12 +123,6 @@ def for_lines(pattern: str) -> str:
     return "".join(_for_lines(token) for token in tokens(pattern))
 
 
-def fixed_text(pattern: str) -> str | None:
-    """Return the one text that `pattern` matches, None if it is made of more than that text."""
-    parts = [_literal(token) for token in tokens(pattern)]
-    return None if None in parts else "".join(part for part in parts if part is not None)
-
-
 def required_text(pattern: str) -> str:
     """Return the longest text that every match of `pattern` is seen to contain, "" if none is."""
     runs = [""]
@@ -140,6 +139,28 @@ def required_text(pattern: str) -> str:
             runs[-1] = runs[-1][:-1]
         runs.append("")
     return max(runs, key=len)
+
+
+def rarest_part(text: str) -> str:
+    """Return the end of `text` from its rarest character on, "" if it has no end that is worth a look.
+
+    The engine looks for the first byte of a text with the processor's widest instructions and compares the
+    rest where it is found: over 21 MB, `needle_` takes 5 ms and `dle_` one.
+    """
+    if len(text) < LEAST_PART:
+        return ""
+    start = min(range(len(text) - LEAST_PART + 1), key=lambda index: _commonness(text[index]))
+    return text[start:]
+
+
+def _commonness(character: str) -> int:
+    """Count down from the commonest characters, eight at a time: of some about as rare the first leaves more text."""
+    return -(COMMON.find(character) // 8) if character in COMMON else -len(COMMON)
+
+
+def quoted(text: str) -> str:
+    """Return the expression that matches `text` and nothing else."""
+    return "".join(character if character.isalnum() else f"\\x{{{ord(character):x}}}" for character in text)
 
 
 def _unsupported(token: Token) -> tuple[str, str] | None:

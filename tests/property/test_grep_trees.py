@@ -1,0 +1,92 @@
+"""Compare a grep of a whole tree with a search of one file after another, line by line."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.models.grep import PATTERNS, TEXTS, line_by_line
+from weakfs import InMemoryFilesystem
+from weakfs.filesystem import GrepMatch, searching
+from weakfs.search import compile_glob
+
+NAMES = st.sampled_from(["a", "a.b", "a-b", "ab", "B", "é", ".h", "~"])
+PATHS = st.lists(NAMES, min_size=1, max_size=3).map(lambda names: "/" + "/".join(names))
+HUGE = st.sampled_from([b"x" * 9_000, b"x" * 8_190 + b"\naxb_\0", b"x" * 8_191 + b"\0", b"x" * 8_192 + b"\0\na"])
+FILES = st.dictionaries(PATHS, TEXTS | HUGE | st.tuples(TEXTS, HUGE, TEXTS).map(b"".join), max_size=12)
+
+
+class Answer(NamedTuple):
+    matches: list[GrepMatch]
+    truncated: bool
+    files_searched: int
+    binary_skipped: int
+
+
+def one_by_one(files: dict[str, bytes], pattern: str, most: int, *, case_insensitive: bool) -> Answer:
+    """Search the files in order of their paths."""
+    texts = {path: data for path, data in sorted(files.items()) if b"\0" not in data[: 8 * 1024]}
+    matches = [
+        GrepMatch(path, *hit)
+        for path, data in texts.items()
+        for hit in line_by_line(pattern, data, case_insensitive=case_insensitive)
+    ]
+    return Answer(matches[:most], len(matches) > most, len(texts), len(files) - len(texts))
+
+
+def made(files: dict[str, bytes]) -> tuple[InMemoryFilesystem, dict[str, bytes]]:
+    """Write the files, some in two pieces, and links to them; leave out those that lie below a file."""
+    fs = InMemoryFilesystem()
+    written: dict[str, bytes] = {}
+    for number, (path, data) in enumerate(sorted(files.items())):
+        if any(path.startswith(f"{other}/") for other in written):
+            continue
+        half = len(data) // 2 if number % 3 else len(data)
+        fs.write_bytes(path, data[:half])
+        fs.write_bytes(path, data[half:], mode="append")
+        fs.symlink(path, f"{path}~link")
+        written[path] = data
+    return fs, written
+
+
+@settings(max_examples=400)
+@given(FILES, PATTERNS, st.booleans(), st.integers(0, 6) | st.just(1_000), st.sampled_from([1, 30, 1 << 16]))
+@example({}, "", False, 1, 1)
+@example({"/a": b"\0", "/b": b"\0"}, "", False, 1, 1 << 16)
+@example({"/a": b"", "/b": b"\n", "/c": b"a"}, "$", False, 2, 1 << 16)
+@example({"/a/b": b"a", "/a-b": b"a", "/a.b": b"a", "/ab": b"a"}, "a", False, 3, 1 << 16)
+def test_a_grep_of_a_tree_equals_the_search_of_each_file(
+    files: dict[str, bytes], pattern: str, case_insensitive: bool, most: int, batch: int
+) -> None:
+    fs, written = made(files)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(searching, "BATCH", batch)
+        found = fs.grep(pattern, case_insensitive=case_insensitive, max_matches=most)
+
+    expected = one_by_one(written, pattern, most, case_insensitive=case_insensitive)
+    assert Answer(list(found), found.truncated, found.files_searched, found.binary_skipped) == expected
+
+
+@given(FILES, PATTERNS, st.sampled_from(["a*", "*.b", "a/**", "{B,é}", "**/a*/*"]), st.sampled_from(["/", "/a"]))
+def test_a_grep_of_some_files_equals_the_search_of_each(
+    files: dict[str, bytes], pattern: str, glob: str, below: str
+) -> None:
+    fs, written = made(files)
+    if not fs.exists(below):
+        return
+
+    found = fs.grep(pattern, path=below, glob=glob)
+
+    chosen = compile_glob(glob, hidden=True)
+    top = "/" if not fs.is_directory(below) else below
+    written = {
+        path: data
+        for path, data in written.items()
+        if (path == below or path.startswith(f"{below.rstrip('/')}/")) and chosen.matches_path(path, base=top)
+    }
+    expected = one_by_one(written, pattern, 1_000, case_insensitive=False)
+    assert Answer(list(found), found.truncated, found.files_searched, found.binary_skipped) == expected
