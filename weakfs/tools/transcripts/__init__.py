@@ -4,7 +4,15 @@ One file here reads one format, `_formats` knows which line is whose, and `_read
 A new format is a function from one decoded line to what is in it, and one row in the table of `_formats`.
 """
 
-from ._reader import read_transcript
-from ._records import Skipped, Transcript, TranscriptCall
+from ._reader import OpenTranscript, open_transcript, read_transcript
+from ._records import Skipped, Source, Transcript, TranscriptCall
 
-__all__ = ["Skipped", "Transcript", "TranscriptCall", "read_transcript"]
+__all__ = [
+    "OpenTranscript",
+    "Skipped",
+    "Source",
+    "Transcript",
+    "TranscriptCall",
+    "open_transcript",
+    "read_transcript",
+]

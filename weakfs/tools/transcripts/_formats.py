@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ._anthropic import read_anthropic
+from ._claude_code import is_claude_code, read_claude_code
+from ._codex import is_codex, read_codex
 from ._openai import read_chat, read_responses
 from ._plain import read_plain
 from ._records import LineReader, Message
@@ -16,6 +18,8 @@ READERS: Mapping[str, LineReader] = MappingProxyType(
         "openai-chat": read_chat,
         "openai-responses": read_responses,
         "anthropic": read_anthropic,
+        "claude-code": read_claude_code,
+        "codex": read_codex,
     }
 )
 
@@ -26,12 +30,16 @@ def sniff(message: Message) -> str | None:
     Each line is asked anew: transcripts get concatenated, and programs change their interface in mid-session.
     A message without calls says "anthropic" whoever wrote it, which does no harm: nothing is found in it.
     """
+    if is_codex(message):
+        return "codex"
     if message.get("type") in ("function_call", "function_call_output"):
         return "openai-responses"
     if message.get("tool_calls") is not None or message.get("role") == "tool":
         return "openai-chat"
     if "role" in message:
         return "anthropic"
+    if is_claude_code(message):
+        return "claude-code"
     if "tool" in message and "type" not in message:
         return "weakfs"
     return None

@@ -1,0 +1,286 @@
+"""Codex's tools: which of ours each is, and what its rollout files say of the files."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from attrs import frozen
+
+from weakfs.tools.agreement._commands import (
+    PatchCommand,
+    ShowCommand,
+    in_directory,
+    read_command,
+    script_of,
+)
+from weakfs.tools.agreement._hunks import apply_hunks, read_unified
+from weakfs.tools.agreement._numbered import read_numbered
+from weakfs.tools.agreement._recorded import OutsideRoot, Recorded, fields_of, whole
+from weakfs.tools.agreement._steps import NoCounterpart, NotPerformed, Step, Texts
+from weakfs.tools.agreement._texts import UNKNOWN, Text
+
+_ADD, _DELETE, _UPDATE, _MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "
+_HEADS = (_ADD, _DELETE, _UPDATE, _MOVE)
+# What it says instead of all that a command printed.
+_SHORTENED = ("tokens truncated", "chars truncated", "[... omitted", "Total output lines:")
+_REFUSALS = ("rejected", "aborted", "sandbox", "approval", "permission denied", "outside of the project")
+_MISSING = ("no such file or directory", "failed to read file to update")
+_ABOUT = 1000
+_ELSEWHERE = "what the machine held besides is not recorded"
+
+
+def step_of(recorded: Recorded) -> Step:
+    """Give the call of ours that a recorded one amounts to; `NotPerformed` says why there is none."""
+    make = _TOOLS.get(recorded.call.tool)
+    if make is None:
+        raise NoCounterpart(f"{recorded.call.tool!r} has no counterpart")
+    return make(recorded)
+
+
+def succeeded(recorded: Recorded) -> bool | None:
+    """Tell whether the call succeeded, as far as the recording says."""
+    told, error = recorded.result.get("success"), recorded.call.recorded_error
+    if isinstance(told, bool):
+        return told
+    code = recorded.result.get("exit_code")
+    if isinstance(code, int):
+        return code == 0
+    return None if error is None else not error
+
+
+def _patch_item(recorded: Recorded) -> Step:
+    for name in ("input", "patch"):
+        if isinstance(recorded.arguments.get(name), str):
+            return _patch(recorded, recorded.text(name), recorded.optional_text("workdir"), succeeded(recorded))
+    return _command(recorded)
+
+
+def _command(recorded: Recorded) -> Step:
+    arguments = recorded.arguments
+    command = script_of(arguments)
+    if not command:
+        raise NotPerformed("its arguments hold no command")
+    workdir = recorded.optional_text("workdir") or recorded.optional_text("working_directory")
+    found = read_command(command)
+    if isinstance(found, PatchCommand):
+        done = succeeded(recorded)
+        if not found.is_all and recorded.result.get("success") is None:
+            # What the other commands in it did decides how the whole ended.
+            done = "success. updated the following files" in (recorded.call.recorded or "").lower() or None
+        return _patch(recorded, found.patch, in_directory(workdir, found.workdir), done)
+    if isinstance(found, ShowCommand):
+        step = _show(recorded, found, in_directory(workdir, found.workdir))
+        if step is not None:
+            return step
+    script = command if isinstance(command, str) else shlex.join(command)
+    where = recorded.path(workdir or ".")
+    told: dict[str, object] = {"command": script, "workdir": where}
+    if (timeout := whole(arguments.get("timeout_ms"))) is not None:
+        told["timeout"] = timeout / 1000
+    return Step("shell", told, succeeded(recorded), unchecked=_ELSEWHERE)
+
+
+def _show(recorded: Recorded, command: ShowCommand, workdir: str | None) -> Step | None:
+    """Rebuild a file from what a command printed of it; None where that is not the whole of it."""
+    whole_output = recorded.result.get("aggregated_output")
+    text = whole_output if isinstance(whole_output, str) else recorded.call.recorded or ""
+    if not succeeded(recorded) or any(mark in text for mark in _SHORTENED):
+        return None
+    if command.is_numbered:
+        found = read_numbered(text)
+        if found is None or found[0] != 1:
+            return None
+        text = found[1] + "\n" * text.endswith("\n")
+    if command.most is not None and text.count("\n") + (not text.endswith("\n")) >= command.most:
+        return None
+    path = recorded.path(command.path, workdir=workdir)
+    # A limit, as there always is one and no file is read in part here.
+    arguments: dict[str, object] = {"path": path, "limit": text.count("\n") + 1}
+    return Step("read_file", arguments, True, {path: text}, shown=text, is_told=False)
+
+
+@frozen
+class _Change:
+    """What a patch did to one file; `moved_to` is where it went."""
+
+    path: str
+    before: Text
+    after: Callable[[Text], Text]
+    moved_to: str | None = None
+    is_new: bool = False
+
+
+def _patch(recorded: Recorded, patch: str, workdir: str | None, done: bool | None) -> Step:
+    changes, outside = _recorded_changes(recorded)
+    try:
+        rewritten, named = _below_root(recorded, patch, workdir)
+    except OutsideRoot as error:
+        raise OutsideRoot(str(error), _outcome(changes, done)) from None
+    if outside is not None:
+        raise OutsideRoot(str(outside), _outcome(changes, done)) from None
+    if done is False:
+        return _failed_patch(recorded, rewritten, named)
+    is_silent = not changes
+    changes = changes or named
+    return Step(
+        "apply_patch", {"patch": rewritten}, done, _before(changes), partial(_after, changes), is_silent=is_silent
+    )
+
+
+def _before(changes: list[_Change]) -> dict[str, Text]:
+    """Give what is told of the files that must be there; a new one may replace anything."""
+    return {change.path: change.before for change in reversed(changes) if not change.is_new}
+
+
+def _failed_patch(recorded: Recorded, patch: str, named: list[_Change]) -> Step:
+    texts = (recorded.call.recorded, recorded.result.get("stderr"))
+    said = " ".join(text[:_ABOUT] for text in texts if isinstance(text, str)).lower()
+    unknown = _before(named)
+    if "verification failed" not in said and any(refusal in said for refusal in _REFUSALS):
+        raise NotPerformed("it was refused, or ended before it was done", unknown)
+    if recorded.result.get("success") is False:
+        # It was under way: what it did until then stays, and is not recorded.
+        raise NotPerformed("it ended in the middle", unknown)
+    only = len(named) == 1 and any(missing in said for missing in _MISSING)
+    return Step("apply_patch", {"patch": patch}, False, dict.fromkeys(unknown) if only else unknown)
+
+
+def _outcome(changes: list[_Change], done: bool | None) -> Texts:
+    """Give what is known of the files of a patch that is not performed."""
+    if done is False:
+        return {}
+    return _after(changes, {})
+
+
+def _after(changes: list[_Change], before: Texts) -> Texts:
+    found: dict[str, Text] = {}
+    for change in changes:
+        held = found.get(change.path, before.get(change.path, UNKNOWN))
+        text = change.after(held)
+        if change.moved_to is not None and change.moved_to != change.path:
+            found[change.path], found[change.moved_to] = None, text
+        else:
+            found[change.path] = text
+    return found
+
+
+def _recorded_changes(recorded: Recorded) -> tuple[list[_Change], OutsideRoot | None]:
+    """Read `changes` of the event: what became of each file. Those outside are left out, and one is told."""
+    found: list[_Change] = []
+    outside: OutsideRoot | None = None
+    for path, value in fields_of(recorded.result.get("changes")).items():
+        fields = fields_of(value)
+        try:
+            change = _recorded_change(recorded, path, fields)
+        except OutsideRoot as error:
+            outside = error
+        else:
+            found += [] if change is None else [change]
+    return found, outside
+
+
+def _recorded_change(recorded: Recorded, path: str, fields: dict[str, object]) -> _Change | None:
+    kind = fields.get("type")
+    # The first versions wrote `{"add": {...}}`.
+    for name in ("add", "delete", "update"):
+        if kind is None and isinstance(fields.get(name), dict):
+            kind, fields = name, fields_of(fields[name])
+    content, diff, target = fields.get("content"), fields.get("unified_diff"), fields.get("move_path")
+    mapped = recorded.path(path)
+    if kind == "add" and isinstance(content, str):
+        return _Change(mapped, UNKNOWN, partial(_given, content), is_new=True)
+    if kind == "delete":
+        return _Change(mapped, content if isinstance(content, str) else UNKNOWN, _gone)
+    if kind != "update" or not isinstance(diff, str):
+        return None
+    hunks = read_unified(diff)
+
+    def updated(held: Text) -> Text:
+        if not isinstance(held, str):
+            return UNKNOWN
+        if not diff:
+            return held
+        made = None if hunks is None else apply_hunks(held, hunks)
+        return UNKNOWN if made is None else made
+
+    return _Change(mapped, UNKNOWN, updated, recorded.path(target) if isinstance(target, str) else None)
+
+
+def _below_root(recorded: Recorded, patch: str, workdir: str | None) -> tuple[str, list[_Change]]:
+    """Give a patch with its paths below our root, and what it does as far as it says so itself."""
+    lines = patch.split("\n")
+    named: list[_Change] = []
+    for at, line in enumerate(lines):
+        head = next((head for head in _HEADS if line.startswith(head)), None)
+        if head is None:
+            continue
+        path = recorded.path(line.removeprefix(head).strip(), workdir=workdir)
+        lines[at] = head + path
+        if head == _ADD:
+            named.append(_Change(path, UNKNOWN, partial(_given, _added(lines, at + 1)), is_new=True))
+        elif head == _DELETE:
+            named.append(_Change(path, UNKNOWN, _gone))
+        elif head == _UPDATE:
+            named.append(_Change(path, UNKNOWN, _not_recorded))
+        elif named:
+            last = named.pop()
+            named.append(_Change(last.path, UNKNOWN, last.after, path))
+    return "\n".join(lines), named
+
+
+def _added(lines: list[str], at: int) -> str:
+    added: list[str] = []
+    while at < len(lines) and lines[at].startswith("+"):
+        added.append(lines[at][1:].removesuffix("\r") + "\n")
+        at += 1
+    return "".join(added)
+
+
+def _given(text: Text, _: Text) -> Text:
+    return text
+
+
+def _gone(held: Text) -> Text:
+    # It was there, or the patch had failed; where nothing is known of it, there is nothing to delete here.
+    return UNKNOWN if held is UNKNOWN else None
+
+
+def _not_recorded(_: Text) -> Text:
+    return UNKNOWN
+
+
+def _read_file(recorded: Recorded) -> Step:
+    path = recorded.path(recorded.text("file_path"))
+    arguments: dict[str, object] = {"path": path}
+    for name in ("offset", "limit"):
+        if (value := whole(recorded.arguments.get(name))) is not None:
+            arguments[name] = value
+    unchecked = "what it gave is not recorded as it was in the file"
+    return Step("read_file", arguments, succeeded(recorded), {path: UNKNOWN}, unchecked=unchecked, needs=path)
+
+
+def _search(tool: str, place: str, renamed: Mapping[str, str], recorded: Recorded) -> Step:
+    arguments: dict[str, object] = {}
+    for theirs, ours in renamed.items():
+        if recorded.arguments.get(theirs) is not None:
+            arguments[ours] = recorded.arguments[theirs]
+    path = recorded.path(recorded.optional_text(place) or ".")
+    arguments["path"] = path
+    return Step(
+        tool, arguments, succeeded(recorded), unchecked="what else lay in the directory is not recorded", needs=path
+    )
+
+
+_TOOLS: Mapping[str, Callable[[Recorded], Step]] = {
+    "apply_patch": _patch_item,
+    "shell": _command,
+    "container.exec": _command,
+    "shell_command": _command,
+    "exec_command": _command,
+    "local_shell": _command,
+    "read_file": _read_file,
+    "list_dir": partial(_search, "ls", "dir_path", {}),
+    "grep_files": partial(_search, "grep", "path", {"pattern": "pattern", "include": "glob"}),
+}

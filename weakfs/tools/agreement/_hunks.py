@@ -1,0 +1,119 @@
+"""Recorded hunks: Claude Code's `structuredPatch` and Codex's `unified_diff`, and applying them to the letter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import cast
+
+from attrs import frozen
+
+_HEAD = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_UNENDED = "\\"
+
+
+@frozen
+class Hunk:
+    """Lines with their ends that stand at line `start` (from 1) of the old text, and those that take their place."""
+
+    start: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+def read_structured(value: object) -> tuple[Hunk, ...] | None:
+    """Read a `structuredPatch`; None for what is none, or says nothing."""
+    if not isinstance(value, list) or not value:
+        return None
+    hunks: list[Hunk] = []
+    for entry in cast("list[object]", value):
+        if not isinstance(entry, dict):
+            return None
+        fields = cast("dict[str, object]", entry)
+        start, lines = fields.get("oldStart"), fields.get("lines")
+        if not isinstance(start, int) or not isinstance(lines, list):
+            return None
+        texts = [line for line in cast("list[object]", lines) if isinstance(line, str)]
+        if len(texts) != len(cast("list[object]", lines)):
+            return None
+        hunk = _hunk(start, fields.get("oldLines") == 0, texts)
+        if hunk is None:
+            return None
+        hunks.append(hunk)
+    return tuple(hunks)
+
+
+def read_unified(text: str) -> tuple[Hunk, ...] | None:
+    """Read the hunks of a unified diff of one file; None for what is none."""
+    hunks: list[Hunk] = []
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    at = 0
+    while at < len(lines):
+        head = _HEAD.match(lines[at])
+        at += 1
+        if head is None:
+            if hunks:
+                return None
+            continue
+        old, new = (1 if head[place] is None else _count(head[place]) for place in (2, 4))
+        first = at
+        while at < len(lines) and (old > 0 or new > 0 or lines[at].startswith(_UNENDED)):
+            mark = lines[at][:1]
+            old -= mark in ("-", " ", "")
+            new -= mark in ("+", " ", "")
+            at += 1
+        hunk = _hunk(_count(head[1]), head[2] == "0", lines[first:at])
+        if hunk is None or old or new:
+            return None
+        hunks.append(hunk)
+    return tuple(hunks) or None
+
+
+def _count(digits: str) -> int:
+    # No file has more lines than that, and reading a million digits takes minutes.
+    return int(digits[:18])
+
+
+def _hunk(start: int, is_insertion: bool, lines: Iterable[str]) -> Hunk | None:
+    old: list[str] = []
+    new: list[str] = []
+    last: tuple[list[str], ...] = ()
+    for line in lines:
+        mark, text = line[:1], line[1:] + "\n"
+        if mark == _UNENDED:
+            for side in last:
+                side[-1] = side[-1].removesuffix("\n")
+            last = ()
+            continue
+        if mark not in ("", " ", "-", "+"):
+            return None
+        last = (old,) if mark == "-" else (new,) if mark == "+" else (old, new)
+        for side in last:
+            side.append(text)
+    # Before what line an insertion stands is told as the line behind which it stands.
+    return Hunk(start + 1 if is_insertion and not old else start, tuple(old), tuple(new))
+
+
+def lines_of(text: str) -> list[str]:
+    """Split a text at `\\n` and nothing else, ends kept."""
+    lines = [line + "\n" for line in text.split("\n")]
+    last = lines.pop().removesuffix("\n")
+    return [*lines, last] if last else lines
+
+
+def apply_hunks(text: str, hunks: Iterable[Hunk]) -> str | None:
+    """Give the text with hunks applied where they say; None where one is not there to the letter. O(text)."""
+    lines = lines_of(text)
+    made: list[str] = []
+    at = 0
+    for hunk in hunks:
+        start = max(hunk.start - 1, 0)
+        stop = start + len(hunk.old)
+        if start < at or stop > len(lines) or lines[start:stop] != list(hunk.old):
+            return None
+        made += lines[at:start]
+        made += hunk.new
+        at = stop
+    return "".join(made + lines[at:])

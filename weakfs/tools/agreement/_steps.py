@@ -1,0 +1,56 @@
+"""What a recorded call amounts to: a call of ours, and what the recording says of files before and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import field, frozen
+
+from weakfs.tools.agreement._texts import Text
+
+Texts = Mapping[str, Text]
+
+
+def _unchanged(texts: Texts) -> Texts:
+    return texts
+
+
+@frozen
+class Step:
+    """One call as we make it.
+
+    `succeeded` is None where the recording does not say. `before` has each file whose text matters to the call,
+    `UNKNOWN` where the recording does not say what it held; `after` gives what files hold if it succeeds, and
+    `is_silent` says that the recording does not tell that of all. `arguments_for` gives other arguments where they
+    depend on what the files hold. `shown` is the text that a read gave, and `is_told` is False where `before` is only
+    told by an answer in which something may be left out. `unchecked` says why the answer cannot be compared, `needs`
+    names what must be there.
+    """
+
+    tool: str
+    arguments: dict[str, object] = field(repr=False)
+    succeeded: bool | None
+    before: Texts = field(factory=dict[str, Text], repr=False)
+    after: Callable[[Texts], Texts] = field(default=_unchanged, repr=False)
+    arguments_for: Callable[[Texts], dict[str, object]] | None = field(default=None, repr=False)
+    shown: str | None = field(default=None, repr=False)
+    is_told: bool = True
+    is_silent: bool = False
+    unchecked: str = ""
+    needs: str | None = None
+
+
+class NotPerformed(Exception):
+    """A recorded call that we do not make; the message says why.
+
+    `after` is what the recording nevertheless says of files, `UNKNOWN` for those that it changed in a way that is
+    not recorded.
+    """
+
+    def __init__(self, reason: str, after: Texts | None = None) -> None:
+        self.after: Texts = {} if after is None else after
+        super().__init__(reason)
+
+
+class NoCounterpart(NotPerformed):
+    """A call of a tool that has nothing to do with files."""

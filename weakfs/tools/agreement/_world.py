@@ -1,0 +1,87 @@
+"""The files as the recording has them: what is known of each, and making it so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import define, field
+
+from weakfs.filesystem import Filesystem
+from weakfs.session import Session
+from weakfs.tools.agreement._steps import Texts
+from weakfs.tools.agreement._texts import UNKNOWN, Text
+
+# The cause of the records that make the files what they were.
+CAUSE = "import"
+
+
+@define
+class World:
+    """The files that recorded calls are performed on.
+
+    Of a file that something outside changed nothing is known until it is told again.
+    """
+
+    session: Session
+    files: Filesystem
+    refusal: str = ""
+    _lost: set[str] = field(factory=set[str])
+    _absent: set[str] = field(factory=set[str])
+
+    def has(self, path: str) -> bool:
+        """Tell whether there is anything at a path."""
+        try:
+            return self.files.exists(path)
+        except (OSError, ValueError):
+            return False
+
+    def text(self, path: str) -> Text:
+        """Give what a file holds as far as it is known."""
+        if path in self._lost:
+            return UNKNOWN
+        held = self.held(path)
+        return UNKNOWN if held is None and path not in self._absent else held
+
+    def put(self, path: str, text: Text) -> bool:
+        """Make a file what it was; False if that is refused, and then `refusal` says why."""
+        if text is UNKNOWN:
+            self.lose([path])
+            return True
+        try:
+            with self.session.transaction(cause=CAUSE):
+                if isinstance(text, str):
+                    self.files.write_bytes(path, text.encode())
+                elif self.files.exists(path):
+                    self.files.delete(path)
+        except (OSError, ValueError) as error:
+            self.refusal = str(error)
+            return False
+        self._know(path, text)
+        return True
+
+    def settle(self, texts: Texts) -> None:
+        """Make files what they were after a call, where they are not."""
+        for path, text in texts.items():
+            if text is UNKNOWN:
+                self.lose([path])
+            elif self.held(path) == text:
+                self._know(path, text)
+            elif not self.put(path, text):
+                self.lose([path])
+
+    def lose(self, paths: Iterable[str]) -> None:
+        """Take what is known of files for wrong."""
+        self._lost.update(paths)
+
+    def _know(self, path: str, text: Text) -> None:
+        self._lost.discard(path)
+        (self._absent.add if text is None else self._absent.discard)(path)
+
+    def held(self, path: str) -> Text:
+        """Give what a file holds now, whatever is known of it."""
+        try:
+            return self.files.read_bytes(path).content.decode()
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            return UNKNOWN

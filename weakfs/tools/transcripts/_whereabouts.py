@@ -1,0 +1,90 @@
+"""What a line leaves for those after it: the directories of its session, and which lines were there before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from attrs import define, field
+
+from ._codex import item_of
+from ._lines import as_list, as_object
+from ._records import Message, Source
+
+PROGRAMS: Mapping[str, Literal["claude-code", "codex"]] = {"claude-code": "claude-code", "codex": "codex"}
+
+# How the oldest rollouts tell the model where it is, for want of a field.
+_TOLD = re.compile(r"<cwd>([^<\n]+)</cwd>|^Current working directory: *(\S[^\n]*)", re.MULTILINE)
+_TOLD_WITHIN = 4000
+
+
+@define
+class Whereabouts:
+    """The directories of the sessions in one file, as its lines tell of them.
+
+    A session's root is the directory that it began in; where it went later is where relative paths start.
+    """
+
+    sources: dict[str, Source] = field(factory=dict[str, Source])
+    _roots: dict[object, str] = field(factory=dict[object, str])
+    _seen: set[str] = field(factory=set[str])
+
+    def repeats(self, name: str, message: Message) -> bool:
+        """Tell whether a line was there before: a resumed session repeats the lines that it goes on from."""
+        uuid = message.get("uuid") if name == "claude-code" else None
+        if not isinstance(uuid, str):
+            return False
+        if uuid in self._seen:
+            return True
+        self._seen.add(uuid)
+        return False
+
+    def follow(self, name: str, message: Message) -> None:
+        """Take in what a line says of its session's directories."""
+        if name == "claude-code":
+            self._follow_claude_code(message)
+        elif name == "codex" or (name == "anthropic" and message.get("type") == "message"):
+            self._follow_codex(message)
+
+    def source(self, name: str) -> Source | None:
+        """Give where a call on the line followed last was made; None for formats that are no program's own."""
+        program = PROGRAMS.get(name)
+        return None if program is None else self.sources.setdefault(name, Source(program))
+
+    def _follow_claude_code(self, message: Message) -> None:
+        session, cwd = message.get("sessionId"), message.get("cwd")
+        last = self.sources.get("claude-code")
+        if not isinstance(cwd, str) or not cwd:
+            # Only some lines have all fields: the others belong to what stands above them.
+            root = self._roots.get(session) if isinstance(session, str) else None
+            if root is not None and (last is None or root != last.root):
+                self.sources["claude-code"] = Source("claude-code", root, root)
+            return
+        if not isinstance(session, str):
+            root = cwd if last is None or last.root is None else last.root
+        else:
+            root = self._roots.setdefault(session, cwd)
+        if last is None or (last.root, last.cwd) != (root, cwd):
+            self.sources["claude-code"] = Source("claude-code", root, cwd)
+
+    def _follow_codex(self, message: Message) -> None:
+        item, kind = item_of(message), message.get("type")
+        cwd = item.get("cwd") if kind in ("session_meta", "turn_context") else None
+        last = self.sources.get("codex")
+        if kind == "session_meta" and isinstance(cwd, str) and cwd:
+            self.sources["codex"] = Source("codex", cwd, cwd)
+            return
+        if kind != "turn_context" and item.get("type") == "message" and (last is None or last.root is None):
+            cwd = _told_directory(item)
+        if isinstance(cwd, str) and cwd and (last is None or last.cwd != cwd):
+            root = cwd if last is None or last.root is None else last.root
+            self.sources["codex"] = Source("codex", root, cwd)
+
+
+def _told_directory(item: Message) -> str | None:
+    for part in as_list(item.get("content")) or ():
+        text = (as_object(part) or {}).get("text")
+        if isinstance(text, str) and (found := _TOLD.search(text[:_TOLD_WITHIN])):
+            return (found[1] or found[2]).strip()
+    return None
