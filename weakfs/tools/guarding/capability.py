@@ -70,7 +70,7 @@ class Capability:
         formats = self.allowed_patch_formats
         if formats is not None and patch_format not in formats:
             raise OperationForbidden(
-                f"cannot apply a patch of format {patch_format!r}: there may be {', '.join(formats) or 'none'}; use that"
+                f"cannot apply a patch of format {patch_format!r}: use {', '.join(formats) or 'none'}"
             )
         if self.max_patch_bytes is not None and size > self.max_patch_bytes:
             raise LimitExceeded(
