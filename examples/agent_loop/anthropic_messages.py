@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from anthropic import AsyncAnthropic
 
-from examples.agent_loop.conversation import Call, Json, Stop
+from examples.agent_loop.conversation import Call, Json, Stop, plain_name
 from examples.agent_loop.loop import Answer, Refused, Reply, StreamBroken, read_arguments
 from weakfs import Prompt
 
 if TYPE_CHECKING:
     from anthropic.types import MessageParam, RawMessageStreamEvent, ToolParam
 
+# A reply that has calls is gone on with, whatever its reason to end; of one without, others count as its end.
 STOPS: dict[str, Stop] = {
     "end_turn": "finished",
-    "stop_sequence": "finished",
-    "tool_use": "calls",
     "max_tokens": "cut_off",
     "model_context_window_exceeded": "cut_off",
     "pause_turn": "paused",
@@ -70,12 +69,12 @@ class AnthropicMessages:
 
 
 class _Heard:
-    """A reply as far as it has come."""
+    """A reply as far as it has come: its blocks as they began, and the pieces of text that belong into each."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text = on_text
         self._blocks: dict[int, Json] = {}
-        self._inputs: dict[int, str] = {}
+        self._pieces: dict[tuple[int, str], list[str]] = {}
         self._stop: str | None = None
 
     def take(self, event: RawMessageStreamEvent) -> None:
@@ -84,38 +83,46 @@ class _Heard:
         elif event.type == "message_delta":
             self._stop = event.delta.stop_reason or self._stop
         elif event.type == "content_block_delta":
-            block, delta = self._blocks[event.index], event.delta
+            delta = event.delta
             if delta.type == "text_delta":
-                _extend(block, "text", delta.text)
+                self._add(event.index, "text", delta.text)
                 self._on_text(delta.text)
             elif delta.type == "input_json_delta":
-                self._inputs[event.index] = self._inputs.get(event.index, "") + delta.partial_json
+                self._add(event.index, "input", delta.partial_json)
             elif delta.type == "thinking_delta":
-                _extend(block, "thinking", delta.thinking)
+                self._add(event.index, "thinking", delta.thinking)
             elif delta.type == "signature_delta":
-                _extend(block, "signature", delta.signature)
+                self._add(event.index, "signature", delta.signature)
+
+    def _add(self, index: int, key: str, piece: str) -> None:
+        self._pieces.setdefault((index, key), []).append(piece)
 
     def reply(self) -> Reply:
         if self._stop == "refusal":
             raise Refused("the model refused")
         if self._stop is None:
             raise StreamBroken("the reply of the model ended in the middle; run again to ask again")
-        content: list[Json] = []
-        calls: list[Call] = []
-        for index, block in sorted(self._blocks.items()):
-            if block["type"] == "tool_use":
-                text = self._inputs.get(index, "")
-                calls.append(Call(str(block["id"]), str(block["name"]), text))
+        inputs: dict[int, str] = {}
+        for (index, key), pieces in self._pieces.items():
+            if key == "input":
+                inputs[index] = "".join(pieces)
                 # Only an object may stand here; what the model wrote instead is in the call.
-                given, _ = read_arguments(text)
-                block["input"] = given if isinstance(given, dict) else {}
-            if block.get("text") != "":  # an empty text is refused when it is sent back
-                content.append(block)
+                given, _ = read_arguments(inputs[index])
+                self._blocks[index]["input"] = given if isinstance(given, dict) else {}
+            else:
+                self._blocks[index][key] = "".join(pieces)
+        blocks = sorted(self._blocks.items())
+        calls = tuple(
+            Call(str(block["id"]), str(block["name"]), inputs.get(index, ""))
+            for index, block in blocks
+            if block["type"] == "tool_use"
+        )
+        for _, block in blocks:
+            if block["type"] == "tool_use":
+                block["name"] = plain_name(str(block["name"]))
+        # An empty text, and a message of nothing, would be refused when they are sent back.
+        content = [block for _, block in blocks if block.get("text") != ""]
         text = "".join(str(block["text"]) for block in content if block["type"] == "text")
         message: Json = {"role": "assistant", "content": content or [{"type": "text", "text": "(no words)"}]}
         # Of a reply that was cut off the whole calls are made, and the torn one is answered: it is not JSON.
-        return Reply(message, text, "calls" if calls else STOPS.get(self._stop, "finished"), tuple(calls))
-
-
-def _extend(block: Json, key: str, text: str) -> None:
-    block[key] = str(block.get(key) or "") + text
+        return Reply(message, text, "calls" if calls else STOPS.get(self._stop, "finished"), calls)

@@ -7,9 +7,10 @@ never believes in an edit that is gone. That it was made, and undone, stays in t
 from __future__ import annotations
 
 import json
+import re
 from typing import Literal, cast
 
-from attrs import frozen
+from attrs import astuple, frozen
 
 from weakfs.session import Registry, Session, append_all, tagged
 
@@ -85,8 +86,25 @@ class Conversation:
     def say(self, *messages: Json) -> None:
         """Add what a user or a tool said."""
         for message in messages:
-            self._session.dispatch(Message(self._provider, json.dumps(message)), cause="runtime")
+            self._session.dispatch(Message(self._provider, written(message)), cause="runtime")
 
     def reply(self, message: Json, text: str, stop: Stop, calls: tuple[Call, ...]) -> None:
         """Add what the model said."""
-        self._session.dispatch(Message(self._provider, json.dumps(message), text, stop, calls), cause="model")
+        whole_calls = tuple(Call(*map(whole, astuple(call))) for call in calls)
+        said = Message(self._provider, written(message), whole(text), stop, whole_calls)
+        self._session.dispatch(said, cause="model")
+
+
+def written(message: Json) -> str:
+    """Write a message so that it can be saved, and sent again for as long as the conversation goes on."""
+    return whole(json.dumps(message, ensure_ascii=False, allow_nan=False))
+
+
+def whole(text: str) -> str:
+    """Join the halves of surrogate pairs that came in two pieces; half a pair, which has no UTF-8, is replaced."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def plain_name(name: str) -> str:
+    """Give the form in which a tool's name can be sent back: providers refuse what is not a name, such as `fs.read`."""
+    return re.sub("[^A-Za-z0-9_-]", "_", name)[:64] or "_"

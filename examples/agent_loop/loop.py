@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from os import PathLike
 from pathlib import Path
 from typing import Literal, Protocol, cast
@@ -167,6 +168,14 @@ async def make_call(call: Call, prompt: Prompt, session: Session) -> Answer:
 def read_arguments(text: str) -> tuple[object, str]:
     """Read what a model wrote for arguments; what is no JSON is given as it is, which every tool refuses, and why."""
     try:
-        return json.loads(text or "{}"), ""
+        return json.loads(text or "{}", parse_float=finite, parse_constant=finite), ""
     except (ValueError, RecursionError) as error:
         return text, f"; the arguments are not JSON: {error}"
+
+
+def finite(text: str) -> float:
+    """Read a number. Python's reader takes NaN and Infinity as well, which no provider takes back."""
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text} is no number")
+    return number

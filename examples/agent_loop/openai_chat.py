@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
+from attrs import define, field
 from openai import AsyncOpenAI
 
-from examples.agent_loop.conversation import Call, Json, Stop
+from examples.agent_loop.conversation import Call, Json, Stop, plain_name
 from examples.agent_loop.loop import Answer, Refused, Reply, StreamBroken
 from weakfs import Prompt
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam, ChatCompletionToolParam
 
-STOPS: dict[str, Stop] = {"stop": "finished", "tool_calls": "calls", "length": "cut_off"}
+# A reply that has calls is gone on with, whatever its reason to end; of one without, others count as its end.
+STOPS: dict[str, Stop] = {"stop": "finished", "length": "cut_off"}
 
 
 class OpenAIChat:
@@ -58,43 +60,57 @@ class OpenAIChat:
         ]
 
 
+@define
+class _Pieces:
+    """A call as far as it has come."""
+
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(factory=list[str])
+
+
 class _Heard:
     """A reply as far as it has come."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text = on_text
-        self._text = ""
-        self._refusal = ""
+        self._text: list[str] = []
+        self._refusal: list[str] = []
         self._finish: str | None = None
-        # By index: id, name, arguments.
-        self._calls: dict[int, list[str]] = {}
+        self._calls: dict[int, _Pieces] = {}
 
     def take(self, chunk: ChatCompletionChunk) -> None:
         for choice in chunk.choices:  # there is none in the last chunk, which counts tokens
             delta = choice.delta
             if delta.content:
-                self._text += delta.content
+                self._text.append(delta.content)
                 self._on_text(delta.content)
-            self._refusal += delta.refusal or ""
+            self._refusal.append(delta.refusal or "")
             for part in delta.tool_calls or ():
-                call = self._calls.setdefault(part.index, ["", "", ""])
-                call[0] = part.id or call[0]
+                call = self._calls.setdefault(part.index, _Pieces())
+                call.id = part.id or call.id
                 if part.function is not None:
-                    call[1] += part.function.name or ""
-                    call[2] += part.function.arguments or ""
+                    call.name += part.function.name or ""
+                    call.arguments.append(part.function.arguments or "")
             self._finish = choice.finish_reason or self._finish
 
     def reply(self) -> Reply:
-        if self._refusal or self._finish == "content_filter":
-            raise Refused(self._refusal or "a content filter stopped the reply")
+        text, refusal = "".join(self._text), "".join(self._refusal)
+        if refusal or self._finish == "content_filter":
+            raise Refused(refusal or "a content filter stopped the reply")
         if self._finish is None:
             raise StreamBroken("the reply of the model ended in the middle; run again to ask again")
-        calls = tuple(Call(*self._calls[index]) for index in sorted(self._calls))
-        message: Json = {"role": "assistant", "content": self._text or None}
+        found = [call for _, call in sorted(self._calls.items())]
+        calls = tuple(Call(call.id, call.name, "".join(call.arguments)) for call in found)
+        message: Json = {"role": "assistant", "content": text if text or not calls else None}
         if calls:
             message["tool_calls"] = [
-                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": plain_name(call.name), "arguments": call.arguments},
+                }
                 for call in calls
             ]
         # Of a reply that was cut off the whole calls are made, and the torn one is answered: it is not JSON.
-        return Reply(message, self._text, "calls" if calls else STOPS.get(self._finish, "finished"), calls)
+        return Reply(message, text, "calls" if calls else STOPS.get(self._finish, "finished"), calls)

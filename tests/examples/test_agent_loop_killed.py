@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from examples.agent_loop.conversation import REGISTRY
+from tests.examples.agent_work import APP, BOTH, FILES, TASK, UTIL, digest_of, messages_of, script, work
 from tests.examples.model_server import ModelServer, Provider, Turn
-from tests.examples.test_agent_loop import APP, BOTH, FILES, TASK, UTIL, digest_of, messages_of, script, work
 from weakfs import InMemoryFilesystem, Session, ToolCalls
 
 ROOT = Path(__file__).parents[2]
