@@ -67,7 +67,7 @@ def command(context: click.Context) -> None:
 @click.option("--save", metavar="FILE", type=click.Path(), help="Save the session there.")
 @click.option("--embed", is_flag=True, help="Save all in that one file, nothing beside it.")
 @click.option("--session-id", metavar="ID", help="What the session is called.  [default: a random id]")
-@click.option("--strict", is_flag=True, help="Exit with 3 if a call failed, and commit nothing then.")
+@click.option("--strict", is_flag=True, help="Exit with 3 if a call failed or differs, and commit nothing then.")
 @json_option
 def run_command(
     transcript: str,
@@ -87,8 +87,14 @@ def run_command(
 ) -> int:
     """Perform the tool calls of TRANSCRIPT and print what each did.
 
-    TRANSCRIPT is JSONL: one call a line, or OpenAI or Anthropic messages; - is standard input. A call that
-    fails is rolled back and the next one is made. Lines that cannot be read are reported by number.
+    TRANSCRIPT is JSONL: one call a line, OpenAI or Anthropic messages, or a session file of Claude Code or Codex; -
+    is standard input. A call that fails is rolled back and the next one is made. Lines that cannot be read are reported
+    by number.
+
+    Of a session file each call is made by our tool that does the same, in the files as they were, below the session's
+    directory. It is told whether our answer and the files afterwards agree with what is recorded, and how that is
+    known: exactly, from text that was rebuilt from earlier calls, or not at all. With --strict the exit status is 3 if
+    one differs; calls that failed there and here are as they should be.
 
     The calls work in memory, unless --root or --overlay names a directory of the host. With --root a snapshot of it
     is taken first, and the last line says how to go back to that. With --overlay the names of what would change are
@@ -119,7 +125,7 @@ def run_command(
     outcome = run_transcript(Output(finish_unread=True), job, as_json=as_json)
     if outcome.unread or outcome.broken:
         return 1
-    return UNMET if strict and outcome.failed else DONE
+    return UNMET if strict and (outcome.unexpected or outcome.differing) else DONE
 
 
 @command.command("log")

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol
 
 from attrs import define
 
 from weakfs.backends import HostFilesystem
+from weakfs.cli.agreeing import agreement_fields, agreement_rows, comparison_fields, show_comparison
 from weakfs.cli.comparing import amounts, named, show_names
 from weakfs.cli.keeping import show_taken
 from weakfs.cli.output import Output
+from weakfs.cli.performing import Outcome
 from weakfs.cli.wording import counted, shown
 from weakfs.reducers import MountReport, TreeDiff
 from weakfs.session import SaveReport
 from weakfs.snapshots import StoredSnapshot
 from weakfs.tools import ToolResult
+from weakfs.tools.agreement import Verdict
 from weakfs.tools.transcripts import Skipped, TranscriptCall
 
 # How many paths that a mount left out are named.
@@ -30,12 +32,13 @@ class Reporter(Protocol):
     def kept(self, files: HostFilesystem, snapshot: StoredSnapshot) -> None: ...
     def skipped(self, skipped: Skipped) -> None: ...
     def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None: ...
+    def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None: ...
     def broke(self, number: int, call: TranscriptCall, error: Exception) -> None: ...
     def changes(self, found: TreeDiff) -> None: ...
     def committed(self, directory: str, found: TreeDiff) -> None: ...
     def not_committed(self, reason: str) -> None: ...
     def saved(self, report: SaveReport) -> None: ...
-    def total(self, statuses: Mapping[str, int], failed: int, unread: int, changes: str, undo: str | None) -> None: ...
+    def total(self, outcome: Outcome, changes: str, undo: str | None) -> None: ...
 
 
 def reporter(out: Output, calls: int, *, as_json: bool) -> Reporter:
@@ -102,6 +105,9 @@ class _Lines:
             self.out.line(head, (mark, style), tool.rstrip())
             self.below(told, style="")
 
+    def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None:
+        show_comparison(self.out, self.width, number, call, verdict)
+
     def broke(self, number: int, call: TranscriptCall, error: Exception) -> None:
         self.out.line(f"{number:>{self.width}}  ", ("broken", "bold red"), f"  {shown(call.tool)}  {target_of(call)}")
         self.below(f"a fault of the tool, rolled back: {type(error).__name__}: {shown(str(error))}")
@@ -124,13 +130,13 @@ class _Lines:
         what = f"{counted(report.size_bytes, 'byte')}, {counted(report.records, 'record')}"
         self.out.line(("saved", "bold"), f" {shown(report.path)}: {what}")
 
-    def total(self, statuses: Mapping[str, int], failed: int, unread: int, changes: str, undo: str | None) -> None:
-        calls = sum(statuses.values())
-        kinds = ", ".join(f"{number:,} {status}" for status, number in sorted(statuses.items()))
-        rows = [("calls", f"{calls:,}" + (f" ({kinds})" if calls else "")), ("rolled back", f"{failed:,}")]
-        rows += [("files", changes)]
-        if unread:
-            rows.append(("not read", f"{unread:,}"))
+    def total(self, outcome: Outcome, changes: str, undo: str | None) -> None:
+        calls = sum(outcome.statuses.values())
+        kinds = ", ".join(f"{number:,} {shown(status)}" for status, number in sorted(outcome.statuses.items()))
+        rows = [("calls", f"{calls:,}" + (f" ({kinds})" if calls else "")), ("rolled back", f"{outcome.failed:,}")]
+        rows += [("files", changes), *agreement_rows(outcome)]
+        if outcome.unread:
+            rows.append(("not read", f"{outcome.unread:,}"))
         if undo is not None:
             rows.append(("to undo", undo))
         self.out.table("total", rows)
@@ -175,6 +181,9 @@ class _JsonLines:
             summary=result.summary_text,
         )
 
+    def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None:
+        self.out.record(**comparison_fields(number, call, verdict))
+
     def broke(self, number: int, call: TranscriptCall, error: Exception) -> None:
         self.out.record(
             type="call",
@@ -209,13 +218,14 @@ class _JsonLines:
             blobs=report.blobs,
         )
 
-    def total(self, statuses: Mapping[str, int], failed: int, unread: int, changes: str, undo: str | None) -> None:
+    def total(self, outcome: Outcome, changes: str, undo: str | None) -> None:
         self.out.record(
             type="total",
-            calls=sum(statuses.values()),
-            failed=failed,
-            statuses=dict(sorted(statuses.items())),
-            not_read=unread,
+            calls=sum(outcome.statuses.values()),
+            failed=outcome.failed,
+            statuses=dict(sorted(outcome.statuses.items())),
+            not_read=outcome.unread,
             changes=changes,
+            **agreement_fields(outcome),
             **({} if undo is None else {"undo": undo}),
         )

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import cast
-
-from attrs import define, field
 
 from weakfs.cli.comparing import amounts
 from weakfs.cli.directories import usage
 from weakfs.cli.failures import INTERRUPTED, USAGE, Failure, telling
 from weakfs.cli.output import Output, complain, progress
+from weakfs.cli.performing import Outcome, Performer
 from weakfs.cli.places import Job, place_of
 from weakfs.cli.reporting import Reporter, reporter
 from weakfs.cli.wording import counted
 from weakfs.session import SaveReport, Session
-from weakfs.tools import DEFAULT_TOOLS, Tool, ToolResult, Toolset
+from weakfs.tools import DEFAULT_TOOLS, Tool
 from weakfs.tools.handlers import ShellOptions, shell_tool
-from weakfs.tools.transcripts import Transcript, TranscriptCall, read_transcript
+from weakfs.tools.transcripts import OpenTranscript, open_transcript
 
 STANDARD_INPUT = "-"
 # A transcript is a file from anywhere: performing it changes files, and runs what somebody wrote in it only if asked.
@@ -29,43 +28,40 @@ PERFORMED = tuple(tool for tool in DEFAULT_TOOLS if tool.name != "shell")
 SESSION_HEAD = b'{"format":"weakfs-session"'
 
 
-@define
-class Outcome:
-    """How it went: calls by status, what could not be read, and calls that ended in a fault of ours."""
-
-    statuses: dict[str, int] = field(factory=dict[str, int])
-    failed: int = 0
-    unread: int = 0
-    broken: int = 0
-    interrupted: bool = False
-
-
 def run_transcript(out: Output, job: Job, *, as_json: bool) -> Outcome:
     """Do the job and print it as it goes; `Failure` if it cannot be begun or its end cannot be saved or committed."""
     refuse_nonsense(job)
     if job.save is not None:
         refuse_to_replace(job.save, job.transcript)
-    transcript = read(job.transcript)
+    with reading(job.transcript) as transcript:
+        return perform_job(out, job, transcript, as_json=as_json)
+
+
+def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: bool) -> Outcome:
+    """Do the job with a transcript that is open."""
     session = Session(session_id=job.session_id)
-    told = reporter(out, len(transcript.calls), as_json=as_json)
+    told = reporter(out, len(transcript), as_json=as_json)
     outcome = Outcome()
+    if not transcript.summary.known_count:
+        refuse_unknown(job, transcript, told)
     place = place_of(job, session)
     outcome.unread += place.begin(told)
-    for skipped in transcript.skipped:
+    for skipped in transcript.summary.skipped:
         told.skipped(skipped)
         outcome.unread += 1
-    toolset = Toolset(session, place.files, tools=tools_of(job))
-    perform_all(transcript, toolset, told, outcome, with_bar=not out.is_terminal)
-    tell_of_commands(job, transcript)
+    Performer.over(session, place.files, tools_of(job), outcome).perform_all(
+        transcript, told, with_bar=not out.is_terminal
+    )
+    tell_of_commands(job, outcome)
     try:
         found = place.end(told, why_withheld(job, outcome))
     finally:
         # What was done is to be known whatever becomes of it.
         if job.save is not None:
             told.saved(save(session, job.save, embed=job.embed))
-    told.total(outcome.statuses, outcome.failed, outcome.unread, amounts(found), place.undo())
+    told.total(outcome, amounts(found), place.undo())
     if outcome.interrupted:
-        calls = f"{sum(outcome.statuses.values()):,} of {counted(len(transcript.calls), 'call')}"
+        calls = f"{sum(outcome.statuses.values()):,} of {counted(len(transcript), 'call')}"
         raise Failure(f"interrupted after {calls}", status=INTERRUPTED)
     return outcome
 
@@ -75,9 +71,9 @@ def tools_of(job: Job) -> tuple[Tool, ...]:
     return PERFORMED if job.sandbox is None else (*PERFORMED, shell_tool(ShellOptions(sandbox=job.sandbox)))
 
 
-def tell_of_commands(job: Job, transcript: Transcript) -> None:
+def tell_of_commands(job: Job, outcome: Outcome) -> None:
     """Tell on standard error that commands were not run, and how they are."""
-    number = sum(call.tool == "shell" for call in transcript.calls)
+    number = outcome.commands
     if number and job.sandbox is None:
         complain(f"did not run {counted(number, 'shell command')}; to have them run in a sandbox: --sandbox required")
 
@@ -86,8 +82,12 @@ def why_withheld(job: Job, outcome: Outcome) -> str | None:
     """Say why nothing is to be committed, if so."""
     if outcome.interrupted:
         return "the run was interrupted"
-    failed = outcome.failed + outcome.broken
-    return f"{counted(failed, 'call')} failed" if job.strict and failed else None
+    failed = outcome.unexpected + outcome.broken
+    if job.strict and failed:
+        return f"{counted(failed, 'call')} failed"
+    if job.strict and outcome.differing:
+        return f"{counted(outcome.differing, 'call')} did not do what is recorded"
+    return None
 
 
 def refuse_nonsense(job: Job) -> None:
@@ -129,39 +129,29 @@ def refuse_to_replace(target: str, transcript: str) -> None:
         raise Failure(f"cannot save to {target!r}: the file there is no saved session; name another, or remove it")
 
 
-def read(transcript: str) -> Transcript:
-    """Read the transcript; `-` is standard input."""
-    if transcript == STANDARD_INPUT:
-        with telling("read the transcript on standard input"):
-            return read_transcript("/dev/stdin")
-    with telling(f"read the transcript {transcript!r}"):
-        return read_transcript(transcript)
+@contextmanager
+def reading(transcript: str) -> Generator[OpenTranscript, None, None]:
+    """Open the transcript; `-` is standard input."""
+    is_standard = transcript == STANDARD_INPUT
+    what = "the transcript on standard input" if is_standard else f"the transcript {transcript!r}"
+    with ExitStack() as stack:
+        with telling(f"read {what}"):
+            opened = stack.enter_context(open_transcript("/dev/stdin" if is_standard else transcript))
+        yield opened
 
 
-def perform_all(transcript: Transcript, toolset: Toolset, told: Reporter, outcome: Outcome, *, with_bar: bool) -> None:
-    """Make every call in turn. One that ends in a fault of a program is told, counted, and the next one made."""
-    with progress("performing calls", total=len(transcript.calls), wanted=with_bar) as advance:
-        for number, call in enumerate(transcript.calls, 1):
-            try:
-                result = perform(toolset, call)
-            except KeyboardInterrupt:
-                # The call that was running is rolled back like one that failed.
-                outcome.interrupted = True
-                return
-            except Exception as error:
-                told.broke(number, call, error)
-                outcome.broken += 1
-                outcome.statuses["broken"] = outcome.broken
-            else:
-                told.called(number, call, result)
-                outcome.failed += not result.success
-                outcome.statuses[result.status] = outcome.statuses.get(result.status, 0) + 1
-            advance()
-
-
-def perform(toolset: Toolset, call: TranscriptCall) -> ToolResult[object]:
-    """Make one call. One whose arguments could not be read has none, which the toolset refuses and records."""
-    return toolset.call(call.tool, cast("Mapping[str, object]", call.arguments), call_id=call.call_id)
+def refuse_unknown(job: Job, transcript: OpenTranscript, told: Reporter) -> None:
+    """Raise `Failure` for a transcript of which no line is in a known format: nothing can be made of it."""
+    lines = transcript.summary.line_count
+    if not lines:
+        return
+    for skipped in transcript.summary.skipped:
+        told.skipped(skipped)
+    what = "on standard input" if job.transcript == STANDARD_INPUT else repr(job.transcript)
+    raise Failure(
+        f"cannot read the transcript {what}: no known format was found and {counted(lines, 'line')} passed over; give "
+        f"one call a line, OpenAI or Anthropic messages, or a session file of Claude Code or Codex"
+    )
 
 
 def save(session: Session, target: str, *, embed: bool) -> SaveReport:

@@ -72,7 +72,7 @@ class Importer:
         try:
             step = _PROGRAMS[call.source.program](recorded)
             if step.tool not in {tool.name for tool in self.toolset.tools}:
-                raise NoCounterpart(f"{step.tool} is not performed")
+                return Verdict("no_counterpart", detail=f"{step.tool} is not performed", tool=step.tool)
         except NotPerformed as error:
             return self._passed(error)
         except (ValueError, OSError) as error:

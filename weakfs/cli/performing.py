@@ -1,0 +1,108 @@
+"""Making the calls of a transcript one after another, and counting how they went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Protocol, cast
+
+from attrs import define, field
+
+from weakfs.cli.output import progress
+from weakfs.filesystem import Filesystem
+from weakfs.session import Session
+from weakfs.tools import Tool, ToolResult, Toolset
+from weakfs.tools.agreement import Importer, Verdict
+from weakfs.tools.transcripts import OpenTranscript, TranscriptCall
+
+# What a call that is not made counts as among the statuses.
+NOT_PERFORMED = "not_performed"
+
+
+@define
+class Outcome:
+    """How it went: calls by status, what could not be read, and calls that ended in a fault of ours.
+
+    `failed` counts calls that failed and were rolled back, and `unexpected` those of them that no recording says
+    failed. Of calls that were compared with a recording, `agreements` counts them by how they agree, `checked` by how
+    that is known, and `passed` those of tools that have no counterpart by name. `commands` counts shell commands.
+    """
+
+    statuses: Counter[str] = field(factory=Counter[str])
+    failed: int = 0
+    unexpected: int = 0
+    unread: int = 0
+    broken: int = 0
+    commands: int = 0
+    interrupted: bool = False
+    agreements: Counter[str] = field(factory=Counter[str])
+    checked: Counter[str] = field(factory=Counter[str])
+    passed: Counter[str] = field(factory=Counter[str])
+
+    @property
+    def differing(self) -> int:
+        """How many calls did not do what is recorded."""
+        return self.agreements["differs"]
+
+
+class Told(Protocol):
+    """Is told of each call when it was made."""
+
+    def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None: ...
+    def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None: ...
+    def broke(self, number: int, call: TranscriptCall, error: Exception) -> None: ...
+
+
+@define
+class Performer:
+    """Makes the calls of a transcript: those of another program's own files are imported, others made as they are."""
+
+    toolset: Toolset
+    importer: Importer
+    outcome: Outcome
+
+    @classmethod
+    def over(cls, session: Session, files: Filesystem, tools: tuple[Tool, ...], outcome: Outcome) -> Performer:
+        """Make one that works on files of a session."""
+        return cls(Toolset(session, files, tools=tools), Importer.over(session, files, tools), outcome)
+
+    def perform_all(self, transcript: OpenTranscript, told: Told, *, with_bar: bool) -> None:
+        """Make every call in turn. One that ends in a fault of a program is told, counted, and the next one made."""
+        with progress("performing calls", total=len(transcript), wanted=with_bar) as advance:
+            for number, call in enumerate(transcript, 1):
+                try:
+                    self._perform(number, call, told)
+                except KeyboardInterrupt:
+                    # The call that was running is rolled back like one that failed.
+                    self.outcome.interrupted = True
+                    return
+                except Exception as error:
+                    told.broke(number, call, error)
+                    self.outcome.broken += 1
+                    self.outcome.statuses["broken"] += 1
+                advance()
+
+    def _perform(self, number: int, call: TranscriptCall, told: Told) -> None:
+        if call.source is not None:
+            verdict = self.importer.perform(call)
+            told.compared(number, call, verdict)
+            self._count(call, verdict)
+            return
+        # One whose arguments could not be read has none, which the toolset refuses and records.
+        result = self.toolset.call(call.tool, cast("Mapping[str, object]", call.arguments), call_id=call.call_id)
+        told.called(number, call, result)
+        self.outcome.commands += call.tool == "shell"
+        self.outcome.failed += not result.success
+        self.outcome.unexpected += not result.success
+        self.outcome.statuses[result.status] += 1
+
+    def _count(self, call: TranscriptCall, verdict: Verdict) -> None:
+        result, outcome = verdict.result, self.outcome
+        outcome.statuses[NOT_PERFORMED if result is None else result.status] += 1
+        outcome.failed += result is not None and not result.success
+        outcome.commands += verdict.tool == "shell"
+        outcome.agreements[verdict.agreement] += 1
+        if verdict.agreement == "no_counterpart":
+            outcome.passed[call.tool] += 1
+        else:
+            outcome.checked[verdict.checked] += 1
