@@ -51,6 +51,8 @@ def verdicts(results: Results) -> Iterator[Verdict]:
     for row, how in (("grep literal", "a literal"), ("grep regex", "a regular expression")):
         yield beside(results, row, f"grep for {how} in 10,000 files, beside ripgrep on disk", ["ripgrep"], 1)
         yield beside(results, row, f"grep for {how}, beside the fastest peer in Python", IN_PYTHON, 1 / 5)
+    yield beside(results, "grep first", "first grep of a new tree, beside ripgrep on disk", ["ripgrep"], 1)
+    yield beside(results, "grep after write", "grep after a write, beside the fastest peer in Python", IN_PYTHON, 1 / 5)
     yield from host_verdicts(results)
     yield beside(results, "import", "import weakfs, beside attrs and orjson", None, 3)
     yield beside(results, "import names", "import of its two main names, beside the same", None, 3)

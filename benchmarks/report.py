@@ -41,6 +41,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "grep regex": r"grep `def needle_\d+\(`",
         "grep no case": "grep `(?i)NEEDLE_`",
         "grep words": r"grep `\bneedle_\d+\b`",
+        "grep first": "grep `needle_`, a new tree",
+        "grep after write": "grep `needle_` after a write",
     },
     "Saving": {"save": "save", "load": "load", "bytes saved": "size of the file"},
     "Pauses and memory": {

@@ -1,4 +1,8 @@
-"""Search 10,000 files of 45 lines, beside ripgrep on the same files on disk and beside each peer."""
+"""Search 10,000 files of 45 lines, beside ripgrep on the same files on disk and beside each peer.
+
+The rows of a pattern are of a search that is made again and again. What a library might keep from one search
+to the next helps it there; the rows of the first search of a new tree, and of one after a write, tell.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.results import Result, timed
+from benchmarks.ours import Weakfs
+from benchmarks.results import Result, timed, together
 from benchmarks.rows import Bench
-from benchmarks.subject import Subject, SyncSubject
-from benchmarks.timing import side_by_side
+from benchmarks.subject import OURS, Subject, SyncSubject
+from benchmarks.timing import in_turn, nanoseconds, side_by_side
 from benchmarks.workload import Tree
 
 LINES = 45
@@ -25,6 +30,8 @@ PATTERNS = {
 }
 """Each finds the same one line in every hundredth file."""
 
+LITERAL = PATTERNS["grep literal"]
+
 
 class Ripgrep(SyncSubject):
     """ripgrep on a folder, as a program: its start is part of what a caller waits for."""
@@ -33,13 +40,16 @@ class Ripgrep(SyncSubject):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.operations = {"grep": self.grep}
+        self.operations = {"grep": self.grep, "write": self.write}
 
     def seed(self, tree: Tree) -> None:
         for path, text in tree.files():
-            file = Path(f"{self.folder}{path}")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
+            self.write(path, text)
+
+    def write(self, path: str, text: str) -> None:
+        file = Path(f"{self.folder}{path}")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
 
     def grep(self, pattern: str) -> int:
         command = ["rg", "--no-config", "--no-ignore", "--hidden", "-n", "-e", pattern, str(self.folder)]
@@ -62,6 +72,7 @@ def measure(bench: Bench) -> Iterator[Result]:
         ripgrep.seed(tree)
         os.sync()
         yield from compare(bench, tree, ripgrep)
+        yield from first(bench, tree, ripgrep)
 
 
 def compare(bench: Bench, tree: Tree, other: Subject) -> Iterator[Result]:
@@ -76,3 +87,35 @@ def compare(bench: Bench, tree: Tree, other: Subject) -> Iterator[Result]:
         ours, theirs = side_by_side(pair, "grep", [(pattern,)], repeats=repeats)
         yield timed(row, bench.size, bench.ours.name, ours)
         yield timed(row, bench.size, other.name, theirs, ours=ours)
+    yield from after_a_write(bench, tree, other)
+
+
+def after_a_write(bench: Bench, tree: Tree, other: Subject) -> Iterator[Result]:
+    """Search after each write of one small file, as an agent does."""
+    pair = {OURS: bench.ours, other.name: other}
+    paths = iter(tree.sample_paths(100, seed=13))
+
+    def write() -> None:
+        path = next(paths)
+        for subject in pair.values():
+            subject.answer("write", path, "one small file\n")
+
+    measured = {
+        name: lambda subject=subject: nanoseconds(lambda: subject.answer("grep", LITERAL))
+        for name, subject in pair.items()
+    }
+    yield from together(
+        "grep after write", bench.size, in_turn(measured, repeats=3 if bench.quick else 5, before=write)
+    )
+
+
+def first(bench: Bench, tree: Tree, other: Subject) -> Iterator[Result]:
+    """Search a tree that was not searched before; what is on disk was."""
+
+    def of_new() -> float:
+        new = Weakfs()
+        new.seed(tree)
+        return nanoseconds(lambda: new.answer("grep", LITERAL))
+
+    measured = {OURS: of_new, other.name: lambda: nanoseconds(lambda: other.answer("grep", LITERAL))}
+    yield from together("grep first", bench.size, in_turn(measured, repeats=3 if bench.quick else 9))

@@ -110,7 +110,7 @@ _Text = tuple[str, str, bytes]
 
 
 def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern | None) -> Iterator[list[_Text]]:
-    """Go through the files below a directory in order of path, some `BATCH` bytes of them at a time."""
+    """Go through the files below a directory in order of path, about `BATCH` bytes of them at a time."""
     state = chosen.start(path) if chosen is not None else None
     prefix = "" if path == "/" else path
     stack = [(prefix, segments, state, iter(in_path_order(now._entries_if_readable(segments))))]
@@ -131,7 +131,7 @@ def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern
                 data = content if type(content) is bytes else _read(now, prefix, name, node)
                 if data is None:
                     continue
-                size += len(data)
+                size += len(data) + 1
                 batch.append((prefix, name, data))
                 if size >= BATCH:
                     # A large file is searched alone, and not copied for that.
