@@ -81,10 +81,8 @@ class _Search:
         for level, fold in enumerate(CODEX_FOLDS):
             index = self._indexes.get(level)
             if index is None:
-                index = self._indexes[level] = LineIndex(fold(self.lines))
-            folded = fold(wanted)
-            pattern = index.pattern(folded)
-            at = -1 if pattern is None else index.find(pattern, folded, start)
+                index = self._indexes[level] = LineIndex(self.lines, fold, self._indexes.get(0))
+            at = index.find(wanted, start)
             if at >= 0:
                 return at, level
         return None

@@ -58,28 +58,24 @@ class Document:
             self.is_marked = True
             self.replace([(0, 1, [self.lines[0].removeprefix(BYTE_ORDER_MARK)])])
 
-    def index(self, level: int) -> LineIndex:
-        """Give the lines as they are compared at a level of `FOLDS`."""
-        found = self._indexes.get(level)
-        if found is None:
-            found = self._indexes[level] = LineIndex(FOLDS[level](self.lines))
-        return found
-
     def find(self, lines: Sequence[str], level: int, start: int) -> int:
-        """Give where lines first stand together, compared at that level; -1 for nowhere."""
-        folded, index = FOLDS[level](lines), self.index(level)
-        pattern = index.pattern(folded)
-        return -1 if pattern is None else index.find(pattern, folded, start)
+        """Give where lines first stand together, compared as at that level of `FOLDS`; -1 for nowhere."""
+        return self._index(level).find(lines, start)
 
     def is_at(self, lines: Sequence[str], level: int, at: int) -> bool:
-        """Tell whether lines stand at a place, compared at that level."""
-        folded, index = FOLDS[level](lines), self.index(level)
-        pattern = index.pattern(folded)
-        return pattern is not None and index.is_at(pattern, folded, at)
+        """Tell whether lines stand at a place, compared as at that level."""
+        return self._index(level).is_at(lines, at)
+
+    def _index(self, level: int) -> LineIndex:
+        found = self._indexes.get(level)
+        if found is None:
+            base = self._index(0) if level else None
+            found = self._indexes[level] = LineIndex(self.lines, FOLDS[level], base)
+        return found
 
     def replace(self, runs: Sequence[Run]) -> None:
-        """Replace runs of lines, in order and apart from one another. O(lines), at the speed of copying."""
+        """Replace runs of lines, in order and apart from one another. O(lines), as fast as copying."""
         if runs:
-            for level, index in self._indexes.items():
-                index.replace([(start, stop, FOLDS[level](lines)) for start, stop, lines in runs])
+            for index in self._indexes.values():
+                index.replace(runs, self.lines)
             self.lines = spliced(self.lines, runs)

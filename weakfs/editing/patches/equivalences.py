@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from unicodedata import normalize
+
+from weakfs.editing.patches.line_index import Fold
 
 # What Unicode calls white space. Python's own `strip` takes U+001C to U+001F as well.
 BLANKS = (
@@ -23,14 +25,12 @@ TYPOGRAPHIC = str.maketrans(
     | dict.fromkeys(_SPACES, " ")
 )
 
-Fold = Callable[[Sequence[str]], list[str]]
-
 # How a hunk fitted, as a report says it; the place in this row is the level.
 LEVELS = ("exact", "trailing blanks", "indentation", "typographic")
 
 
 def _exact(lines: Sequence[str]) -> list[str]:
-    return [line.removesuffix("\r") for line in lines]
+    return [line[:-1] if line[-1:] == "\r" else line for line in lines]
 
 
 def _without_trailing_blanks(lines: Sequence[str]) -> list[str]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 # A run of lines that is replaced: from which (from 0) to before which, and what comes there.
 Run = tuple[int, int, list[str]]
+# What makes lines comparable.
+Fold = Callable[[Sequence[str]], list[str]]
 
 # So many different characters there are.
 ALPHABET = 0x110000
+
+# For more runs than this, building the lines anew is faster than moving the rest of them for each.
+FEW_RUNS = 8
 
 
 class LineIndex:
@@ -19,56 +24,80 @@ class LineIndex:
     character, so that what is found is looked at again.
     """
 
-    __slots__ = ("_codes", "_lines", "_numbers")
+    __slots__ = ("_codes", "_fold", "_lines", "_numbers")
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    def __init__(self, lines: Sequence[str], fold: Fold, base: LineIndex | None = None) -> None:
+        """Index lines as `fold` makes them; `base` is an index of the same lines by a stricter comparison."""
+        self._fold = fold
         self._numbers: dict[str, int] = {}
-        self._lines = list(lines)
-        self._codes = self._encode(lines)
+        self._lines: list[str] | None = None
+        self._codes: str
+        if base is not None and base._lines is None:
+            # Most files have fewer distinct lines than lines: those alone are folded.
+            distinct = list(base._numbers)
+            self._codes = base._codes.translate(dict(enumerate(self._encode(fold(distinct)))))
+        else:
+            self._codes = self._encode(fold(lines))
+            if len(self._numbers) > ALPHABET:
+                self._lines = fold(lines)
 
-    def __len__(self) -> int:
-        return len(self._codes)
-
-    def _encode(self, lines: Sequence[str]) -> str:
+    def _encode(self, folded: Sequence[str]) -> str:
         numbers = self._numbers
-        return "".join([chr(numbers.setdefault(line, len(numbers)) % ALPHABET) for line in lines])
+        for line in dict.fromkeys(folded):
+            numbers.setdefault(line, len(numbers))
+        if len(numbers) > ALPHABET:
+            return "".join([chr(numbers[line] % ALPHABET) for line in folded])
+        return "".join(map(chr, map(numbers.__getitem__, folded)))
 
-    def pattern(self, lines: Sequence[str]) -> str | None:
-        """Give what stands for these lines, for `find` and `is_at`; `None` if one of them is nowhere in the file."""
-        numbers = self._numbers
-        try:
-            return "".join([chr(numbers[line] % ALPHABET) for line in lines])
-        except KeyError:
-            return None
-
-    def find(self, pattern: str, lines: Sequence[str], start: int) -> int:
-        """Give where the lines first stand together, from `start` on; -1 for nowhere."""
+    def find(self, lines: Sequence[str], start: int) -> int:
+        """Give where lines first stand together, from `start` on; -1 for nowhere."""
+        wanted = self._fold(lines)
+        pattern = self._pattern(wanted)
+        if pattern is None:
+            return -1
         at = self._codes.find(pattern, start)
-        while at >= 0 and not self._really(lines, at):
+        while at >= 0 and not self._really(wanted, at):
             at = self._codes.find(pattern, at + 1)
         return at
 
-    def is_at(self, pattern: str, lines: Sequence[str], at: int) -> bool:
-        """Tell whether the lines stand at `at`."""
-        return 0 <= at <= len(self._codes) and self._codes.startswith(pattern, at) and self._really(lines, at)
+    def is_at(self, lines: Sequence[str], at: int) -> bool:
+        """Tell whether lines stand at `at`."""
+        wanted = self._fold(lines)
+        pattern = self._pattern(wanted)
+        if pattern is None or not 0 <= at <= len(self._codes):
+            return False
+        return self._codes.startswith(pattern, at) and self._really(wanted, at)
 
-    def _really(self, lines: Sequence[str], at: int) -> bool:
-        return len(self._numbers) <= ALPHABET or self._lines[at : at + len(lines)] == list(lines)
+    def _pattern(self, wanted: list[str]) -> str | None:
+        """Give what stands for lines; `None` if one of them is nowhere in the file."""
+        try:
+            return "".join([chr(self._numbers[line] % ALPHABET) for line in wanted])
+        except KeyError:
+            return None
 
-    def replace(self, runs: Sequence[Run]) -> None:
-        """Follow what became of the lines; runs are in order. O(lines), at the speed of copying."""
+    def _really(self, wanted: list[str], at: int) -> bool:
+        return self._lines is None or self._lines[at : at + len(wanted)] == wanted
+
+    def replace(self, runs: Sequence[Run], before: list[str]) -> None:
+        """Follow what became of the lines, which were `before`; runs are in order. O(lines), as fast as copying."""
         codes: list[str] = []
         done = 0
-        for start, stop, lines in runs:
+        folded = [(start, stop, self._fold(lines)) for start, stop, lines in runs]
+        for start, stop, lines in folded:
             codes += (self._codes[done:start], self._encode(lines))
             done = stop
         codes.append(self._codes[done:])
         self._codes = "".join(codes)
-        self._lines = spliced(self._lines, runs)
+        if len(self._numbers) > ALPHABET:
+            self._lines = spliced(self._fold(before) if self._lines is None else self._lines, folded)
 
 
 def spliced(lines: list[str], runs: Sequence[Run]) -> list[str]:
-    """Give lines with runs of them replaced, in order."""
+    """Give lines with runs of them replaced, in order; the list that is given may be changed for it."""
+    if len(runs) <= FEW_RUNS:
+        for start, stop, inserted in reversed(runs):
+            lines[start:stop] = inserted
+        return lines
     made: list[str] = []
     done = 0
     for start, stop, inserted in runs:

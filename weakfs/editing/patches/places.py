@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from errno import ELOOP, ENAMETOOLONG
 
 from attrs import frozen
 
@@ -57,6 +58,7 @@ class Places:
         self.vacating: set[str] = set()
         self._before: dict[str, FileStat | None] = {}
         self._canonical: dict[str, str] = {}
+        self._directories: dict[str, str] = {}
         # How many entries that the patch puts lie below a directory, and which paths are known not to be files.
         self._below: Counter[str] = Counter()
         self._no_files: set[str] = set()
@@ -78,39 +80,54 @@ class Places:
 
     def _resolved(self, path: str) -> str:
         lexical = normalize(path)
-        rest: list[str] = []
+        there = self._stat(lexical)
+        if there is not None:
+            self._before[there.path] = there
+            return there.path
         if lexical.count("/") > DEEPEST:
-            self.fs.limits.check_path(lexical, tuple(lexical[1:].split("/")))
-        while lexical != "/":
+            raise Unusable(f"cannot use {lexical[:100]!r}: it is too deep; use a shorter path")
+        above, _, name = lexical.rpartition("/")
+        found = join(self._directory(above or "/"), name)
+        self._before[found] = None
+        return found
+
+    def _directory(self, path: str) -> str:
+        """Give a directory, which need not be there, as the filesystem itself writes it."""
+        found = self._directories.get(path)
+        if found is not None:
+            return found
+        waiting: list[str] = []
+        top = path
+        while top != "/" and top not in self._directories:
             try:
-                here = self.fs.stat(lexical)
-            except (FileNotFoundError, NotADirectoryError):
-                rest.append(lexical.rpartition("/")[2])
-                lexical = parent(lexical)
-                continue
+                there = self._stat(top)
             except PermissionError:
-                if not rest:
-                    raise
                 # Where nothing may be looked at above a place that may be used, there is nothing to follow.
-                top = lexical
                 break
-            top = here.path
-            break
-        else:
-            top = "/"
-        for name in reversed(rest):
-            top = join(top, name)
-        if not rest:
-            self._before[top] = here
-        return top
+            if there is not None:
+                self._directories[top] = there.path
+                break
+            waiting.append(top)
+            top = parent(top)
+        found = self._directories.get(top, top)
+        for lower in reversed(waiting):
+            found = self._directories[lower] = join(found, lower.rpartition("/")[2])
+        return found
+
+    def _stat(self, path: str) -> FileStat | None:
+        try:
+            return self.fs.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            if error.errno in (ENAMETOOLONG, ELOOP):
+                raise Unusable(str(error)) from error
+            raise
 
     def before(self, path: str) -> FileStat | None:
         """Tell what was at a canonical path before the patch."""
         if path not in self._before:
-            try:
-                self._before[path] = self.fs.stat(path)
-            except (FileNotFoundError, NotADirectoryError):
-                self._before[path] = None
+            self._before[path] = self._stat(path)
         return self._before[path]
 
     def entry(self, path: str) -> Entry | None:

@@ -1,0 +1,246 @@
+"""Where a hunk of a V4A patch goes, and what it leaves of the lines around it."""
+
+from __future__ import annotations
+
+import pytest
+
+from weakfs.backends import InMemoryFilesystem
+from weakfs.editing import HunkRejected, PatchError, PatchReport, UpdateTargetNotText, apply_patch
+
+TWICE = "class A:\n    def run(self):\n        x = 1\n\nclass B:\n    def run(self):\n        x = 1\n"
+
+
+def filesystem(content: str | bytes, path: str = "/a") -> InMemoryFilesystem:
+    fs = InMemoryFilesystem()
+    fs.write_bytes(path, content if isinstance(content, bytes) else content.encode())
+    return fs
+
+
+def update(fs: InMemoryFilesystem, *lines: str) -> PatchReport:
+    return apply_patch(fs, "\n".join(("*** Begin Patch", "*** Update File: a", *lines, "*** End Patch")))
+
+
+def updated(content: str, *lines: str) -> str:
+    fs = filesystem(content)
+    update(fs, *lines)
+    return fs.read_bytes("/a").content.decode()
+
+
+def refused(content: str, *lines: str) -> PatchError:
+    fs = filesystem(content)
+    with pytest.raises(HunkRejected) as caught:
+        update(fs, *lines)
+    assert fs.read_bytes("/a").content.decode() == content
+    return caught.value
+
+
+# Searching
+
+
+@pytest.mark.parametrize(
+    ("content", "hunk", "expected", "fit"),
+    [
+        ("a\nb\nc\n", ("@@", " a", "-b", "+x"), "a\nx\nc\n", "exact"),
+        ("a  \nb\n", ("@@", " a", "-b", "+x"), "a  \nx\n", "trailing blanks"),
+        ("  a\nb\n", ("@@", " a", "-b", "+x"), "  a\nx\n", "indentation"),
+        (
+            "\u201ca\u201d \u2013 \u2018b\u2019\nc\n",
+            ("@@", " \"a\" - 'b'", "-c", "+x"),
+            "\u201ca\u201d \u2013 \u2018b\u2019\nx\n",
+            "typographic",
+        ),
+        ("a\u00a0b\nc\n", ("@@", " a b", "-c", "+x"), "a\u00a0b\nx\n", "typographic"),
+    ],
+)
+def test_context_is_found_exactly_or_more_and_more_freely_and_stays_as_it_was(
+    content: str, hunk: tuple[str, ...], expected: str, fit: str
+) -> None:
+    fs = filesystem(content)
+    report = update(fs, *hunk)
+    assert fs.read("/a").content == expected
+    assert [one.fit for one in report.hunks] == [fit]
+
+
+def test_an_exact_place_comes_before_a_freer_one() -> None:
+    assert updated("  a\na\n", "@@", "-a", "+x") == "  a\nx\n"
+
+
+def test_letters_and_case_never_fold() -> None:
+    refused("A\n", "@@", "-a", "+x")
+
+
+def test_hunks_are_searched_behind_the_one_before() -> None:
+    assert updated("a\nb\na\nb\n", "@@", " a", " b", " a", "-b", "+x") == "a\nb\na\nx\n"
+    assert updated("h\na\nz\na\n", "@@", " h", "-a", "+1", "@@", "-a", "+2") == "h\n1\nz\n2\n"
+
+
+def test_a_hunk_out_of_order_is_refused_and_told_where_it_fits() -> None:
+    error = refused("a\nb\n", "@@", "-b", "+x", "@@", "-a", "+y")
+    assert "hunk 2" in str(error)
+    assert "it fits at line 1, above the place of the hunk before it" in str(error)
+
+
+def test_the_first_hunk_needs_no_marker() -> None:
+    assert updated("a\nb\n", " a", "-b", "+c") == "a\nc\n"
+
+
+def test_an_empty_line_is_blank_context() -> None:
+    assert updated("a\n\nb\n", "@@", " a", "", "-b", "+c") == "a\n\nc\n"
+
+
+def test_an_empty_line_below_a_hunk_may_stand_for_nothing() -> None:
+    assert updated("a\nb\n", "@@", "-a", "+c", "", "") == "c\nb\n"
+    assert updated("a\n\nb\na\n", "@@", "-a", "+c", "") == "c\n\nb\na\n"
+
+
+def test_lines_that_only_come_are_not_drawn_to_a_blank_line() -> None:
+    assert updated("a\n\nb\n", "@@ b", "+c", "") == "a\n\nb\nc\n"
+    assert updated("a\n\nb\n", "@@", "+c", "") == "a\n\nb\nc\n"
+
+
+def test_the_end_of_the_file_ties_a_hunk_to_it() -> None:
+    assert updated("a\nb\na\n", "@@", "-a", "+x", "*** End of File") == "a\nb\nx\n"
+    error = refused("a\nb\n", "@@", "-a", "+x", "*** End of File")
+    assert "not the last ones of the file" in str(error)
+
+
+# Several places
+
+
+def test_a_hunk_that_fits_in_several_places_is_refused_with_all_of_them() -> None:
+    error = refused(TWICE, "@@", "-        x = 1", "+        x = 2")
+    assert error.errors[0].file_lines == (3, 7)
+    assert "at lines 3, 7" in str(error)
+
+
+def test_the_first_place_is_taken_where_that_is_asked_for() -> None:
+    fs = filesystem(TWICE)
+    patch = "*** Begin Patch\n*** Update File: a\n@@\n-        x = 1\n+        x = 2\n*** End Patch"
+    apply_patch(fs, patch, on_ambiguous="first")
+    assert fs.read("/a").content == TWICE.replace("x = 1", "x = 2", 1)
+
+
+@pytest.mark.parametrize(
+    "anchors", [("@@ class B:",), ("@@ class B:", "@@     def run(self):"), ("@@ class B:", "@@ def run(self):")]
+)
+def test_an_anchor_chooses_the_place(anchors: tuple[str, ...]) -> None:
+    expected = TWICE[::-1].replace("1 = x", "2 = x", 1)[::-1]
+    assert updated(TWICE, *anchors, "-        x = 1", "+        x = 2") == expected
+
+
+def test_an_anchor_that_is_there_several_times_chooses_nothing() -> None:
+    error = refused(TWICE, "@@     def run(self):", "-        x = 1", "+        x = 2")
+    assert error.errors[0].file_lines == (3, 7)
+
+
+def test_a_hunk_may_repeat_its_anchor_as_its_first_line() -> None:
+    content = "def f():\n    x\ndef g():\n    x\n"
+    assert updated(content, "@@ def f():", " def f():", "-    x", "+    y") == content.replace("x", "y", 1)
+
+
+def test_one_anchor_that_is_not_there_is_only_advice() -> None:
+    assert updated("a\nb\n", "@@ nowhere", "-b", "+x") == "a\nx\n"
+    refused("a\nb\nb\n", "@@ nowhere", "-b", "+x")
+
+
+def test_nested_anchors_must_all_be_there() -> None:
+    error = refused("class A:\nb\n", "@@ class A:", "@@ def nowhere():", "-b", "+x")
+    assert "'def nowhere():' is not in the file below 'class A:'" in str(error)
+
+
+def test_line_numbers_of_a_unified_diff_are_no_anchor() -> None:
+    assert updated("a\nb\n", "@@ -1,2 +1,2 @@", "-b", "+x") == "a\nx\n"
+    assert updated("f\na\ng\na\n", "@@ -1,2 +1,2 @@ g", "-a", "+x") == "f\na\ng\nx\n"
+
+
+# Lines that only come
+
+
+def test_lines_that_only_come_go_behind_their_anchor_else_to_the_end() -> None:
+    assert updated("a\nb\nc\n", "@@ a", "+x", "+y") == "a\nx\ny\nb\nc\n"
+    assert updated("a\nb\n", "@@", "+x") == "a\nb\nx\n"
+    assert updated("a\nb\n", "@@ nowhere", "+x") == "a\nb\nx\n"
+    assert updated("a\nb\n", "@@ a", "+x", "*** End of File") == "a\nb\nx\n"
+
+
+def test_lines_at_the_end_do_not_keep_later_hunks_from_their_place() -> None:
+    assert updated("a\nb\n", "@@", "+x", "@@", "-a", "+y") == "y\nb\nx\n"
+
+
+def test_lines_behind_an_anchor_that_is_there_twice_are_refused() -> None:
+    error = refused("a\nb\na\n", "@@ a", "+x")
+    assert error.errors[0].file_lines == (1, 3)
+
+
+# What a text keeps
+
+
+@pytest.mark.parametrize(
+    ("content", "hunk", "expected"),
+    [
+        ("a\r\nb\r\n", (" a", "-b", "+c", "+d"), "a\r\nc\r\nd\r\n"),
+        ("a\r\nb\nc\r\n", (" a", "-b", "+x"), "a\r\nx\nc\r\n"),
+        ("a\nb\r\nc\n", (" a", "-b", "+x"), "a\nx\r\nc\n"),
+        ("a\nb\r\nc\n", (" a", " b", "+x", " c"), "a\nb\r\nx\r\nc\n"),
+        ("a\r\nb", (" a", " b", "+c"), "a\r\nb\r\nc"),
+        ("a\r\nb", (" a", "-b", "+c"), "a\r\nc"),
+        ("a\nb", (" a", "-b", "+c"), "a\nc"),
+        ("a\nb", ("-a", "-b"), ""),
+        ("a\nb", (" a", "-b"), "a"),
+        ("", ("+a",), "a\n"),
+        ("\ufeffa\nb\n", ("-a", "+x"), "\ufeffx\nb\n"),
+        ("\ufeffa\nb\n", ("-a",), "\ufeffb\n"),
+        ("\ufeffa\n", ("-\ufeffa", "+\ufeffx"), "\ufeffx\n"),
+        ("a\n\n", ("-a", "+b"), "b\n\n"),
+        ("a\x0cb\u2028c\x85\n", ("-a\x0cb\u2028c\x85", "+x\x0cy"), "x\x0cy\n"),
+    ],
+)
+def test_line_ends_the_mark_and_the_missing_newline_are_kept(
+    content: str, hunk: tuple[str, ...], expected: str
+) -> None:
+    assert updated(content, "@@", *hunk) == expected
+
+
+def test_a_patch_with_carriage_returns_is_read_without_them() -> None:
+    patch = (
+        "*** Begin Patch\r\n*** Update File: a\r\n@@\r\n a\r\n-b\r\n+c\r\n*** Add File: d\r\n+e\r\n*** End Patch\r\n"
+    )
+    fs = filesystem("a\nb\n")
+    apply_patch(fs, patch)
+    assert (fs.read("/a").content, fs.read("/d").content) == ("a\nc\n", "e\n")
+
+
+def test_the_dialects_of_other_runtimes() -> None:
+    patch = "*** Begin Patch\n*** Update File: a\n@@\n-a\n+b\n*** Add File: n\n+x\n+y\n*** Add File: e\n*** End Patch"
+    fs = filesystem("a")
+    apply_patch(fs, patch, final_newline="add", added_file_newline=False)
+    assert [fs.read(path).content for path in ("/a", "/n", "/e")] == ["b\n", "x\ny", ""]
+
+
+def test_what_is_not_text_is_refused_with_the_offset() -> None:
+    fs = filesystem(b"a\xff\n")
+    with pytest.raises(UpdateTargetNotText, match="byte at offset 1 is not UTF-8") as caught:
+        update(fs, "@@", "-a", "+b")
+    assert (caught.value.status, caught.value.error_code) == ("error", "update_target_non_utf8")
+
+
+# What a refusal tells
+
+
+def test_a_refusal_names_the_first_line_that_differs_and_the_nearest_place() -> None:
+    error = refused("one\ntwo\nthree\nfour\n", "@@ one", " two", " thre", "-four", "+x")
+    assert str(error) == (
+        "cannot apply the patch: /a: hunk 1 ('one'), line 3 of the patch, does not fit: the nearest place is at "
+        "line 2, and line 3 differs there: the hunk has 'thre', the file has 'three'"
+    )
+    assert error.errors[0].file_lines == (2, 3)
+    assert error.line == 3
+
+
+def test_a_hunk_that_is_applied_already_is_told_so() -> None:
+    assert "its new lines are there already, at line 1" in str(refused("a\nnew\n", "@@", " a", "-old", "+new"))
+
+
+def test_all_hunks_that_do_not_fit_are_told_at_once_up_to_ten() -> None:
+    error = refused("a\n", *(line for number in range(20) for line in ("@@", f"-no {number}", "+x")))
+    assert [problem.hunk for problem in error.errors] == list(range(1, 11))
