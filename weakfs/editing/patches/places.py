@@ -13,7 +13,7 @@ from weakfs.filesystem.paths import is_within, join, normalize, parent
 from weakfs.filesystem.protocol import Filesystem
 from weakfs.filesystem.results import FileStat
 
-# More segments than this are left to the filesystem to refuse.
+# Looking at a path costs the square of its depth.
 DEEPEST = 4096
 
 
@@ -80,12 +80,14 @@ class Places:
 
     def _resolved(self, path: str) -> str:
         lexical = normalize(path)
+        if lexical.count("/") > DEEPEST:
+            raise Unusable(
+                f"cannot use {lexical[:100]!r}: it is more than {DEEPEST} directories deep; use a shorter path"
+            )
         there = self._stat(lexical)
         if there is not None:
             self._before[there.path] = there
             return there.path
-        if lexical.count("/") > DEEPEST:
-            raise Unusable(f"cannot use {lexical[:100]!r}: it is too deep; use a shorter path")
         above, _, name = lexical.rpartition("/")
         found = join(self._directory(above or "/"), name)
         self._before[found] = None
