@@ -6,54 +6,17 @@ also where the schema does not speak of it. And 2.0 is a whole number to JSON Sc
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from google.genai import types as gemini
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
+from tests.tools.schema_values import ANYTHING, Schema, allows, fitting
 from weakfs.tools import DEFAULT_TOOLS, Tool, ToolValidationError
 from weakfs.tools.definitions import Provider, definitions
 from weakfs.tools.profiles import offered
-
-Schema = dict[str, object]
-
-TEXTS = st.text(max_size=8)
-FRACTIONS = st.floats(allow_nan=False, allow_infinity=False).filter(lambda number: not number.is_integer())
-ANYTHING = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), FRACTIONS, TEXTS),
-    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(TEXTS, inner, max_size=2)),
-    max_leaves=4,
-)
-
-
-def fitting(schema: Schema) -> st.SearchStrategy[object]:
-    """Give values that a schema allows; the schemas of our own tools hold no more than this."""
-    if "enum" in schema:
-        return st.sampled_from(cast("list[object]", schema["enum"]))
-    if "anyOf" in schema:
-        return st.one_of(*map(fitting, cast("list[Schema]", schema["anyOf"])))
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        return st.one_of(*(fitting({**schema, "type": one}) for one in cast("list[object]", kind)))
-    least = cast("int | None", schema.get("minimum"))
-    by_type: dict[object, st.SearchStrategy[object]] = {
-        "string": TEXTS,
-        "boolean": st.booleans(),
-        "integer": st.integers(min_value=least),
-        "number": st.one_of(FRACTIONS.filter(lambda number: least is None or number >= least), st.integers(least)),
-        "null": st.none(),
-    }
-    if kind == "object":
-        properties = cast("dict[str, Schema]", schema.get("properties", {}))
-        required = cast("list[str]", schema.get("required", []))
-        return st.fixed_dictionaries(
-            {name: fitting(properties[name]) for name in required},
-            optional={name: fitting(one) for name, one in properties.items() if name not in required},
-        )
-    return by_type[kind]
 
 
 @st.composite
@@ -87,10 +50,6 @@ def told() -> list[tuple[str, Tool, Schema]]:
 
 TOLD = told()
 NAMES = [f"{provider}-{tool.name}" for provider, tool, _ in TOLD]
-
-
-def allows(schema: Schema, arguments: object) -> bool:
-    return Draft202012Validator(schema).is_valid(cast(Any, arguments))
 
 
 def is_read(tool: Tool, arguments: object) -> bool:

@@ -14,7 +14,7 @@ import attrs
 
 Schema = dict[str, object]
 
-NULL = types.NoneType
+NULL: type = type(None)
 
 PLAIN: dict[object, Schema] = {
     str: {"type": "string"},
@@ -137,9 +137,15 @@ def _choices(choices: Sequence[object]) -> Schema | None:
     )
 
 
-def _any_of(options: Sequence[Schema | None]) -> Schema | None:
+def _any_of(kinds: Sequence[Schema | None]) -> Schema | None:
+    options = [option for kind in kinds for option in _flat(kind)]
     shown = [option for option in options if option is not None and option != PLAIN[NULL]]
     if not shown:
         return None if None in options else dict(PLAIN[NULL])
     schema: Schema = shown[0] if len(shown) == 1 else {"anyOf": shown}
     return nullable(schema) if PLAIN[NULL] in options else schema
+
+
+def _flat(schema: Schema | None) -> Sequence[Schema | None]:
+    """Give the options of a schema that is nothing but those, such as that of literals of several types."""
+    return cast("list[Schema]", schema["anyOf"]) if schema and "anyOf" in schema else [schema]
