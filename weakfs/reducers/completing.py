@@ -6,12 +6,15 @@ from collections.abc import Iterable, Iterator
 
 from weakfs.reducers import children as maps
 from weakfs.reducers.leaf import CONTENT, MODIFIED_AT, WHITEOUT
-from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, Segments, find, put, remove, walk, with_mode
+from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, Segments, entries, find, put, remove, walk, with_mode
 
 
 def filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple[FileTree, ...]) -> FileTree:
-    """Give a tree with `nodes` where neither it nor one of `others` holds anything; directories are looked into."""
-    stack = list(nodes)
+    """Give a tree with `nodes` where neither it nor one of `others` holds anything; directories are looked into.
+
+    In the order of paths: the last entry that a directory gained is when it was modified, in every process the same.
+    """
+    stack = sorted(nodes, key=_by_path, reverse=True)
     while stack:
         segments, node = stack.pop()
         there = [found for one in (tree, *others) if (found := _at(one, segments)) is not None]
@@ -19,8 +22,12 @@ def filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple
             at = node.modified_at if type(node) is FileTree else node[MODIFIED_AT]
             tree = put(tree, segments, node, at)
         elif type(node) is FileTree and all(type(found) is FileTree for found in there):
-            stack.extend(((*segments, name), child) for name, child in maps.items(node.children))
+            stack.extend(((*segments, name), child) for name, child in reversed(entries(node)))
     return tree
+
+
+def _by_path(entry: tuple[Segments, Node]) -> Segments:
+    return entry[0]
 
 
 def _at(tree: FileTree, segments: Segments) -> Node | None:
