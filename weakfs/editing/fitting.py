@@ -76,7 +76,9 @@ class Fitting:
         key = (self.text[start:stop], indent_before(self.text, start))
         if key not in self._fitted:
             if not self.nearby:
-                rows = self.text[max(0, start - NEARBY) : stop + NEARBY].splitlines()[1:]
+                begin = max(0, start - NEARBY)
+                # Where the lines do not begin at the text's start, the first of them may be a part of one.
+                rows = self.text[begin : stop + NEARBY].splitlines()[bool(begin) :]
                 self.nearby = [row[: len(row) - len(row.lstrip())] for row in rows if row.strip()]
             if self._remembered > MOST_REMEMBERED:
                 self._fitted.clear()
@@ -157,7 +159,7 @@ class _Place:
         return there.startswith("\t") and not given.startswith("\t") and len(given) > 4 * deeper
 
     def _new_hangs(self, first: str) -> bool:
-        """Tell from the new text alone: no line of it is further out than its first one is in the file."""
+        """Tell from the new text alone: no line of it is further out than the first, if that is at `first`."""
         new = self.fitting.new
         inner = [new.indent(number) for number in range(1, len(new.lines))]
         if not inner or any(len(indent) < len(first) or indent[:1] != first[:1] for indent in inner):
@@ -179,9 +181,8 @@ class _Place:
     @cached_property
     def dedented(self) -> str:
         """What the new text was moved out by as a whole, against the old one: the block stays where it is."""
-        old, new = self.fitting.old, self.fitting.new
-        moved = old.indent(0)
-        if new.indent(0) or not moved or all(new.indent(j).startswith(moved) for j in range(1, len(new.lines))):
+        moved = self.fitting.old.indent(0)
+        if self.fitting.new.indent(0) or not moved or self._new_hangs(moved):
             return ""
         return moved
 
@@ -194,6 +195,10 @@ class _Place:
             if not old.lead:
                 return 0, with_line_ends(new.lead, fitting.end)
             return 0, fitting.end * more + (new.indent(0) if more else "")
+        if not old.lead:
+            above, line_end, indent = new.lead.rpartition("\n")
+            told = self.indents.of(indent) if line_end else self.indents.extra(indent)
+            return 0, with_line_ends(above + line_end, fitting.end) + told
         target = own
         if new.indent(0) and new.indent(0) != old.indent(0):
             target = self.indents.of(new.indent(0))

@@ -122,6 +122,12 @@ class Haystack:
         count = self._folded.count(needle.pattern)
         return count - self._folded.count(MARKED + needle.core) if len(needle.pattern) == 1 else count
 
+    def overlapping(self, needle: Needle, place: int) -> int | None:
+        """Give the first place of a needle that begins inside the one at `place`. O(text)."""
+        start = self._folded.find(needle.pattern, place + 1 - needle.after_gap)
+        at = start + needle.after_gap
+        return at if start >= 0 and at < place + len(needle.core) else None
+
     def first(self, needle: Needle, after: int = 0) -> int | None:
         """Give the first of `find_all`, at `after` or later."""
         return next(self.find_all(needle, after), None)

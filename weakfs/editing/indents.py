@@ -36,13 +36,14 @@ class Indents:
             if given.startswith(indent) and (longer is None or len(given) < len(longer[0])):
                 longer = given, there
         if shorter is not None:
-            return shorter[1] + self._told(indent[len(shorter[0]) :])
+            return shorter[1] + self.extra(indent[len(shorter[0]) :])
         if longer is not None:
-            less = self._told(longer[0][len(indent) :])
+            less = self.extra(longer[0][len(indent) :])
             return longer[1][: max(0, len(longer[1]) - len(less))]
-        return self._told(indent)
+        return self.extra(indent)
 
-    def _told(self, extra: str) -> str:
+    def extra(self, extra: str) -> str:
+        """Give what is further in, without what it is further in than, as the file has it."""
         if not self.step:
             return extra
         steps, rest = divmod(len(extra), self.step)
@@ -64,13 +65,18 @@ def learn(pairs: Iterable[Pair], given: Sequence[str], nearby: Sequence[str]) ->
         unit = usual_unit(nearby)
         if own and not _tabs(near) and len(unit) != own and len(short) * len(unit) == len(near) * own:
             return _stepping(known, own, unit)
-        return Indents(tuple(known))
+        return _alike(known, given)
     if short and near and (len(short) % len(near) == 0 or len(near) % len(short) == 0):
         return _stepping(known, len(short), near)
     unit = near[:1] if _tabs(near) else usual_unit(nearby)
     if own and _tabs(unit) and not any(map(_tabs, given)):
         return _stepping(known, own, unit)
-    return Indents(tuple(known))
+    return _alike(known, given)
+
+
+def _alike(known: Sequence[Pair], given: Sequence[str]) -> Indents:
+    """Take what is more or less as it is, no-break spaces and the like as spaces."""
+    return Indents(tuple(known), *((0, "") if "".join(given).isascii() else (1, " ")))
 
 
 def _tabs(indent: str) -> bool:

@@ -97,8 +97,9 @@ def _escaped(haystack: Haystack, old: str) -> Guess | None:
     if "&" in old:
         forms.append((html.unescape(old), "it has escapes such as &lt; where the file has the characters themselves"))
     if '"' in old or "\\" in old or "\n" in old.strip():
-        escaped = old.replace("\\", "\\\\").replace('"', '\\"')
-        forms.append((escaped, "the file has backslashes that it leaves out"))
+        doubled = old.replace("\\", "\\\\")
+        for escaped in (doubled, old.replace('"', '\\"'), doubled.replace('"', '\\"')):
+            forms.append((escaped, "the file has backslashes that it leaves out"))
         forms.append((old.replace("\n", "\\n"), "the file has \\n written out where it has line breaks"))
     if "<" in old or ">" in old or "&" in old:
         forms.append((html.escape(old, quote=False), "the file has escapes such as &lt; where it has the characters"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
 
 from attrs import field, frozen
@@ -122,15 +122,18 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
     count = haystack.count(needle)
     if count == 0:
         raise missing(haystack, old, new)
-    if count > 1 and not replace_all:
-        starts = map(haystack.original, haystack.find_all(needle))
-        raise _ambiguous(text, starts, count, " with other white space, quotes or dashes")
+    places = haystack.find_all(needle)
+    first = next(places)
+    if not replace_all:
+        also = haystack.overlapping(needle, first) if count == 1 else next(places)
+        if also is not None:
+            starts = map(haystack.original, chain((first, also), places))
+            raise _ambiguous(text, starts, max(2, count), " with other white space, quotes or dashes")
     fitting = Fitting(text, old, new)
     pieces = partial(_fitted, haystack, needle, fitting)
     if all(text[start:stop] == inserted for start, stop, inserted in pieces()):
         raise NoChange("what would be put in is already there; read it again and give a new text that differs")
-    start = next(haystack.find_all(needle))
-    found = text[haystack.original(start) : haystack.original(start + len(needle.core))]
+    found = text[haystack.original(first) : haystack.original(first + len(needle.core))]
     return Replacement(count, "fuzzy", _overlooked(old, found), pieces, partial(_pieced, text, pieces))
 
 

@@ -1,0 +1,276 @@
+"""What is put in where a match is not exact: the file's indentation, line ends and untouched lines."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weakfs.editing import AmbiguousTarget, EditError, NoChange, TargetNotFound, replace
+
+# Why, the file, the old text, the new text, and what the file holds then.
+FITTED = [
+    ("outer indentation stays", "\tfoo  = 1\n\tbar\n", "    foo = 1\n", "    foo = 2\n", "\tfoo = 2\n\tbar\n"),
+    ("the next line keeps its indentation", "if a:\n\tb()\n\tc()\n", "  b()\n", "  d()\n", "if a:\n\td()\n\tc()\n"),
+    ("a line end is not swallowed", "x  = 1\ny = 2\n", "x = 1\n", "x = 2", "x = 2\ny = 2\n"),
+    ("nor are several", "x  = 1\n\n\ny = 2\n", "x = 1\n\n", "x = 2", "x = 2\n\n\ny = 2\n"),
+    ("nor is indentation", "\tx  = 1\n", "    x = 1", "x = 2", "\tx = 2\n"),
+    ("nor anything around what is deleted", "a\n\tx  = 1\nb\n", "    x = 1\n", "", "a\n\t\nb\n"),
+    ("a line end is added", "x  = 1\ny = 2\n", "x = 1", "x = 2\n", "x = 2\n\ny = 2\n"),
+    ("one that is there is not", "x  = 1\n", "x = 1\n", "x = 2\n", "x = 2\n"),
+    ("none at the file's end", "x  = 1", "x = 1\n", "x = 2\n", "x = 2"),
+    ("further lines above", "a\n\tx  = 1\n", "    x = 1", "\n    x = 2", "a\n\n\tx = 2\n"),
+    ("further lines below", "\tx  = 1\nb\n", "    x = 1\n", "    x = 2\n\n", "\tx = 2\n\nb\n"),
+    ("no indentation at the file's start", "x  = 1\n", "    x = 1\n", "    x = 2\n", "x = 2\n"),
+    (
+        "tabs for spaces",
+        "\tif x:\n\t\ta\n",
+        "    if x:\n        a",
+        "    if x:\n        b\n        c",
+        "\tif x:\n\t\tb\n\t\tc\n",
+    ),
+    (
+        "spaces for tabs",
+        "  if x:\n    a\n",
+        "\tif x:\n\t\ta",
+        "\tif x:\n\t\tif y:\n\t\t\ta",
+        "  if x:\n    if y:\n      a\n",
+    ),
+    ("one tab tells", "\tx  = 1\n", "    x = 1", "    if y:\n        x = 2", "\tif y:\n\t\tx = 2\n"),
+    (
+        "a block that was moved out",
+        "class A:\n    def f():\n        a\n",
+        "def f():\n    a",
+        "def f():\n    if b:\n        a",
+        "class A:\n    def f():\n        if b:\n            a\n",
+    ),
+    (
+        "moved out, with tabs",
+        "\tdef f():\n\t\ta\n",
+        "def f():\n    a",
+        "def f():\n    if b:\n        a",
+        "\tdef f():\n\t\tif b:\n\t\t\ta\n",
+    ),
+    (
+        "a first line behind its indentation",
+        "\tdef f():\n\t\ta\n",
+        "def f():\n        a",
+        "def f():\n        if b:\n            a",
+        "\tdef f():\n\t\tif b:\n\t\t\ta\n",
+    ),
+    (
+        "one step off",
+        "class A:\n    def f():\n        x\n        y\n",
+        "    x\n    y",
+        "    if z:\n        x\n    y",
+        "class A:\n    def f():\n        if z:\n            x\n        y\n",
+    ),
+    (
+        "steps of two for steps of four",
+        "def f():\n    if a:\n        b\n",
+        "  if a:\n    b",
+        "  if a:\n    if c:\n      b",
+        "def f():\n    if a:\n        if c:\n            b\n",
+    ),
+    (
+        "the same, from one line",
+        "def f():\n    a()\n    c()\n",
+        "  a()\n  c()",
+        "  if b:\n    a()\n  c()",
+        "def f():\n    if b:\n        a()\n    c()\n",
+    ),
+    (
+        "the edit moves a block out",
+        "\t\ta()\n\t\tb()\n",
+        "        a()\n        b()",
+        "    a()\n    b()",
+        "\ta()\n\tb()\n",
+    ),
+    (
+        "the edit moves lines in",
+        "\ta()\n\tb()\n",
+        "    a()\n    b()",
+        "    if c:\n        a()\n        b()",
+        "\tif c:\n\t\ta()\n\t\tb()\n",
+    ),
+    (
+        "a new text without indentation",
+        "class A:\n\tdef f():\n\t\ta\n",
+        "    def f():\n        a",
+        "def f():\n    b",
+        "class A:\n\tdef f():\n\t\tb\n",
+    ),
+    (
+        "a new text without that of its first line",
+        "\tif a:\n\t\tb\n",
+        "    if a:\n        b",
+        "if a:\n        c",
+        "\tif a:\n\t\tc\n",
+    ),
+    (
+        "no-break spaces in the file",
+        "\u00a0 x = 1\n\u00a0 y\n",
+        "  x = 1\n  y",
+        "  x = 2\n  y",
+        "\u00a0 x = 2\n\u00a0 y\n",
+    ),
+    (
+        "no-break spaces in the edit",
+        "  x\n  y\n",
+        "\u00a0\u00a0x\n\u00a0\u00a0y",
+        "\u00a0\u00a0x\n\u00a0\u00a0\u00a0\u00a0z",
+        "  x\n    z\n",
+    ),
+    ("a block behind one line", "    x  = 1\n", "x = 1", "if y:\n    x = 2", "    if y:\n        x = 2\n"),
+    ("lines with all of their indentation", "    x  = 1\n", "x = 1", "x = 2\n    y = 3", "    x = 2\n    y = 3\n"),
+    ("line ends", "a\r\nb\r\nc\r\n", "a\nb", "a\nB\nB2", "a\r\nB\r\nB2\r\nc\r\n"),
+    ("line ends of old computers", "a\rb\rc\r", "a\nb", "a\nB", "a\rB\rc\r"),
+    ("line ends that only the edit has", "a\nb\n", "a\r\nb", "a\r\nB", "a\nB\n"),
+    ("mixed line ends of lines that stay", "a\r\nb\nc\n", "a\nb\nc", "a\nb\nC", "a\r\nb\nC\n"),
+    ("what trails a line that stays", "a  \nb\t\nc\n", "a\nb\nc", "a\nb\nC", "a  \nb\t\nC\n"),
+    ("blank lines between lines that stay", "a\n \n\n  b\nc\n", "a\nb\nc", "a\nb\nC", "a\n \n\n  b\nC\n"),
+    ("lines that stay after one is taken out", "x = “a”\ny\nz\n", 'x = "a"\ny\nz', 'x = "a"\nz', "x = “a”\nz\n"),
+    ("lines that stay after one is added", "x = “a”\nz\n", 'x = "a"\nz', 'x = "a"\ny\nz', "x = “a”\ny\nz\n"),
+    ("trailing blanks that the edit puts in", "a  b\nc\n", "a b\nc", "a  \nd", "a  \nd\n"),
+    ("a byte order mark", "\ufeff\timport  a\n", "    import a", "    import b", "\ufeff\timport b\n"),
+    ("one that the edit has too", "\ufeffimport  a\n", "\ufeffimport a", "import b", "\ufeffimport b\n"),
+    ("a piece of a word", "max =  1\n", "x = 1", "x = 2", "max = 2\n"),
+]
+
+
+@pytest.mark.parametrize(("text", "old", "new", "expected"), [case[1:] for case in FITTED], ids=[c[0] for c in FITTED])
+def test_the_file_keeps_its_ways(text: str, old: str, new: str, expected: str) -> None:
+    done = replace(text, old, new)
+
+    assert done.text == expected
+    assert (done.how, done.count) == ("fuzzy", 1)
+    assert done.overlooked
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("returned\n", "return "),
+        ("call( x )\n", "call(x)"),
+        ("f(){}\n", "\n}"),
+        ("a b\n", "ab"),
+        ("cafe\u0301 x\n", "cafe  x"),
+        ("x  cafe\u0301\n", "x cafe"),
+        ("\uac01\n", "\uac00"),
+        ("x  \u1100\u1161\u11a8\n", "x \uac00"),
+        ("A  B\n", "a b"),
+        ("a \u2014 b\n", "a -- b"),
+        ("'x  y'\n", '"x y"'),
+        ("a\u200b b\n", "a  b"),
+        ("\u00a0 \n", "\n "),
+        ("", "a"),
+    ],
+)
+def test_what_is_not_equivalent_is_not_found(text: str, old: str) -> None:
+    with pytest.raises(TargetNotFound):
+        replace(text, old, "new", replace_all=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("x\u00a0=\u20031\n", "x = 1"),
+        ("a\u2028b\n", "a b"),
+        ("a\x0b\x0cb\n", "a\nb"),
+        ("\u201ca\u201d \u2018b\u2019 \u02bc \u201ec\u201f \u201ad\u201b\n", "\"a\" 'b' ' \"c\" 'd'"),
+        ("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\n", "-------"),
+        ('"a"\n', "“a”"),
+        ("\u212bx \n", "\u00c5x"),
+        ("\u1100\u1161\u11a8 a\n", "\uac01  a"),
+        ("q\u0327\u0301\n", "q\u0301\u0327"),
+    ],
+)
+def test_what_is_equivalent_is_found(text: str, old: str) -> None:
+    done = replace(text, old, "new")
+
+    assert done.how == "fuzzy"
+    assert done.text.strip() == "new"
+
+
+def test_a_gap_between_two_matches_serves_both() -> None:
+    done = replace("\ta  b\ta\u00a0b ", " a b ", "c", replace_all=True)
+
+    assert done.count == 2
+    assert done.text == "\tc\tc "
+
+
+def test_overlapping_places_are_taken_from_the_left() -> None:
+    done = replace("a\ta\ta\ta\ta", "a a", "b", replace_all=True)
+
+    assert done.spans == ((0, 3), (4, 7))
+    assert done.text == "b\tb\ta"
+
+
+def test_places_that_overlap_leave_a_doubt() -> None:
+    with pytest.raises(AmbiguousTarget) as caught:
+        replace("b\nb\n\nb\n", "b b", "c")
+
+    assert (caught.value.matches, caught.value.lines) == (2, (1, 2))
+
+
+def test_each_place_is_fitted_by_itself() -> None:
+    text = "\tif a:\n\t\tb\n    if a:\n        b\n"
+
+    done = replace(text, "if a:\n  b", "if a:\n  c\n  d", replace_all=True)
+
+    assert done.text == "\tif a:\n\t\tc\n\t\td\n    if a:\n        c\n        d\n"
+
+
+def test_a_new_text_that_is_there_in_the_place_of_the_old_one_is_no_change() -> None:
+    with pytest.raises(NoChange, match="already there"):
+        replace("x  = 1\n", "x = 1", "x  = 1")
+    with pytest.raises(NoChange, match="line ends"):
+        replace("a\r\nb\r\n", "a\r\nb", "a\nb")
+
+
+def test_what_differed_is_told() -> None:
+    assert replace("a\r\nb\r\n", "a\nb", "c").overlooked == "line ends"
+    assert replace("a\tb\n", "a b", "c").overlooked == "white space"
+    assert replace("a\n", "  a\n", "  c\n").overlooked == "white space around it"
+    assert replace("\u2018a\u2019\n", "'a'", "c").overlooked == "quotes or dashes"
+    assert replace("e\u0301\n", "\u00e9", "c").overlooked == "characters of the same form"
+    assert replace("a b\n", "a b", "c").overlooked == ""
+
+
+def test_an_exact_edit_takes_the_line_ends_of_the_file() -> None:
+    assert replace("a\r\nb\r\n", "a", "c\nd\n").text == "c\r\nd\r\n\r\nb\r\n"
+    assert replace("a\nb\n", "a", "c\r\nd").text == "c\nd\nb\n"
+    assert replace("a\r\nb\n", "a", "c\nd").text == "c\nd\r\nb\n"
+    assert replace("ab", "a", "c\r\n").text == "c\r\nb"
+
+
+rows = st.lists(st.sampled_from(("a", "  b", "\tc", "", " ", "d  ", "  e f", "g h", "    i")), min_size=3, max_size=8)
+lines = rows.map("\n".join)
+
+
+@given(rows, lines, st.data())
+def test_files_with_other_line_ends_are_edited_as_all_others(given: list[str], new: str, data: st.DataObject) -> None:
+    """White space around the old text stays in one and goes in the other, so there is none here."""
+    text = "\n".join(given)
+    first = data.draw(st.integers(0, len(given)))
+    old = "\n".join(given[first : data.draw(st.integers(first, len(given)))]).strip()
+    if "\n" not in old:
+        return
+    try:
+        expected = replace(text, old, new).text
+        done = replace(text.replace("\n", "\r\n"), old, new)
+    except EditError:
+        return
+    assert done.how == "fuzzy"
+    assert done.text == expected.replace("\n", "\r\n")
+
+
+@given(lines, lines, lines)
+def test_lines_around_a_match_stay_as_they_are(text: str, old: str, new: str) -> None:
+    try:
+        done = replace(f"<{text}>", old, new)
+    except EditError:
+        return
+    ((start, stop),) = done.spans
+    assert done.text.startswith(f"<{text}>"[:start])
+    assert done.text.endswith(f"<{text}>"[stop:])

@@ -1,0 +1,177 @@
+"""What a refusal says of a text that is not there: where it nearly is, and what to do."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weakfs.editing import EditError, TargetNotFound, replace
+
+SHOP = """import os
+
+
+class Shop:
+    def __init__(self, name):
+        self.name = name
+        self.icon = "\ue0b0 go"
+        self.path = "C:\\\\temp"
+
+    def total(self, items):
+        total = 0
+        for item in items:
+            total += item.price * item.count
+        return total
+
+| name | price |
+|------|-------|
+| a    | 1     |
+"""
+
+# Why, the old text, the hint, the lines, and what the message says.
+NEAR = [
+    ("tabs", "     6\tself.name = name", "line_numbers", (6, 6), "without them it is line 6"),
+    (
+        "arrows",
+        "12→        for item in items:\n13→            total += item.price",
+        "line_numbers",
+        (12, 13),
+        "lines 12-13",
+    ),
+    ("colons", "12: for item in items:\n13: total += item.price", "line_numbers", (12, 13), "without the numbers"),
+    ("bars", "12|         for item in items:", "line_numbers", (12, 12), "line 12"),
+    ("spaced bars", "  12 | for item in items:", "line_numbers", (12, 12), "line 12"),
+    ("numbered and wrong", "13\ttotal += item.price\n14\treturn sum", "line_numbers", (13, 14), "without the numbers"),
+    (
+        "line breaks written out",
+        "total = 0\\n        for item in items:",
+        "escapes",
+        (11, 12),
+        "the characters themselves",
+    ),
+    ("quotes with backslashes", 'self.path = \\"C:', "escapes", (8, 8), "the characters themselves"),
+    ("backslashes left out", 'self.path = "C:\\temp"', "escapes", (8, 8), "leaves out"),
+    ("elision", "def total(self, items):\n    ...\n    return total", "elision", (10, 14), "leaves lines out"),
+    (
+        "elision in words",
+        "def total(self, items):\n    # ... existing code ...\n",
+        "elision",
+        (10, 10),
+        "leaves lines out",
+    ),
+    ("case", "def Total(self, items):", "similar", (10, 10), "Only the case of letters differs"),
+    ("private use", 'self.icon = " go"', "similar", (7, 7), "U+E0B0"),
+    ("zero width", "self.name\u200b = name", "similar", (6, 6), "U+200B"),
+    ("no gap", "self.name=name", "similar", (6, 6), "White space is there in only one of the two"),
+    ("a rule", "|------|------|", "similar", (17, 17), "longer or shorter"),
+    ("another word", "        for item in stock:\n            total += item.cost", "similar", (12, 13), "lines 12-13"),
+    (
+        "one wrong line",
+        "total = 0\nfor item in stock:\n    total += item.price * item.count",
+        "similar",
+        (11, 13),
+        "Line 12",
+    ),
+    ("letters swapped", "self.nmae = nmae", "similar", (6, 6), "never replaced"),
+]
+
+
+@pytest.mark.parametrize(("old", "hint", "lines", "said"), [case[1:] for case in NEAR], ids=[case[0] for case in NEAR])
+def test_a_near_miss_is_told_with_its_place_and_its_cause(
+    old: str, hint: str, lines: tuple[int, int], said: str
+) -> None:
+    with pytest.raises(TargetNotFound) as caught:
+        replace(SHOP, old, "something new that is not there")
+
+    assert (caught.value.hint, caught.value.lines, caught.value.matches) == (hint, lines, 0)
+    assert said in str(caught.value)
+
+
+def test_the_first_line_that_differs_is_quoted() -> None:
+    with pytest.raises(TargetNotFound) as caught:
+        replace("def area(w, h):\n    return w * h\n", "def area(w, h):\n    return w + h", "x")
+
+    assert str(caught.value) == (
+        "cannot replace: the text to replace is not in it; did you mean lines 1-2? It is similar, and similar text is "
+        "never replaced.\n"
+        "Line 2 is the first that differs: the file has\n2 | return w * h\nand the text to replace has\n"
+        "2 | return w + h\nThe lines are\n1 | def area(w, h):\n2 |     return w * h\n"
+        "Copy the text exactly, without the line numbers"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ("for item in stock:", "for item in items:", (12, 12)),
+        ("total = 1\nfor x in y:", "total = 0\nfor item in items:", (11, 12)),
+        ("price + count", "total += item.price * item.count", (13, 13)),
+    ],
+)
+def test_an_edit_that_is_made_already_is_told_as_such(old: str, new: str, lines: tuple[int, int]) -> None:
+    with pytest.raises(TargetNotFound, match="there already") as caught:
+        replace(SHOP, old, new)
+
+    assert (caught.value.hint, caught.value.lines) == ("already_applied", lines)
+
+
+@pytest.mark.parametrize("new", ["", "x", "self", "}", "name = na"])
+def test_a_short_new_text_that_happens_to_be_there_is_not_taken_for_the_edit(new: str) -> None:
+    with pytest.raises(TargetNotFound) as caught:
+        replace(SHOP, "self.nmae = nmae", new)
+
+    assert caught.value.hint == "similar"
+
+
+@pytest.mark.parametrize("old", ["zzzz", "print(quux)", "%%"])
+def test_what_is_like_nothing_in_the_file_has_no_lines(old: str) -> None:
+    with pytest.raises(TargetNotFound, match="nor anything like it") as caught:
+        replace(SHOP, old, "y")
+
+    assert (caught.value.hint, caught.value.lines) == (None, ())
+
+
+def test_white_space_alone_is_never_guessed() -> None:
+    with pytest.raises(TargetNotFound, match="only white space"):
+        replace("a b\tc\n", "    ", "_", replace_all=True)
+
+
+def test_long_lines_are_quoted_around_what_differs() -> None:
+    text = "x = [" + "1, " * 5000 + "2, " * 5000 + "]\n"
+    with pytest.raises(TargetNotFound) as caught:
+        replace(text, text.replace("1, 2,", "1, 3,"), "y")
+
+    assert caught.value.lines == (1, 1)
+    assert len(str(caught.value)) < 2000
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("}\n" * 200_000, "}\n" * 1000 + "x"),
+        ("a" * 500_000, "a" * 100_000 + "b"),
+        ("ab\n" * 100_000, "ab\n...\nba\n" * 1000),
+        ("word other\n" * 50_000, "\n".join(f"word{n} other" for n in range(5000))),
+        ("".join(map(chr, range(0xE000, 0xF8FF))) * 20, "a" + chr(0xE001) * 1000),
+        ("1\n" * 100_000, "1: 2\n" * 20_000),
+        ("\\n" * 100_000, "\\\n" * 50_000),
+        ("e\u0301\u0327" * 100_000, "e\u0327" * 100_000),
+    ],
+)
+def test_hostile_texts_get_a_short_answer(text: str, old: str) -> None:
+    """Quadratic work here would take hours."""
+    with pytest.raises(EditError) as caught:
+        replace(text, old, "new")
+    assert len(str(caught.value)) < 2500
+
+
+@given(st.text(max_size=60), st.text(max_size=40))
+def test_lines_that_are_named_are_lines_of_the_text(text: str, old: str) -> None:
+    try:
+        replace(text, old, "\ue000")
+    except EditError as error:
+        lines = error.lines
+    else:
+        return
+    assert all(1 <= line <= text.count("\n") + 1 for line in lines)
+    assert list(lines) == sorted(lines)
