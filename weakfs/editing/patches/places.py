@@ -168,9 +168,15 @@ class Places:
         if there is not None and there.is_directory and not self._below[path] and self._is_emptied(path):
             self.giving_way.append(path)
             self.now[path] = None
-        return (
-            None if self.now.get(path) is None and self._is_gone(path) and not self._below[path] else self.entry(path)
-        )
+        if path not in self.now and path in self.vacating and not self._below[path]:
+            return None
+        found = self.entry(path)
+        if found is None:
+            try:
+                self.fs.limits.check_path(path, tuple(path[1:].split("/")))
+            except OSError as error:
+                raise Unusable(str(error)) from error
+        return found
 
     def _is_gone(self, path: str) -> bool:
         return path in self.now or path in self.vacating
