@@ -1,0 +1,121 @@
+"""`edit_file` where the match is not exact: what it writes, and what it says of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weakfs.filesystem import Limits
+from weakfs.reducers.events import FileSpliced, FileWritten
+from weakfs.session import Session
+from weakfs.tools import ToolResult, Toolset
+from weakfs.tools.handlers import EditFileReceipt
+
+CASES = json.loads((Path(__file__).parents[2] / "fixtures" / "cases" / "edit.json").read_bytes())["cases"]
+
+
+@pytest.fixture
+def toolset() -> Toolset:
+    return Toolset(Session(session_id="s"))
+
+
+def edit(toolset: Toolset, content: str, old: str, new: str, replace_all: bool = False) -> ToolResult[object]:
+    toolset.filesystem.write("/f", content)
+    arguments = {"path": "/f", "old_string": old, "new_string": new, "replace_all": replace_all}
+    return toolset.call("edit_file", arguments, call_id="edit")
+
+
+def text(toolset: Toolset) -> str:
+    return toolset.filesystem.read("/f", limit=-1).content
+
+
+def receipt(result: ToolResult[object]) -> EditFileReceipt:
+    assert isinstance(result.value, EditFileReceipt)
+    return result.value
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_the_table_of_cases_is_answered(toolset: Toolset, case: dict[str, Any]) -> None:
+    result = edit(toolset, case["content"], case["old"], case["new"], case["replace_all"])
+
+    said = receipt(result)
+    assert (said.status, said.error_code) == (case["status"], case.get("error_code"))
+    assert (said.replacements, said.applied) == (case["replacements"], case["status"] == "ok")
+    if case["status"] == "ok":
+        assert text(toolset) in [case["result"], *case.get("also_ok", ())]
+        assert said.matched == ("exact" if case["old"] in case["content"] else "fuzzy")
+    else:
+        assert text(toolset) == case["content"]
+        assert said.matched is None
+    if "lines" in case:
+        assert list(said.lines) == case["lines"]
+    if "hint" in case:
+        assert said.hint == case["hint"]
+
+
+@pytest.mark.parametrize(
+    ("content", "old", "said"),
+    [
+        ("a b\n", "a b", "Updated /f (1 replacement)"),
+        ("a\tb\n", "a b", "Updated /f (1 replacement, matched with other white space)"),
+        ("a\r\nb\r\n", "a\nb", "Updated /f (1 replacement, matched with other line ends)"),
+        ("\u201ca b\u201d\n", '"a b"', "Updated /f (1 replacement, matched with other quotes or dashes)"),
+    ],
+)
+def test_a_match_that_is_not_exact_is_told_as_such(toolset: Toolset, content: str, old: str, said: str) -> None:
+    assert edit(toolset, content, old, "c").message == said
+
+
+def test_the_record_of_an_edit_that_is_not_exact_is_as_small_as_the_edit(toolset: Toolset) -> None:
+    assert edit(toolset, "é" * 100_000 + "\n\tneedle  x\n", "    needle x", "    pin").success
+
+    (event,) = [r.event for r in toolset.session.records if r.cause == "edit" and isinstance(r.event, FileSpliced)]
+    assert event.pieces == ((200_002, 200_011, b"pin"),)
+
+
+def test_many_replacements_that_are_not_exact_are_recorded_as_the_file(toolset: Toolset) -> None:
+    assert edit(toolset, "é\tx\n" * 10_000, "é x", "é y", replace_all=True).success
+
+    assert text(toolset) == "é y\n" * 10_000
+    assert any(r.cause == "edit" and isinstance(r.event, FileWritten) for r in toolset.session.records)
+
+
+def test_what_would_not_fit_is_refused_before_it_is_made() -> None:
+    toolset = Toolset(Session(session_id="s"), limits=Limits(max_file_size=1_000_000))
+
+    # The new text would take a quarter of a terabyte.
+    result = edit(toolset, "a\tb " * 250_000, "a b", "c\n" * 500_000, replace_all=True)
+    smaller = edit(toolset, "a\tb " * 250_000, "a b", "c", replace_all=True)
+
+    assert result.error_code == "file_too_large"
+    assert receipt(smaller).replacements == 250_000
+
+
+def test_line_ends_that_are_put_in_count_towards_the_limit() -> None:
+    toolset = Toolset(Session(session_id="s"), limits=Limits(max_file_size=9))
+
+    assert edit(toolset, "a\r\nb", "a", "c\nd\ne").error_code == "file_too_large"
+    assert edit(toolset, "a\r\nb", "a", "c\nde").success
+
+
+def test_a_refusal_tells_a_model_what_to_do_next(toolset: Toolset) -> None:
+    result = edit(toolset, "def area(w, h):\n    return w * h\n", "return w + h", "return w * h * 2")
+
+    assert result.message == (
+        "cannot edit '/f': the text to replace is not in it; did you mean line 2? It is similar, and similar text is "
+        "never replaced.\nLine 2 is the first that differs: the file has\n2 | return w * h\n"
+        "and the text to replace has\n2 | return w + h\nCopy the text exactly, without the line numbers"
+    )
+    assert "\n" not in result.summary_text
+
+
+def test_an_answer_to_megabytes_that_are_not_there_stays_short(toolset: Toolset) -> None:
+    content = "".join(f"line {number} of many\n" for number in range(50_000))
+
+    result = edit(toolset, content, content.replace("line 40000", "line forty thousand"), "x")
+
+    assert (result.status, receipt(result).hint) == ("not_found", "similar")
+    assert len(result.message) <= 2000
