@@ -211,7 +211,7 @@ class _Place:
         fitting = self.fitting
         gap = fitting.new.gaps[number]
         above, here = fitting.kept.get(number - 1), fitting.kept.get(number)
-        if above is not None and here == above + 1 and fitting.old.gaps[here] == gap:
+        if above is not None and here is not None and here == above + 1 and fitting.old.gaps[here] == gap:
             return fitting.text[self.spots[above][1] : self.spots[here][0]]
         trailing, *blank, indent = gap.split("\n")
         blanks = "".join(f"{self.indents.of(row) if row else row}{fitting.end}" for row in blank)

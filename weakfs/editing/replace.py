@@ -82,11 +82,12 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
     at_start = _keeping_mark(text, old, inserted) if first == 0 else inserted
     if at_start == old and not several:
         raise NoChange("nothing but the byte order mark would go, and that stays; give a new text that differs")
-    pieces = partial(_pieces, text, old, inserted, at_start)
-    if at_start != inserted:
-        return Replacement(count, "exact", "", pieces, partial(_pieced, text, pieces))
-    most = -1 if several else 1
-    return Replacement(count, "exact", "", pieces, partial(text.replace, old, inserted, most))
+    if several:
+        pieces = partial(_pieces, text, old, inserted, at_start)
+        fast = partial(text.replace, old, inserted)
+        return Replacement(count, "exact", "", pieces, fast if at_start == inserted else partial(_pieced, text, pieces))
+    only = partial(iter, ((first, first + len(old), at_start),))
+    return Replacement(1, "exact", "", only, partial(_pieced, text, only))
 
 
 def _keeping_mark(text: str, old: str, new: str) -> str:
