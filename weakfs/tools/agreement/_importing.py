@@ -93,8 +93,11 @@ class Importer:
         if step.needs is not None and not self.world.has(step.needs):
             raise _Unprepared("what it looked at is not recorded")
         held = {path: self.world.text(path) for path in step.before}
-        is_read = step.shown is not None
-        before = {path: _known(held[path], told, is_read=is_read) for path, told in step.before.items()}
+        is_read, may_be_absent = step.shown is not None, step.succeeded is False
+        before = {
+            path: _known(held[path], told, is_read=is_read, may_be_absent=may_be_absent)
+            for path, told in step.before.items()
+        }
         wanted, checked = self._wanted(step, before)
         if checked == "not_at_all" and not step.unchecked:
             self.world.settle(wanted)
@@ -176,9 +179,12 @@ class _Unprepared(Exception):
     """The world cannot be made what it was before a call."""
 
 
-def _known(held: Text, told: Text, *, is_read: bool) -> Text:
+def _known(held: Text, told: Text, *, is_read: bool, may_be_absent: bool) -> Text:
     """Give what a file held: as it is told, unless what is there may be told like that."""
-    if told is UNKNOWN or is_same(held, told):
+    if told is UNKNOWN:
+        # A call that works on a file finds one, so that something made it meanwhile; a failure may be for want of it.
+        return UNKNOWN if held is None and not may_be_absent else held
+    if is_same(held, told):
         return held
     # Whether the last line ends is not always told of what was read.
     is_unended = is_read and isinstance(told, str) and told != "" and is_same(held, told + "\n")
