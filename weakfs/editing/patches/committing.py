@@ -184,7 +184,8 @@ class Undoing:
             return
         self._keep(path)
         if step.verb == "move":
-            self._done.append(lambda: fs.move(step.to, step.path))
+            # The step that failed may be this one, and nothing moved.
+            self._done.append(lambda: fs.exists(step.path) or fs.move(step.to, step.path))
 
     def _put_back_directory(self, path: str) -> None:
         fs, mode = self.fs, self.fs.stat(path).mode

@@ -1,0 +1,207 @@
+"""A patch that fails at any point changes nothing: in memory, on the host, and where there are no transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from weakfs.backends import HostFilesystem, InMemoryFilesystem
+from weakfs.editing import PatchError, apply_patch
+from weakfs.filesystem import Filesystem, Limits
+from weakfs.filesystem.primitives import Primitives
+
+PATCH = """*** Begin Patch
+*** Delete File: gone
+*** Update File: moved
+*** Move to: new/place
+@@
+-1
++2
+*** Update File: a
+*** Move to: t
+*** Update File: b
+*** Move to: a
+*** Update File: t
+*** Move to: b
+*** Update File: text
+@@
+ keep
+-old
++new
+*** Add File: text2
++replaced
+*** Delete File: d/x
+*** Add File: d
++was a directory
+*** Add File: deep/er/file
++x
+*** End Patch"""
+
+# The changes of the filesystem that this patch makes.
+STEPS = 9
+
+
+class Plain:
+    """A filesystem without a session to those who look at it, as the guards of tools are."""
+
+    def __init__(self, inner: Filesystem) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> object:
+        if name == "session":
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+
+def filled(fs: Filesystem) -> Filesystem:
+    for name, content in {
+        "gone": "1\n",
+        "moved": "1\n",
+        "a": "a\n",
+        "b": "b\n",
+        "text": "keep\nold\n",
+        "text2": "2\n",
+    }.items():
+        fs.write(name, content)
+    fs.write("/d/x", "1\n")
+    fs.mkdir("/d/empty")
+    fs.chmod("/d/empty", 0o700)
+    fs.chmod("/a", 0o755)
+    fs.chmod("/gone", 0o600)
+    return fs
+
+
+def in_memory(tmp_path: Path) -> Filesystem:
+    return filled(InMemoryFilesystem())
+
+
+def on_the_host(tmp_path: Path) -> Filesystem:
+    (tmp_path / "root").mkdir()
+    return filled(HostFilesystem(tmp_path / "root", store=tmp_path / "store"))
+
+
+@contextmanager
+def failing_at(monkeypatch: pytest.MonkeyPatch, fs: Filesystem, step: int) -> Iterator[list[int]]:
+    """Let the change of that number fail, and all that a rollback does succeed."""
+    assert isinstance(fs, Primitives)
+    kind, seen = type(fs), [0]
+    commit: Callable[[Filesystem, object], None] = kind._commit  # type: ignore[assignment]  # a primitive of the base
+
+    def failing(self: Filesystem, event: object) -> None:
+        seen[0] += 1
+        if seen[0] == step:
+            raise OSError("the disk is on fire")
+        commit(self, event)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kind, "_commit", failing)
+        yield seen
+
+
+def outcome(fs: Filesystem, patch: str, *, dry_run: bool = False) -> OSError | None:
+    try:
+        apply_patch(fs, patch, dry_run=dry_run)
+    except OSError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("make", [in_memory, on_the_host])
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_a_failure_at_any_point_leaves_everything_as_it_was(
+    make: Callable[[Path], Filesystem], is_plain: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs = make(tmp_path)
+    before = fs.tree().fingerprint
+    given: Filesystem = Plain(fs) if is_plain else fs  # type: ignore[assignment]  # it answers through __getattr__
+    step = 0
+    while True:
+        step += 1
+        with failing_at(monkeypatch, fs, step) as seen:
+            failure = outcome(given, PATCH)
+        if failure is None:
+            break
+        assert (str(failure), getattr(failure, "__notes__", [])) == ("the disk is on fire", [])
+        assert seen[0] >= step
+        assert fs.tree().fingerprint == before, f"after a failure at change {step}"
+    assert step > STEPS
+    after = {entry.path: fs.read(entry.path).content for entry in fs.walk() if entry.is_file}
+    assert after == {
+        "/a": "b\n",
+        "/b": "a\n",
+        "/d": "was a directory\n",
+        "/deep/er/file": "x\n",
+        "/new/place": "2\n",
+        "/text": "keep\nnew\n",
+        "/text2": "replaced\n",
+    }
+    assert [fs.stat(path).mode for path in ("/a", "/b")] == [0o644, 0o755]
+
+
+@pytest.mark.parametrize("make", [in_memory, on_the_host])
+def test_a_patch_whose_last_line_is_wrong_writes_no_record(make: Callable[[Path], Filesystem], tmp_path: Path) -> None:
+    fs = make(tmp_path)
+    assert isinstance(fs, InMemoryFilesystem | HostFilesystem)
+    assert fs.session is not None
+    before, seq = fs.tree().fingerprint, fs.session.seq
+    for wrong in ("*** Delete File: no\n*** End Patch", "*** End"):
+        with pytest.raises(PatchError):
+            apply_patch(fs, PATCH.replace("*** End Patch", wrong))
+    assert (fs.tree().fingerprint, fs.session.seq) == (before, seq)
+
+
+@pytest.mark.parametrize("make", [in_memory, on_the_host])
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_a_dry_run_gives_the_same_report_and_writes_nothing(
+    make: Callable[[Path], Filesystem], is_plain: bool, tmp_path: Path
+) -> None:
+    fs = make(tmp_path)
+    assert isinstance(fs, InMemoryFilesystem | HostFilesystem)
+    assert fs.session is not None
+    given: Filesystem = Plain(fs) if is_plain else fs  # type: ignore[assignment]  # it answers through __getattr__
+    before, seq = fs.tree().fingerprint, fs.session.seq
+
+    planned = apply_patch(given, PATCH, dry_run=True)
+    assert (fs.tree().fingerprint, fs.session.seq) == (before, seq)
+    done = apply_patch(given, PATCH)
+
+    assert planned.dry_run
+    assert not done.dry_run
+    assert (planned.changed_paths, planned.ops, planned.replaced, planned.hunks, planned.summary) == (
+        done.changed_paths,
+        done.ops,
+        done.replaced,
+        done.hunks,
+        done.summary,
+    )
+
+
+def test_what_cannot_be_put_back_is_told_in_a_note(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fs = in_memory(tmp_path)
+    done = [0]
+
+    def write_bytes(*arguments: object, **options: object) -> None:
+        done[0] += 1
+        raise OSError("full")
+
+    monkeypatch.setattr(InMemoryFilesystem, "write_bytes", write_bytes)
+    with pytest.raises(OSError, match="full") as caught:
+        apply_patch(Plain(fs), "*** Begin Patch\n*** Delete File: gone\n*** Add File: n\n+x\n*** End Patch")  # type: ignore[arg-type]  # it answers through __getattr__
+    assert caught.value.__notes__ == ["and it could not be undone: full"]
+
+
+@pytest.mark.parametrize("most", range(9, 18))
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_quotas_are_foreseen_as_they_are_met(most: int, is_plain: bool) -> None:
+    fs = filled(InMemoryFilesystem(limits=Limits(max_node_count=9)))
+    tight = InMemoryFilesystem(fs.session, limits=Limits(max_node_count=most))  # type: ignore[attr-defined]  # it has one
+    given: Filesystem = Plain(tight) if is_plain else tight  # type: ignore[assignment]  # it answers through __getattr__
+
+    planned = outcome(given, PATCH, dry_run=True)
+    done = outcome(given, PATCH)
+
+    assert str(planned) == str(done)
+    assert (done is None) == (most >= 10)
