@@ -19,6 +19,7 @@ from weakfs.session.log import Log
 from weakfs.session.rebuilding import Moment, Rebuilding
 from weakfs.session.rules import Rules
 from weakfs.session.table import EMPTY_TABLE, Table
+from weakfs.session.timeline import ordered_snapshots
 from weakfs.session.verifying import difference
 
 # As much of a digest as is shown to people.
@@ -90,13 +91,12 @@ def _replayed(session: Session) -> list[Finding]:
         if not (notes := getattr(error, "__notes__", ())):
             raise
         raise SessionError(f"{notes[-1]}: {error}") from error
-    rules = session.parts()[0]
+    rules, line, _ = again.parts()
     found: list[Finding] = []
-    for one in again.snapshots:
-        state = again.at(one).table("state")
-        moment = Moment("snapshot", one.seq, EMPTY_TABLE, state, snapshot_id=one.snapshot_id, tag=one.tag)
+    for one in ordered_snapshots(line):
+        moment = Moment("snapshot", one.seq, EMPTY_TABLE, one.state, snapshot_id=one.snapshot_id, tag=one.tag)
         found.append(Finding(moment, _files(rules, moment, is_verified=False)))
-    end = Moment("end", again.seq, EMPTY_TABLE, again.table("state"))
+    end = Moment("end", line.seq, EMPTY_TABLE, line.state)
     return [*found, Finding(end, _files(rules, end, is_verified=False))]
 
 

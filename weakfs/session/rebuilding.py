@@ -20,7 +20,7 @@ from weakfs.session.log import Log
 from weakfs.session.merging import merge_states
 from weakfs.session.rules import Rules
 from weakfs.session.table import EMPTY_TABLE, Table
-from weakfs.session.timeline import Row, SnapshotEntry, Timeline, changed, event_of
+from weakfs.session.timeline import Row, SnapshotEntry, Timeline, changed, event_of, ordered_snapshots
 from weakfs.session.writing import Document
 
 
@@ -53,6 +53,15 @@ class Comparison:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._document = Document(rules)
+
+    def learn(self, table: Table) -> None:
+        """Go through a state that is to be compared later.
+
+        States cost what differs from the one before. So those of a file and those of its records are gone through
+        apart: in turn, 4,900 moments of 100,000 records took a third longer.
+        """
+        for tag in sorted(table.keys() & self._rules.specs.keys()):
+            self._number(tag, table[tag])
 
     def differing(self, one: Table, other: Table) -> tuple[str, ...]:
         """Name the slices that are not the same, in order. Costs what was not compared before."""
@@ -108,9 +117,12 @@ class Rebuilding:
         self._comparison = Comparison(self.rules)
         self._rows = tuple(self.line.rows)
         self._wanted = {entry.seq for entry in self.line.snapshots.values()}
+        for entry in ordered_snapshots(self.line):
+            self._comparison.learn(entry.state)
         for row in self._rows:
             if row[2] in TELLING:
                 event = event_of(self.rules, row)
+                self._comparison.learn(event.state)
                 self._wanted.add(event.target if isinstance(event, RolledBack) else event.base)
                 if isinstance(event, Merged):
                     self._is_renumbered |= self._is_own(event.fork) or not self._is_kin(event.fork)
