@@ -53,6 +53,8 @@ def verdicts(results: Results) -> Iterator[Verdict]:
         yield beside(results, row, f"grep for {how}, beside the fastest peer in Python", IN_PYTHON, 1 / 5)
     yield beside(results, "grep first", "first grep of a new tree, beside ripgrep on disk", ["ripgrep"], 1)
     yield beside(results, "grep after write", "grep after a write, beside the fastest peer in Python", IN_PYTHON, 1 / 5)
+    yield beside(results, "edit exact", "exact edit of 10 MB, beside str.replace", None, 3)
+    yield most(results, "edit not found, tool", "edit_file of a text that is not in 10 MB", 2_000_000_000, time_text)
     yield from host_verdicts(results)
     yield beside(results, "import", "import weakfs, beside attrs and orjson", None, 3)
     yield beside(results, "import names", "import of its two main names, beside the same", None, 3)

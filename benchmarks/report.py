@@ -44,6 +44,14 @@ SECTIONS: dict[str, dict[str, str]] = {
         "grep first": "grep `needle_`, a new tree",
         "grep after write": "grep `needle_` after a write",
     },
+    "Editing a text of 10 MB": {
+        "edit exact": "`replace`, an exact match",
+        "edit exact, tool": "`edit_file`, an exact match",
+        "edit fuzzy": "`replace`, other indentation",
+        "edit fuzzy, tool": "`edit_file`, other indentation",
+        "edit not found": "`replace`, not there, with a hint",
+        "edit not found, tool": "`edit_file`, not there, with a hint",
+    },
     "Saving": {"save": "save", "load": "load", "bytes saved": "size of the file"},
     "Pauses and memory": {
         "longest write": "longest single write",
