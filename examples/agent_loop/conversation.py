@@ -13,6 +13,7 @@ from typing import Literal, cast
 from attrs import astuple, frozen
 
 from weakfs.session import Registry, Session, append_all, tagged
+from weakfs.session.slices import Declaration
 
 # Why a message ended: the model is done, calls tools, was cut off at a limit, or wants to be asked again.
 Stop = Literal["finished", "calls", "cut_off", "paused"]
@@ -41,16 +42,16 @@ class Message:
     calls: tuple[Call, ...] = ()
 
 
-# For `Session(registry=...)` and `Session.load(..., registry=...)`.
-REGISTRY = Registry.with_types(Message, Call)
+# For `Session(registry=...)` and `Session.load(..., registry=...)`; and for the command line, where
+# `weakfs log FILE --registry examples.agent_loop.conversation:REGISTRY` shows both the files and what was said.
+REGISTRY = Registry.with_types(Call).with_slices(Declaration(Message, kind="state", reducers={Message: append_all}))
 
 
 class Conversation:
-    """The messages of a session, with one provider. Made once for each session that is begun or loaded."""
+    """The messages of a session, with one provider."""
 
     def __init__(self, session: Session, provider: str) -> None:
-        self._slice = session.install(Message, kind="state")
-        self._slice.register(Message, append_all)
+        self._slice = session[Message]
         self._session = session
         self._provider = provider
         others = {message.provider for message in self.messages} - {provider}

@@ -148,7 +148,7 @@ async def work(
 def messages_of(path: Path) -> list[Json]:
     """Read the conversation from a saved session."""
     session = Session.load(path, registry=REGISTRY)
-    return [cast(Json, json.loads(message.json)) for message in session.install(Message, kind="state").all()]
+    return [cast(Json, json.loads(message.json)) for message in session[Message].all()]
 
 
 def answers_in(messages: Sequence[Json]) -> dict[str, tuple[bool, str]]:

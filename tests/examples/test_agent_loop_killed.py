@@ -107,3 +107,16 @@ def test_calls_that_were_made_and_not_saved_when_the_process_ended_are_made_agai
     assert (second.returncode, errors) == (0, "")
     assert messages_of(path) == messages_of(whole)
     assert InMemoryFilesystem(Session.load(path, registry=REGISTRY)).tree().digest == digest_of(FILES)
+
+
+def test_the_command_line_replays_what_was_said_and_done(tmp_path: Path, project: Path) -> None:
+    path = tmp_path / "work.json"
+    with ModelServer(script("openai")) as server:
+        asyncio.run(work("openai", server, path, project=project))
+
+    words = ("-c", "from weakfs.cli import main; main()", "replay", str(path), "--verify")
+    shown = start(*words, "--registry", "examples.agent_loop.conversation:REGISTRY")
+    out, errors = shown.communicate()
+
+    assert (shown.returncode, errors) == (0, "")
+    assert digest_of(FILES)[:16] in out
