@@ -18,6 +18,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 import attrs
 
+from ._codex_output import read_output
 from ._formats import READERS, sniff
 from ._lines import Line, decode, numbered_lines
 from ._records import Answer, Found, Message, Skipped, Source, Transcript, TranscriptCall
@@ -103,7 +104,11 @@ class OpenTranscript:
             if not isinstance(answer, Answer):
                 continue
             if not answer.is_event:
-                call = attrs.evolve(call, recorded=answer.text, recorded_error=answer.is_error)
+                text, is_error = answer.text, answer.is_error
+                if row.format == "codex" and is_error is None and text:
+                    # The oldest files have answers that look like OpenAI's own.
+                    text, is_error = read_output(text)
+                call = attrs.evolve(call, recorded=text, recorded_error=is_error)
             if answer.result is not None:
                 call = attrs.evolve(call, result=answer.result)
         return call
