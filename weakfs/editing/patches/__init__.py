@@ -1,6 +1,6 @@
 """Patches: V4A and unified diffs, read whole, worked out in memory, then written whole or not at all."""
 
-from weakfs.editing.patches.applying import PatchOps, PatchReport, apply_patch
+from weakfs.editing.patches.applying import PatchFormat, PatchOps, PatchReport, apply_patch
 from weakfs.editing.patches.errors import (
     DeleteTargetNotFound,
     HunkRejected,
@@ -18,6 +18,7 @@ __all__ = [
     "HunkFit",
     "HunkRejected",
     "PatchError",
+    "PatchFormat",
     "PatchOps",
     "PatchParseError",
     "PatchPathForbidden",

@@ -47,7 +47,7 @@ def _nearest(document: Document, hunk: Hunk, cursor: int) -> tuple[str, tuple[in
         return f"its new lines are there already, at line {done + 1}: leave the hunk out if it is applied", (done + 1,)
     place = _best_place(document, old, cursor)
     if place is None:
-        return f"none of its {len(old)} lines is in the file; the first is {_first(old)}. Read the file again", ()
+        return f"none of its lines is in the file; the first is {_first(old)}. Read the file again", ()
     return _first_difference(document, old, place)
 
 

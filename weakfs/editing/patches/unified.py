@@ -193,13 +193,10 @@ class _Reader:
     # Hunks
 
     def _hunks(self, header: _Header) -> None:
-        first = self.at + 1
         while self.at < len(self.lines) and self.lines[self.at].startswith("@@"):
             header.hunks.append(self._hunk())
         if not header.hunks:
-            raise malformed(
-                min(first, len(self.lines)), "no hunk stands below the names; write '@@ -1,3 +1,4 @@' there"
-            )
+            raise malformed(self.at, "no hunk stands below the names; write '@@ -1,3 +1,4 @@' there")
 
     def _hunk(self) -> Hunk:
         found = _RANGES.match(self.lines[self.at])

@@ -1,0 +1,251 @@
+"""Unified diffs: what git and diff -u write, and what people and models make of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.models import patches
+from weakfs.backends import InMemoryFilesystem
+from weakfs.editing import HunkRejected, PatchError, PatchOps, PatchParseError, PatchReport, apply_patch
+
+
+def filesystem(**files: str) -> InMemoryFilesystem:
+    return patches.filesystem_of(files)
+
+
+def apply(fs: InMemoryFilesystem, diff: str, *, dry_run: bool = False) -> PatchReport:
+    return apply_patch(fs, diff, patch_format="unified", dry_run=dry_run)
+
+
+def repository(root: Path) -> Path:
+    patches.git(root, "init", "-q")
+    patches.git(root, "config", "core.autocrlf", "false")
+    return root
+
+
+def committed_diff(root: Path, *options: str) -> str:
+    """Diff what is staged against what was committed."""
+    return patches.git(root, "diff", "--cached", "--no-color", *options).decode()
+
+
+# What git writes
+
+
+def test_renames_copies_modes_links_and_odd_names_of_git(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    for name in ("old name.txt", "copied.txt", "\u00e4.txt", 'q"t\tab', "run.sh", "becomes-link", "empty", "goes"):
+        own = "".join(f"{name} {number}\n" for number in range(20))
+        (root / name).write_text("" if name == "empty" else own)
+    os.symlink("first", root / "link")
+    os.symlink("gone", root / "link2")
+    patches.git(root, "add", "-A")
+    patches.git(root, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one")
+    fs = InMemoryFilesystem()
+    for entry in root.iterdir():
+        if entry.is_symlink():
+            fs.symlink(os.readlink(entry), entry.name)
+        elif entry.is_file():
+            fs.write_bytes(entry.name, entry.read_bytes())
+
+    (root / "d").mkdir()
+    (root / "old name.txt").rename(root / "d" / "new name.txt")
+    (root / "d" / "new name.txt").write_text((root / "d" / "new name.txt").read_text().replace(" 3\n", " three\n"))
+    (root / "copy \u00fc.txt").write_text((root / "copied.txt").read_text() + "more\n")
+    (root / "copied.txt").write_text((root / "copied.txt").read_text() + "else\n")
+    (root / "\u00e4.txt").write_text((root / "\u00e4.txt").read_text() + "\u00f6\n")
+    (root / 'q"t\tab').rename(root / "plain")
+    (root / "run.sh").chmod(0o755)
+    (root / "new.sh").write_text("#!/bin/sh\n")
+    (root / "new.sh").chmod(0o755)
+    (root / "becomes-link").unlink()
+    os.symlink("d/new name.txt", root / "becomes-link")
+    (root / "link").unlink()
+    os.symlink("second", root / "link")
+    (root / "link2").unlink()
+    (root / "empty").unlink()
+    (root / "goes").unlink()
+    (root / "empty2").write_text("")
+    patches.git(root, "add", "-A")
+    diff = committed_diff(root, "-M", "-C", "--find-copies-harder")
+    for word in ("rename from", "copy from", "old mode", "new file mode 120000", '"a/\\303\\244.txt"', "deleted file"):
+        assert word in diff
+
+    planned = apply(fs, diff, dry_run=True)
+    report = apply(fs, diff)
+
+    assert (planned.changed_paths, planned.ops) == (report.changed_paths, report.ops)
+    expected = {
+        path.relative_to(root).as_posix(): path
+        for path in root.rglob("*")
+        if ".git" not in path.parts and not path.is_dir()
+    }
+    found = {entry.path[1:]: entry for entry in fs.walk() if not entry.is_directory}
+    assert found.keys() == expected.keys()
+    for name, path in expected.items():
+        if path.is_symlink():
+            assert fs.readlink(name) == os.readlink(path)
+        else:
+            assert fs.read_bytes(name).content == path.read_bytes()
+            assert fs.stat(name).mode == (0o755 if path.stat().st_mode & 0o100 else 0o644)
+
+
+def test_a_swap_of_two_files_in_one_diff(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    one, two = ("".join(f"{word} {number}\n" for number in range(200)) for word in ("one", "two"))
+    diff = patches.git_diff(root, {"a": one, "b": two}, {"a": two, "b": one}, "-B", "-M")
+    assert diff.count("rename from") == 2
+    fs = filesystem(a=one, b=two)
+    report = apply(fs, diff)
+    assert patches.files_of(fs) == {"a": two, "b": one}
+    assert report.replaced == ()
+
+
+def test_a_series_of_patches_in_one_mail_box_applies_in_order(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    commit = ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm")
+    states = [
+        {"a": "1\n2\n3\n"},
+        {"a": "1\n2\nx\n", "b": "new\n"},
+        {"a": "1\ny\nx\n", "c": "new\nmore\n"},
+        {"a": "1\n"},
+    ]
+    for state in states:
+        patches.lay_out(root, state)
+        patches.git(root, *commit, f"subject\n\n- a list\n--- not a diff\n@ {len(state)}")
+    mails = patches.git(root, "format-patch", "--stdout", "--root").decode()
+    fs = InMemoryFilesystem()
+    apply(fs, mails)
+    assert patches.files_of(fs) == states[-1]
+
+
+def test_no_prefix_and_directories_that_are_named_like_one(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    old, new = {"a/x": "1\n", "b/y": "1\n"}, {"a/x": "2\n", "b/y": "2\n", "b/new": "3\n"}
+    for options in ((), ("--no-prefix",), ("--src-prefix=x/y/", "--dst-prefix=x/y/")[:0]):
+        fs = patches.filesystem_of(old)
+        apply(fs, patches.git_diff(root, old, new, *options))
+        assert patches.files_of(fs) == new
+
+
+def test_what_diff_writes_with_times_and_directories(tmp_path: Path) -> None:
+    for side, files in {"old": {"d/f": "1\n2\n", "gone": "x\n"}, "new": {"d/f": "1\n3", "made": "y\n"}}.items():
+        for name, content in files.items():
+            path = tmp_path / side / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+    done = subprocess.run(["diff", "-ruN", "old", "new"], cwd=tmp_path, capture_output=True, check=False)
+    fs = filesystem(**{"d/f": "1\n2\n", "gone": "x\n"})
+    apply(fs, done.stdout.decode().replace("+++ new/made", "+++ made").replace("--- old/gone", "--- gone"))
+    assert patches.files_of(fs) == {"d/f": "1\n3", "made": "y\n"}
+
+
+# Lines
+
+
+def diff_of(*hunks: str, path: str = "a") -> str:
+    return f"--- a/{path}\n+++ b/{path}\n" + "".join(hunks)
+
+
+def test_line_numbers_are_advice() -> None:
+    content = "".join(f"{number}\n" for number in range(50))
+    fs = filesystem(a=content)
+    report = apply(fs, diff_of("@@ -3,3 +3,3 @@\n 29\n-30\n+x\n 31\n", "@@ -12,2 +12,2 @@\n 39\n-40\n+y\n"))
+    assert fs.read("/a").content == content.replace("\n30\n", "\nx\n").replace("\n40\n", "\ny\n")
+    assert [fit.fit for fit in report.hunks] == ["exact, +27 lines", "exact, +1 lines"]
+
+
+def test_the_stated_line_chooses_between_places_and_nothing_else_does() -> None:
+    fs = filesystem(a="x\ny\n" * 5)
+    apply(fs, diff_of("@@ -5,2 +5,2 @@\n x\n-y\n+z\n"))
+    assert fs.read("/a").content == "x\ny\nx\ny\nx\nz\nx\ny\nx\ny\n"
+    with pytest.raises(HunkRejected, match="at lines 1, 3, 7, 9"):
+        apply(fs, diff_of("@@ -40,2 +40,2 @@\n x\n-y\n+z\n"))
+
+
+@pytest.mark.parametrize(
+    ("content", "hunk", "expected"),
+    [
+        ("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n", "a\nc\n"),
+        ("a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n\\ No newline at end of file\n", "a\nc"),
+        ("a\nb", "@@ -1,2 +1 @@\n a\n-b\n\\ No newline at end of file\n", "a\n"),
+        ("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n", "a\nc"),
+        ("a\n", "@@ -1 +1,2 @@\n a\n+\n", "a\n\n"),
+        ("a\n\nb\n", "@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n", "a\n\nc\n"),
+        ("a\r\nb\r\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n", "a\r\nc\r\n"),
+        ("a\r\nb\r\n", "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\n", "a\r\nc\n"),
+        ("a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n+b\r\n", "a\nb\r\n"),
+        ("\ufeffa\n", "@@ -1 +1 @@\n-\ufeffa\n+b\n", "b\n"),
+        ("\ufeffa\n", "@@ -1 +1 @@\n-a\n+b\n", "\ufeffb\n"),
+        ("a\nb\n", "@@ -1,0 +2 @@ heading\n+x\n", "a\nx\nb\n"),
+    ],
+)
+def test_line_ends_are_as_the_diff_says_and_else_as_the_file_has_them(content: str, hunk: str, expected: str) -> None:
+    fs = filesystem(a=content)
+    apply(fs, diff_of(hunk))
+    assert fs.read_bytes("/a").content.decode() == expected
+
+
+def test_a_diff_that_was_sent_with_carriage_returns() -> None:
+    fs = filesystem(a="a\nb\n")
+    apply(fs, diff_of("@@ -1,2 +1,2 @@\n a\n-b\n+c\n").replace("\n", "\r\n"))
+    assert fs.read("/a").content == "a\nc\n"
+
+
+def test_a_new_and_a_deleted_file() -> None:
+    fs = filesystem(gone="1\n2\n")
+    report = apply(
+        fs, "--- /dev/null\n+++ b/d/new\n@@ -0,0 +1,2 @@\n+a\n+b\n--- a/gone\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-1\n-2\n"
+    )
+    assert patches.files_of(fs) == {"d/new": "a\nb\n"}
+    assert report.ops == PatchOps(add=1, delete=1)
+
+
+def test_a_file_that_holds_more_than_the_diff_says_is_not_deleted() -> None:
+    fs = filesystem(gone="1\n2\n3\n")
+    with pytest.raises(HunkRejected, match="it holds more than the patch says"):
+        apply(fs, "--- a/gone\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-1\n-2\n")
+    assert patches.files_of(fs) == {"gone": "1\n2\n3\n"}
+
+
+# What is malformed
+
+
+@pytest.mark.parametrize(
+    ("diff", "line", "says"),
+    [
+        ("", 1, "there is no diff in it"),
+        ("nothing\nof the kind\n", 1, "there is no diff in it"),
+        (diff_of("@@ -1,3 +1,3 @@\n a\n-b\n+c\n"), 3, "2 old and 2 new ones"),
+        (diff_of("@@ -1,2 +1,2 @@\n a\n-b\n+c\n+d\n"), 3, "2 old and 3 new ones"),
+        (diff_of("@@ nothing @@\n a\n"), 3, "is no hunk header"),
+        (diff_of(), 2, "no hunk stands below the names"),
+        ("@@ -1 +1 @@\n-a\n+b\n", 1, "a hunk without a file"),
+        ("x\ndiff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\nliteral 1\n", 4, "it changes a binary file"),
+        ("diff --git a/x b/x\nindex 12..34\nBinary files a/x and b/x differ\n", 3, "it changes a binary file"),
+        ("diff --git a/x b/x\nnew file mode 160000\n", 2, "it changes a submodule"),
+        ("diff --git a/x b/x\nold mode 100644\nnew mode 1x\n", 3, "is no mode"),
+        ("diff --git a/x b/x\nrename from x\n", 1, "names one path"),
+        ("diff --git a/x b/x\n", 1, "says nothing"),
+        ("diff --git a b c d\nold mode 100644\nnew mode 100755\n", 1, "cannot be told apart"),
+        ("diff --cc x\nindex 1,2..3\n", 1, "a combined diff"),
+        ('--- "a/x\n+++ "b/x\n@@ -1 +1 @@\n-a\n+b\n', 1, "names no file"),
+        ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", 1, "both names stand for no file"),
+        ("--- /dev/null\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", 3, "has old lines"),
+    ],
+)
+def test_a_malformed_diff_is_refused_with_the_line(diff: str, line: int, says: str) -> None:
+    with pytest.raises(PatchParseError) as caught:
+        apply(filesystem(a="a\nb\n", x="a\n"), diff)
+    assert says in str(caught.value)
+    assert caught.value.line == line
+
+
+def test_a_path_that_climbs_out_is_refused() -> None:
+    for path in ("../x", "d/../../x"):
+        with pytest.raises(PatchError) as caught:
+            apply(filesystem(), f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+a\n")
+        assert caught.value.error_code == "path_forbidden"

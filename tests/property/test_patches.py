@@ -1,0 +1,173 @@
+"""Patches of any content: what they promise holds, a dry run foretells it, and nonsense is refused with its line."""
+
+from __future__ import annotations
+
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.models import patches
+from weakfs.backends import InMemoryFilesystem
+from weakfs.editing import PatchError, PatchFormat, PatchReport, apply_patch
+
+
+@settings(max_examples=300)
+@given(old=patches.files, new=patches.files)
+def test_a_patch_that_names_every_line_turns_the_one_into_the_other(old: dict[str, str], new: dict[str, str]) -> None:
+    fs = patches.filesystem_of(old)
+    report = apply_patch(fs, patches.v4a(old, new))
+
+    expected = {path: ending_as(old.get(path, "\n"), content) for path, content in new.items()}
+    assert patches.files_of(fs) == {path: new[path] if old.get(path) == new[path] else expected[path] for path in new}
+    assert set(report.changed_paths) == {
+        "/" + path for path in {*old, *new} if (path in old) != (path in new) or old[path] != new[path]
+    }
+
+
+def ending_as(old: str, new: str) -> str:
+    """Give a text with the final newline that an update leaves: the old text's way."""
+    lines = patches.lines_of(new)
+    return "\n".join(lines) + "\n" * (bool(lines) and (not old or old.endswith("\n")))
+
+
+V4A_LINES = (
+    "*** Begin Patch",
+    "*** End Patch",
+    "*** Add File: a.txt",
+    "*** Add File: d",
+    "*** Add File: d/c.txt",
+    "*** Delete File: a.txt",
+    "*** Update File: a.txt",
+    "*** Update File: b.txt",
+    "*** Update File: d/c.txt",
+    "*** Move to: b.txt",
+    "*** Move to: d/new",
+    "*** End of File",
+    "@@",
+    "@@ x",
+    "@@ y",
+    " x",
+    "-x",
+    "+x",
+    " y",
+    "-y",
+    "+z",
+    "",
+    " ",
+    "\r",
+    "x",
+    "<<EOF",
+)
+UNIFIED_LINES = (
+    "diff --git a/a.txt b/a.txt",
+    "diff --git a/a.txt b/b.txt",
+    'diff --git "a/a.txt" b/b.txt',
+    "new file mode 100644",
+    "deleted file mode 100644",
+    "old mode 100644",
+    "new mode 100755",
+    "new mode 120000",
+    "rename from a.txt",
+    "rename to b.txt",
+    "copy from b.txt",
+    "copy to d/new",
+    "index 12..34 100644",
+    "--- a/a.txt",
+    "+++ b/a.txt",
+    "--- /dev/null",
+    "+++ /dev/null",
+    "@@ -1 +1 @@",
+    "@@ -1,2 +1 @@",
+    "@@ -0,0 +1 @@",
+    "@@ -1 +0,0 @@",
+    "@@ -7,2 +7,2 @@",
+    " x",
+    "-x",
+    "+x",
+    " y",
+    "+",
+    "",
+    "\\ No newline at end of file",
+    "-- ",
+    "GIT binary patch",
+)
+
+small = st.text("xy\n\r\ufeff", max_size=8)
+small_files = st.dictionaries(st.sampled_from(("a.txt", "b.txt", "d/c.txt")), small, max_size=3)
+
+
+def v4a_like() -> st.SearchStrategy[str]:
+    lines = st.lists(st.sampled_from(V4A_LINES), max_size=14)
+    return lines.map(lambda made: "\n".join(("*** Begin Patch", *made, "*** End Patch")))
+
+
+def unified_like() -> st.SearchStrategy[str]:
+    return st.lists(st.sampled_from(UNIFIED_LINES), max_size=16).map("\n".join)
+
+
+hunk = st.lists(st.sampled_from((" x", " y", "-x", "-y", "+x", "+z", "+")), min_size=1, max_size=4)
+operation = st.one_of(
+    st.builds(
+        lambda path, lines: [f"*** Add File: {path}", *lines],
+        st.sampled_from(("a.txt", "n", "d")),
+        st.lists(st.just("+x"), max_size=2),
+    ),
+    st.builds(lambda path: [f"*** Delete File: {path}"], st.sampled_from(("a.txt", "b.txt", "d/c.txt"))),
+    st.builds(
+        lambda path, move, lines: [f"*** Update File: {path}", *move, "@@", *lines],
+        st.sampled_from(("a.txt", "b.txt", "d/c.txt", "n")),
+        st.sampled_from(([], ["*** Move to: b.txt"], ["*** Move to: d"], ["*** Move to: a.txt/n"])),
+        hunk,
+    ),
+)
+well_formed = st.lists(operation, max_size=5).map(
+    lambda made: "\n".join(("*** Begin Patch", *(line for lines in made for line in lines), "*** End Patch"))
+)
+
+
+def outcome(
+    fs: InMemoryFilesystem, patch: str, patch_format: PatchFormat, *, dry_run: bool
+) -> PatchReport | PatchError:
+    try:
+        return apply_patch(fs, patch, patch_format=patch_format, dry_run=dry_run)
+    except PatchError as error:
+        return error
+
+
+def check(files: dict[str, str], patch: str, patch_format: PatchFormat) -> None:
+    fs = patches.filesystem_of(files)
+    before = fs.tree().fingerprint
+    planned = outcome(fs, patch, patch_format, dry_run=True)
+    assert fs.tree().fingerprint == before
+    done = outcome(fs, patch, patch_format, dry_run=False)
+
+    if isinstance(done, PatchReport):
+        assert planned == evolve(done, dry_run=True)
+        return
+    assert isinstance(planned, PatchError)
+    assert (type(planned), planned.errors) == (type(done), done.errors)
+    assert done.line is not None
+    assert 1 <= done.line <= patch.count("\n") + 1
+    assert len(str(done)) < 20_000
+    assert fs.tree().fingerprint == before
+
+
+@settings(max_examples=500)
+@given(files=small_files, patch=v4a_like() | well_formed)
+def test_any_v4a_patch_does_what_its_dry_run_says_or_nothing(files: dict[str, str], patch: str) -> None:
+    check(files, patch, "v4a")
+
+
+@settings(max_examples=500)
+@given(files=small_files, patch=unified_like())
+def test_any_diff_does_what_its_dry_run_says_or_nothing(files: dict[str, str], patch: str) -> None:
+    check(files, patch, "unified")
+
+
+@settings(max_examples=200)
+@given(
+    patch=st.text() | st.text("*+- @\n\r\\Begin Patch End", max_size=60),
+    patch_format=st.sampled_from(("v4a", "unified")),
+)
+def test_any_text_is_a_patch_or_an_error_with_a_line(patch: str, patch_format: PatchFormat) -> None:
+    check({"a.txt": "x\n"}, patch, patch_format)
