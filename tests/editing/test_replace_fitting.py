@@ -233,7 +233,7 @@ def test_what_differed_is_told() -> None:
     assert replace("a\tb\n", "a b", "c").overlooked == "white space"
     assert replace("a\n", "  a\n", "  c\n").overlooked == "white space around it"
     assert replace("\u2018a\u2019\n", "'a'", "c").overlooked == "quotes or dashes"
-    assert replace("e\u0301\n", "\u00e9", "c").overlooked == "characters of the same form"
+    assert replace("e\u0301\n", "\u00e9", "c").overlooked == "Unicode forms"
     assert replace("a b\n", "a b", "c").overlooked == ""
 
 

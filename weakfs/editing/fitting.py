@@ -75,11 +75,7 @@ class Fitting:
             return start, stop, self._blank()
         key = (self.text[start:stop], indent_before(self.text, start))
         if key not in self._fitted:
-            if not self.nearby:
-                begin = max(0, start - NEARBY)
-                # Where the lines do not begin at the text's start, the first of them may be a part of one.
-                rows = self.text[begin : stop + NEARBY].splitlines()[bool(begin) :]
-                self.nearby = [row[: len(row) - len(row.lstrip())] for row in rows if row.strip()]
+            self.nearby = self.nearby or self._indents_around(start, stop)
             if self._remembered > MOST_REMEMBERED:
                 self._fitted.clear()
                 self._remembered = 0
@@ -88,16 +84,24 @@ class Fitting:
         before, inserted = self._fitted[key]
         return start - before, stop, inserted
 
+    def _indents_around(self, start: int, stop: int) -> list[str]:
+        begin = max(0, start - NEARBY)
+        # Where the lines do not begin at the text's start, the first of them may be a part of one.
+        rows = self.text[begin : stop + NEARBY].splitlines()[bool(begin) :]
+        return [row[: len(row) - len(row.lstrip())] for row in rows if row.strip()]
+
     def _fit(self, spots: Sequence[Spot]) -> tuple[int, str]:
         """Give how far before the match the piece begins, and what goes there."""
         place = _Place(self, spots)
-        before, parts = place.before_first()
+        before, lead = place.before_first()
+        parts = [lead]
         for number, line in enumerate(self.new.lines):
             if number:
-                parts += place.between(number)
+                parts.append(place.between(number))
             known = self.kept.get(number)
-            parts += line if known is None else self.text[slice(*spots[known])]
-        return before, parts + self._after_last()
+            parts.append(line if known is None else self.text[slice(*spots[known])])
+        parts.append(self._after_last())
+        return before, "".join(parts)
 
     def _blank(self) -> str:
         """Give a new text that is only white space, as far as the old text did not have it around."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from math import gcd
 
@@ -25,21 +26,25 @@ class Indents:
     step: int = 0
     unit: str = ""
 
+    @cached_property
+    def _known(self) -> dict[str, str]:
+        return dict(reversed(self.pairs))
+
     def of(self, indent: str) -> str:
         """Give an indentation as the file has it."""
-        shorter = longer = None
-        for given, there in self.pairs:
-            if given == indent:
-                return there
-            if indent.startswith(given) and (shorter is None or len(given) > len(shorter[0])):
-                shorter = given, there
-            if given.startswith(indent) and (longer is None or len(given) < len(longer[0])):
-                longer = given, there
-        if shorter is not None:
-            return shorter[1] + self.extra(indent[len(shorter[0]) :])
-        if longer is not None:
-            less = self.extra(longer[0][len(indent) :])
-            return longer[1][: max(0, len(longer[1]) - len(less))]
+        if indent not in self._known:
+            self._known[indent] = self._inferred(indent)
+        return self._known[indent]
+
+    def _inferred(self, indent: str) -> str:
+        less = [pair for pair in self.pairs if indent.startswith(pair[0])]
+        if less:
+            given, there = max(less, key=lambda pair: len(pair[0]))
+            return there + self.extra(indent[len(given) :])
+        more = [pair for pair in self.pairs if pair[0].startswith(indent)]
+        if more:
+            given, there = min(more, key=lambda pair: len(pair[0]))
+            return there[: max(0, len(there) - len(self.extra(given[len(indent) :])))]
         return self.extra(indent)
 
     def extra(self, extra: str) -> str:

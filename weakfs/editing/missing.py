@@ -136,7 +136,7 @@ def _elided(haystack: Haystack, old: str) -> Guess | None:
 def _applied(haystack: Haystack, new: str) -> Guess | None:
     """Look for the new text, where it says enough to be known again: whole lines, or a long piece of one."""
     needle = Needle.of(new[:MOST_LOOKED_AT])
-    if len(needle.core) < 6 or not any(map(str.isalnum, needle.core)):
+    if len(needle.core) < 4 or not any(map(str.isalnum, needle.core)):
         return None
     at = haystack.first(needle)
     if at is None:

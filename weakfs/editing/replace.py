@@ -149,7 +149,7 @@ def _overlooked(old: str, found: str) -> str:
         return "line ends" if old.strip() != found else "white space around it"
     if old.split() == found.split():
         return "white space"
-    return "quotes or dashes" if plain(old).split() == plain(found).split() else "characters of the same form"
+    return "quotes or dashes" if plain(old).split() == plain(found).split() else "Unicode forms"
 
 
 def _ambiguous(text: str, starts: Iterable[int], count: int, but: str = "") -> AmbiguousTarget:
