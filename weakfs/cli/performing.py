@@ -15,6 +15,8 @@ from weakfs.tools import Tool, ToolResult, Toolset
 from weakfs.tools.agreement import Importer, Verdict
 from weakfs.tools.transcripts import OpenTranscript, TranscriptCall
 
+# After how many calls the history goes that is not kept.
+FORGOTTEN_AFTER = 100
 # What a call that is not made counts as among the statuses.
 NOT_PERFORMED = "not_performed"
 
@@ -60,11 +62,15 @@ class Performer:
     toolset: Toolset
     importer: Importer
     outcome: Outcome
+    keeps_history: bool
 
     @classmethod
-    def over(cls, session: Session, files: Filesystem, tools: tuple[Tool, ...], outcome: Outcome) -> Performer:
-        """Make one that works on files of a session."""
-        return cls(Toolset(session, files, tools=tools), Importer.over(session, files, tools), outcome)
+    def over(
+        cls, session: Session, files: Filesystem, tools: tuple[Tool, ...], outcome: Outcome, *, keeps_history: bool
+    ) -> Performer:
+        """Make one that works on files of a session; a history that nobody is going to see need not be kept."""
+        toolset, importer = Toolset(session, files, tools=tools), Importer.over(session, files, tools)
+        return cls(toolset, importer, outcome, keeps_history)
 
     def perform_all(self, transcript: OpenTranscript, told: Told, *, with_bar: bool) -> None:
         """Make every call in turn. One that ends in a fault of a program is told, counted, and the next one made."""
@@ -87,6 +93,9 @@ class Performer:
             verdict = self.importer.perform(call)
             told.compared(number, call, verdict)
             self._count(call, verdict)
+            if not self.keeps_history and number % FORGOTTEN_AFTER == 0:
+                # A long recording has a whole file in each of its lines.
+                self.toolset.session.compact(keep=0)
             return
         # One whose arguments could not be read has none, which the toolset refuses and records.
         result = self.toolset.call(call.tool, cast("Mapping[str, object]", call.arguments), call_id=call.call_id)

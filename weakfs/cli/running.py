@@ -49,9 +49,11 @@ def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: b
     for skipped in transcript.summary.skipped:
         told.skipped(skipped)
         outcome.unread += 1
-    Performer.over(session, place.files, tools_of(job), outcome).perform_all(
-        transcript, told, with_bar=not out.is_terminal
-    )
+    # In place the history is how the directory is put back.
+    keeps_history = job.save is not None or job.root is not None or job.overlay is not None
+    performer = Performer.over(session, place.files, tools_of(job), outcome, keeps_history=keeps_history)
+    with telling(f"read the transcript {job.transcript!r}"):
+        performer.perform_all(transcript, told, with_bar=not out.is_terminal)
     tell_of_commands(job, outcome)
     try:
         found = place.end(told, why_withheld(job, outcome))

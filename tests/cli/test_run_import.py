@@ -1,0 +1,207 @@
+"""`weakfs run` on session files of Claude Code and Codex."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weakfs import InMemoryFilesystem, Session
+
+from .conftest import COMMAND, Run
+
+ROOT = "/home/ann/shop"
+Line = dict[str, Any]
+
+
+def claude(id: str, name: str, result: object, *, error: str | None = None, **arguments: object) -> list[Line]:
+    """Give the two lines of a call and its answer."""
+    use = {"type": "tool_use", "id": id, "name": name, "input": arguments}
+    answer = {"type": "tool_result", "tool_use_id": id, "content": error or "done", "is_error": error is not None}
+    envelope = {"sessionId": "s1", "cwd": ROOT}
+    return [
+        {"type": "assistant", "uuid": f"a{id}", **envelope, "message": {"role": "assistant", "content": [use]}},
+        {
+            "type": "user",
+            "uuid": f"b{id}",
+            **envelope,
+            "message": {"role": "user", "content": [answer]},
+            "toolUseResult": result,
+        },
+    ]
+
+
+def edit(id: str, name: str, original: str, old: str, new: str, written: str | None = None) -> list[Line]:
+    """Give an edit; `written` is a line that the hunks claim instead of the new one."""
+    hunk = {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": [f"-{old}", f"+{written or new}"]}
+    result = {
+        "filePath": f"{ROOT}/{name}",
+        "oldString": old,
+        "newString": new,
+        "originalFile": original,
+        "structuredPatch": [hunk],
+        "replaceAll": False,
+    }
+    return claude(id, "Edit", result, file_path=f"{ROOT}/{name}", old_string=old, new_string=new)
+
+
+def recorded(folder: Path, *lines: Line) -> Path:
+    path = folder / "session.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+GOOD = edit("1", "app.py", "port = 80\n", "port = 80", "port = 8080")
+OUTSIDE = claude("2", "Read", None, file_path="/etc/passwd")
+REFUSED = claude(
+    "3",
+    "Edit",
+    "Error",
+    error="String to replace not found in file.",
+    file_path=f"{ROOT}/app.py",
+    old_string="x",
+    new_string="y",
+)
+COMMANDS = claude("4", "Bash", {"stdout": ""}, command="make")
+OTHER = claude("5", "TodoWrite", {}, todos=[])
+# The hunks say that another text was written than any that the strings could give: nobody can do that again.
+ODD = edit("6", "odd.py", "one\n", "one", "two", "three")
+
+
+def test_each_call_says_whether_it_agrees_and_how_that_is_known(run: Run, tmp_path: Path) -> None:
+    done = run("run", recorded(tmp_path, *GOOD, *OUTSIDE, *REFUSED, *COMMANDS, *OTHER), "--json")
+
+    assert done.status == 0
+    calls = [one for one in done.objects if one["type"] == "call"]
+    assert [(one["tool"], one["agreement"], one["checked"]) for one in calls] == [
+        ("Edit", "agreed", "exactly"),
+        ("Read", "outside", "not_at_all"),
+        ("Edit", "agreed", "rebuilt"),
+        ("Bash", "no_counterpart", "not_at_all"),
+        ("TodoWrite", "no_counterpart", "not_at_all"),
+    ]
+    assert [(one["performed"], one["success"], one["recorded_success"]) for one in calls[:3]] == [
+        ("edit_file", True, True),
+        (None, None, None),
+        ("edit_file", False, False),
+    ]
+    total = done.objects[-1]
+    assert total["agreement"]["agreed"] == 2
+    assert total["checked"] == {"exactly": 1, "rebuilt": 1, "not_at_all": 1}
+    assert total["passed_over"] == {"Bash": 1, "TodoWrite": 1}
+
+
+def test_the_lines_for_people_say_the_same(run: Run, tmp_path: Path) -> None:
+    done = run("run", recorded(tmp_path, *GOOD, *OUTSIDE, *REFUSED, *COMMANDS))
+
+    assert done.lines[0].split() == ["1", "agreed", "Edit", "/app.py", "(exactly)"]
+    assert done.lines[1].split() == ["2", "outside", "Read", "/etc/passwd"]
+    assert "lies outside the session's directory" in done.lines[2]
+    assert done.lines[3].split()[:4] == ["3", "agreed", "Edit", "/app.py"]
+    assert done.lines[4] == "total"
+    assert any(line.split() == ["agreed", "2"] for line in done.lines)
+    assert done.err.startswith("weakfs: did not run 1 shell command")
+
+
+def test_what_differs_is_told_with_its_place(run: Run, tmp_path: Path) -> None:
+    done = run("run", recorded(tmp_path, *ODD), "--save", tmp_path / "s.json", "--json")
+
+    assert done.status == 0
+    assert done.objects[0]["agreement"] == "differs"
+    assert done.objects[0]["difference"] == {"path": "/odd.py", "offset": 1, "line": 1}
+    # One difference does not make others.
+    assert InMemoryFilesystem(Session.load(tmp_path / "s.json")).read("/odd.py").content == "three\n"
+
+
+def test_strict_objects_to_what_differs_and_to_nothing_else(run: Run, tmp_path: Path) -> None:
+    assert run("run", recorded(tmp_path, *GOOD, *REFUSED), "--strict").status == 0
+    assert run("run", recorded(tmp_path, *GOOD, *ODD), "--strict").status == 3
+
+
+def test_paths_lie_below_the_place_of_the_run(run: Run, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "app.py").write_bytes(b"port = 80\r\n")
+
+    done = run("run", recorded(tmp_path, *GOOD), "--root", place, "--store", tmp_path / "store")
+
+    assert done.status == 0
+    assert (place / "app.py").read_bytes() == b"port = 8080\r\n"
+
+
+def test_with_a_mount_what_is_not_recorded_is_rebuilt_from_it(run: Run, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "app.py").write_text("port = 80\n")
+    bare = claude("1", "Edit", None, file_path=f"{ROOT}/app.py", old_string="80", new_string="8080")
+
+    done = run("run", recorded(tmp_path, *bare), "--mount", place, "--json")
+
+    assert [(one["agreement"], one["checked"]) for one in done.objects if one["type"] == "call"] == [
+        ("agreed", "rebuilt")
+    ]
+
+
+def test_a_line_that_is_cut_off_is_reported_and_passed_over(run: Run, tmp_path: Path) -> None:
+    path = recorded(tmp_path, *GOOD)
+    with path.open("a") as file:
+        file.write('{"type":"assistant","uuid":"c","ses')
+
+    done = run("run", path, "--json")
+
+    assert done.status == 1
+    assert done.objects[0] == {"type": "skipped", "line": 3, "reason": done.objects[0]["reason"]}
+    assert "cut off" in done.objects[0]["reason"]
+    assert done.objects[1]["agreement"] == "agreed"
+
+
+def test_a_session_may_come_through_a_pipe(tmp_path: Path) -> None:
+    data = recorded(tmp_path, *GOOD).read_bytes()
+
+    done = subprocess.run([*COMMAND, "run", "-", "--json"], input=data, capture_output=True)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout.splitlines()[0])["agreement"] == "agreed"
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}\n{"b": 2}\n', '[1]\n"x"\n', '{"type": "other"}\n{}\n'])
+def test_a_file_in_no_known_format_is_refused(run: Run, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+
+    done = run("run", path, "--save", tmp_path / "s.json")
+
+    assert done.status == 1
+    assert "no known format was found and 2 lines passed over" in done.err
+    assert not (tmp_path / "s.json").exists()
+
+
+def test_a_session_without_calls_is_no_error(run: Run, tmp_path: Path) -> None:
+    done = run("run", recorded(tmp_path, {"type": "summary", "summary": "Shop", "leafUuid": "u"}))
+
+    assert done.status == 0
+
+
+def test_what_a_recording_says_cannot_write_on_the_terminal(run: Run, tmp_path: Path) -> None:
+    evil = "\x1b]0;owned\x07"
+    lines = [*claude("1", evil, evil, file_path=evil), *claude("2", "Read", None, file_path=f"/{evil}")]
+    lines += claude("3", "Write", None, file_path=f"{ROOT}/{evil}", content="x")
+
+    done = run("run", recorded(tmp_path, *lines))
+
+    assert "\x1b" not in done.out + done.err
+
+
+def test_commands_are_run_where_they_are_asked_for(run: Run, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    lines = claude("1", "Bash", {"stdout": "", "stderr": ""}, command="echo made > made.txt")
+
+    done = run("run", recorded(tmp_path, *lines), "--root", place, "--store", tmp_path / "store", "--sandbox", "off")
+
+    assert done.status == 0
+    assert (place / "made.txt").read_text() == "made\n"
+    assert done.lines[2].split()[:4] == ["1", "not", "checked", "Bash"]
