@@ -115,6 +115,23 @@ def test_an_edit_that_is_made_already_is_told_as_such(old: str, new: str, lines:
     assert (caught.value.hint, caught.value.lines) == ("already_applied", lines)
 
 
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("1. Install it\n2. Run the app\n", "2. Run app"),
+        ("1: alpha\n2: beta\n", "1: alpha\n2: gamma"),
+        ("1: alpha\n2: beta\n", "3: beta"),
+        ("10  ten\n20  twenty\n", "10 ten\n20 twnty"),
+    ],
+)
+def test_numbers_that_the_file_has_itself_are_not_taken_for_line_numbers(text: str, old: str) -> None:
+    with pytest.raises(TargetNotFound) as caught:
+        replace(text, old, "new text")
+
+    assert caught.value.hint == "similar"
+    assert "line numbers, which" not in str(caught.value)
+
+
 @pytest.mark.parametrize("new", ["", "x", "self", "}", "name = na"])
 def test_a_short_new_text_that_happens_to_be_there_is_not_taken_for_the_edit(new: str) -> None:
     with pytest.raises(TargetNotFound) as caught:

@@ -16,7 +16,7 @@ from weakfs.editing.likeness import first_difference, is_invisible, loose, neare
 from weakfs.editing.refusals import TargetNotFound
 
 # `     1\tx`, `1→x`, `12: x`, `12| x`, `L12: x`, `[12] x` and the like, and at last `12   x`.
-NUMBERED = re.compile(r"[^\S\n]*(?:[L\[(]?\d{1,7}[^\S\n]?(?:\t|→|│|\||:|\]|\)|\.|-)[ ]?|\d{1,7}[^\S\n]+)")
+NUMBERED = re.compile(r"[^\S\n]*(?:[L\[(]?\d{1,7}[^\S\n]?(?:\t|→|│|\||:|\])[ ]?|\d{1,7}[^\S\n]+)")
 ESCAPE = re.compile(r"\\([nrt\"'`$\\/])")
 ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 # A line that stands for others: `...`, `// ... existing code ...`, `# … rest`.
@@ -52,15 +52,8 @@ def missing(haystack: Haystack, old: str, new: str) -> TargetNotFound:
         return TargetNotFound(f"the text to replace is not in it: {why}", matches=0)
     old = old[:MOST_LOOKED_AT]
     bare = _unnumbered(old)
-    guess = _escaped(haystack, old) or _elided(haystack, old) or _applied(haystack, new)
-    if bare:
-        why = f"{NUMBERS}; without them it is {{where}}: {LEAVE_OUT}"
-        guess = _found(haystack, "line_numbers", bare, why) or guess
-    if guess:
-        return _told(haystack.text, guess)
-    if bare:
-        return _like(haystack.text, bare, "line_numbers", f"But {NUMBERS}; {LEAVE_OUT}. ")
-    return _like(haystack.text, old)
+    guess = _numbered(haystack, bare) or _escaped(haystack, old) or _elided(haystack, old) or _applied(haystack, new)
+    return _told(haystack.text, guess) if guess else _like(haystack.text, old, bare)
 
 
 def _told(text: str, guess: Guess) -> TargetNotFound:
@@ -87,6 +80,15 @@ def _unnumbered(old: str) -> str:
     given = sum(bool(line.strip()) for line in lines)
     changed = sum(one != other for one, other in zip(lines, without, strict=True))
     return "\n".join(without) if changed * 2 >= given else ""
+
+
+def _numbered(haystack: Haystack, bare: str) -> Guess | None:
+    guess = _found(haystack, "line_numbers", bare, f"{NUMBERS}; without them it is {{where}}: {LEAVE_OUT}")
+    if guess is None:
+        return None
+    # A numbered list, or keys that are numbers: then they are part of the file.
+    line = haystack.text.rfind("\n", 0, guess.start) + 1
+    return None if NUMBERED.fullmatch(haystack.text[line : guess.start][:QUOTED]) else guess
 
 
 def _escaped(haystack: Haystack, old: str) -> Guess | None:
@@ -154,12 +156,16 @@ def _applied(haystack: Haystack, new: str) -> Guess | None:
     )
 
 
-def _like(text: str, old: str, hint: str = "similar", before: str = "") -> TargetNotFound:
-    region = nearest(text, old)
+def _like(text: str, old: str, bare: str) -> TargetNotFound:
+    """Tell of the lines that are most like the old text; `bare` is that without line numbers, if it has some."""
+    region = nearest(text, bare or old)
+    lines = text.split("\n")[region.start : region.stop] if region else []
+    if bare and any(map(NUMBERED.match, lines)):
+        return _like(text, old, "")
+    hint, before, old = ("line_numbers", f"But {NUMBERS}; {LEAVE_OUT}. ", bare) if bare else ("similar", "", old)
     if region is None:
         why = f"the text to replace is not in it, nor anything like it; {before}read it again and copy the text exactly"
-        return TargetNotFound(why, matches=0, hint=hint if before else None)
-    lines = text.split("\n")[region.start : region.stop]
+        return TargetNotFound(why, matches=0, hint=hint if bare else None)
     why = _difference("\n".join(lines), old)
     where = _lines(region.start + 1, region.stop)
     parts = [f"the text to replace is not in it; did you mean {where}? {before}{why}"]
