@@ -103,14 +103,14 @@ def test_what_is_updated_or_moved_keeps_its_mode() -> None:
 
 
 def test_records_are_as_small_as_the_change() -> None:
-    fs = filesystem(a="line\n" * 1000 + "x\n")
+    fs = filesystem(a="\u00e4\n" + "line\n" * 1000 + "x\n")
     assert fs.session is not None
     before = fs.session.seq
-    apply(fs, "*** Update File: a", "*** Move to: b", "@@", "-x", "+y")
+    apply(fs, "*** Update File: a", "*** Move to: b", "@@", "-\u00e4", "+\u00f6", "@@", "-x", "+y")
     moved, spliced = (record.event for record in fs.session.records.since(before))
     assert isinstance(moved, EntryMoved)
     assert isinstance(spliced, FileSpliced)
-    assert spliced.pieces == ((5000, 5001, b"y"),)
+    assert spliced.pieces == ((0, 3, "\u00f6\n".encode()), (5003, 5005, b"y\n"))
 
 
 def test_an_added_file_may_be_empty_and_lie_in_new_directories() -> None:

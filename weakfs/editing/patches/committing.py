@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from errno import EROFS
+from typing import Protocol, runtime_checkable
 
 from attrs import define, field
 
@@ -14,8 +15,13 @@ from weakfs.filesystem.paths import parent
 from weakfs.filesystem.protocol import Filesystem
 from weakfs.session import Session
 
-# What a record of a change takes besides the bytes that come.
-PIECE = 40
+
+@runtime_checkable
+class ForeseesChanges(Protocol):
+    """A filesystem that may refuse changes for reasons of its own, as the guard of a tool does."""
+
+    def foresee(self, changes: Iterable[tuple[str, int]]) -> None:
+        """Raise what it would raise for changes of these paths, with so many bytes written at each."""
 
 
 def transaction(fs: Filesystem) -> AbstractContextManager[object]:
@@ -39,11 +45,13 @@ def foresee(fs: Filesystem, steps: list[Step]) -> None:
             f"cannot change {path!r}: the filesystem is read-only; open one that is not to make changes",
         )
     for step in steps:
-        path = step.to if step.verb == "move" else step.path
+        path = step.destination
         if step.verb == "write":
             fs.limits.check_size(path, len(step.content))
         if step.is_new or step.verb == "move":
             fs.limits.check_path(path, tuple(path[1:].split("/")))
+    if isinstance(fs, ForeseesChanges):
+        fs.foresee([(path, step.written) for step in steps for path in dict.fromkeys((step.path, step.destination))])
     if fs.limits.may_refuse(len(steps)):
         _foresee_quota(fs, steps)
 
@@ -53,7 +61,7 @@ def _foresee_quota(fs: Filesystem, steps: list[Step]) -> None:
     size, nodes = totals.total_size, totals.node_count
     made: set[str] = set()
     for step in steps:
-        path = step.to if step.verb == "move" else step.path
+        path = step.destination
         if step.verb == "delete":
             size, nodes = size - fs.stat(path).size_bytes, nodes - 1
         elif step.verb == "clear":
@@ -108,18 +116,10 @@ def _clear(fs: Filesystem, step: Step) -> None:
 
 
 def _write(fs: Filesystem, step: Step) -> None:
-    if step.is_new:
-        fs.write_bytes(step.path, step.content, mode="create")
-        return
-    held = fs.read_bytes(step.path).content
-    start, stop, tail = _difference(held, step.content)
-    inserted = step.content[start : len(step.content) - tail]
-    if held == step.content:
-        return
-    if len(inserted) + PIECE < len(step.content):
-        fs.splice(step.path, [(start, stop, inserted)])
+    if step.pieces is not None:
+        fs.splice(step.path, step.pieces)
     else:
-        fs.write_bytes(step.path, step.content)
+        fs.write_bytes(step.path, step.content, mode="create" if step.is_new else "overwrite")
 
 
 def _link(fs: Filesystem, step: Step) -> None:
@@ -140,29 +140,6 @@ _MAKING: dict[str, Callable[[Filesystem, Step], None]] = {
 }
 
 
-def _difference(one: bytes, other: bytes) -> tuple[int, int, int]:
-    """Give where two texts begin to differ, where in the first they stop, and how many bytes follow then."""
-    start = _common(one, other, min(len(one), len(other)), at_end=False)
-    tail = _common(one, other, min(len(one), len(other)) - start, at_end=True)
-    return start, len(one) - tail, tail
-
-
-def _common(one: bytes, other: bytes, most: int, *, at_end: bool) -> int:
-    """Count the bytes that two texts have in common, by halving: comparing is fast, a loop over bytes is not."""
-    low = 0
-    while low < most:
-        step = (most - low + 1) // 2
-        if at_end:
-            same = one[len(one) - low - step : len(one) - low] == other[len(other) - low - step : len(other) - low]
-        else:
-            same = one[low : low + step] == other[low : low + step]
-        if same:
-            low += step
-        else:
-            most = low + step - 1
-    return low
-
-
 @define
 class Undoing:
     """What takes changes back on a filesystem that has no transactions."""
@@ -172,7 +149,7 @@ class Undoing:
 
     def remember(self, step: Step) -> None:
         """Note how to undo a step that is about to be made."""
-        fs, path = self.fs, step.to if step.verb == "move" else step.path
+        fs, path = self.fs, step.destination
         if step.verb == "clear":
             for entry in fs.walk(path):
                 self._put_back_directory(entry.path)
@@ -184,8 +161,7 @@ class Undoing:
             return
         self._keep(path)
         if step.verb == "move":
-            # The step that failed may be this one, and nothing moved.
-            self._done.append(lambda: fs.exists(step.path) or fs.move(step.to, step.path))
+            self._done.append(lambda: _move_back(fs, step))
 
     def _put_back_directory(self, path: str) -> None:
         fs, mode = self.fs, self.fs.stat(path).mode
@@ -224,6 +200,12 @@ class Undoing:
             except Exception as failure:
                 # Whatever it is, the rest must be put back.
                 error.add_note(f"and it could not be undone: {failure}")
+
+
+def _move_back(fs: Filesystem, step: Step) -> None:
+    # The step that failed may be this one, and nothing moved.
+    if not fs.exists(step.path):
+        fs.move(step.to, step.path)
 
 
 def _removal(fs: Filesystem, path: str) -> Callable[[], object]:

@@ -18,7 +18,7 @@ class Document:
     line before it, so that a line can follow; `text` leaves it out, unless the text `ends_in_return` by itself.
     """
 
-    __slots__ = ("_indexes", "ended", "ends_in_return", "is_marked", "lines")
+    __slots__ = ("_changes", "_indexes", "changed_once", "ended", "ends_in_return", "is_marked", "lines")
 
     def __init__(self, text: str) -> None:
         self.is_marked = text.startswith(BYTE_ORDER_MARK)
@@ -30,6 +30,9 @@ class Document:
         elif len(self.lines) > 1 and self.lines[-2].endswith("\r") and not self.ends_in_return:
             self.lines[-1] += "\r"
         self._indexes: dict[int, LineIndex] = {}
+        self._changes = 0
+        # The runs that were replaced, if that was done once: they are known by the lines of the text as it was.
+        self.changed_once: Sequence[Run] | None = None
 
     def text(self) -> str:
         """Give the text. O(text)."""
@@ -76,6 +79,8 @@ class Document:
     def replace(self, runs: Sequence[Run]) -> None:
         """Replace runs of lines, in order and apart from one another. O(lines), as fast as copying."""
         if runs:
+            self._changes += 1
+            self.changed_once = runs if self._changes == 1 else None
             for index in self._indexes.values():
                 index.replace(runs, self.lines)
             self.lines = spliced(self.lines, runs)

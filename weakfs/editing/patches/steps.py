@@ -7,7 +7,9 @@ from typing import Literal
 
 from attrs import frozen
 
+from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.places import Entry, Places
+from weakfs.editing.patches.splicing import Piece, pieces_between
 from weakfs.filesystem.paths import parent
 from weakfs.filesystem.results import FileStat
 
@@ -18,7 +20,10 @@ NEW_FILE = 0o644
 
 @frozen(eq=False)
 class Step:
-    """One change of the filesystem: `content` is what `write` puts there, `to` where `move` and `link` lead."""
+    """One change of the filesystem: `content` is what `write` puts there, `to` where `move` and `link` lead.
+
+    `pieces` are what of the content differs from what is there, where writing those is better.
+    """
 
     verb: Verb
     path: str
@@ -26,6 +31,17 @@ class Step:
     content: bytes = b""
     mode: int = 0
     is_new: bool = False
+    pieces: tuple[Piece, ...] | None = None
+
+    @property
+    def destination(self) -> str:
+        """The path at which there is something afterwards, or nothing any more."""
+        return self.to if self.verb == "move" else self.path
+
+    @property
+    def written(self) -> int:
+        """How many bytes it writes."""
+        return len(self.content) if self.pieces is None else sum(len(content) for _, _, content in self.pieces)
 
 
 def steps_of(places: Places) -> list[Step]:
@@ -92,18 +108,29 @@ def _rewritten(
     if was_link:
         deletes.append(Step("delete", path))
     is_new = not _was_entry(there) or was_link
-    if is_new or entry.content is not None or entry.origin != path:
-        writes.append(Step("write", path, content=entry.data(places.fs), is_new=is_new))
+    if is_new:
+        writes.append(Step("write", path, content=entry.data(places.fs), is_new=True))
+    elif entry.content is not None or entry.origin != path:
+        writes += _written(places, path, path, entry)
     mode = NEW_FILE if there is None or is_new else there.mode
     if entry.mode is not None and entry.mode != mode:
         writes.append(Step("chmod", path, mode=entry.mode))
+
+
+def _written(places: Places, old_path: str, path: str, entry: Entry) -> list[Step]:
+    """Give the step that makes an entry's content of what is there, if it is another."""
+    held, made = places.fs.read_bytes(old_path).content, entry.data(places.fs)
+    if held == made:
+        return []
+    document = entry.content if isinstance(entry.content, Document) and entry.origin == old_path else None
+    return [Step("write", path, content=made, pieces=pieces_between(held, made, document))]
 
 
 def _after_move(places: Places, path: str, entry: Entry, writes: list[Step]) -> None:
     assert entry.origin is not None
     origin = places.before(entry.origin)
     if entry.content is not None:
-        writes.append(Step("write", path, content=entry.data(places.fs)))
+        writes += _written(places, entry.origin, path, entry)
     if entry.target is None and entry.mode is not None and origin is not None and entry.mode != origin.mode:
         writes.append(Step("chmod", path, mode=entry.mode))
 
