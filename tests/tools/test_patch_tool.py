@@ -9,7 +9,7 @@ import pytest
 from weakfs.editing import PatchOps
 from weakfs.filesystem import Limits
 from weakfs.session import Session
-from weakfs.tools import DEFAULT_TOOLS, ToolResult, Toolset
+from weakfs.tools import DEFAULT_TOOLS, Capability, Policy, PolicyRule, ToolResult, Toolset
 
 
 @pytest.fixture
@@ -148,3 +148,54 @@ def test_the_example_in_the_description_is_a_patch_that_applies(toolset: Toolset
 
     assert toolset.call("apply_patch", {"patch": example}).success
     assert "self.port = 8080\n" in text(toolset, "/src/app.py")
+
+
+def guarded(**capability: Any) -> Toolset:
+    toolset = Toolset(Session(session_id="s"), capability=Capability(**capability))
+    files = Toolset(toolset.session).filesystem
+    files.write("/src/app.py", "port = 80\n")
+    files.write("/other.txt", "1\n")
+    return toolset
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("*** Add File: other/new.txt", "+1"),
+        ("*** Add File: src/../new.txt", "+1"),
+        ("*** Update File: other.txt", "@@", "-1", "+2"),
+        ("*** Delete File: other.txt",),
+        ("*** Update File: src/app.py", "*** Move to: app.py"),
+    ],
+)
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_patch_stays_inside_the_roots_of_the_capability(lines: tuple[str, ...], dry_run: bool) -> None:
+    toolset = guarded(fs_roots=("/src",))
+    result = toolset.call("apply_patch", {**patch_of(*lines), "dry_run": dry_run})
+    assert (result.status, result.error_code) == ("forbidden", "path_forbidden")
+
+
+def test_a_patch_below_the_roots_needs_no_look_above_them() -> None:
+    toolset = guarded(fs_roots=("/src/deep/er",))
+    assert toolset.call("apply_patch", patch_of("*** Add File: src/deep/er/new/x", "+1")).success
+
+
+@pytest.mark.parametrize(
+    "capability", [{"max_changed_files": 1}, {"max_write_bytes": 3}, {"allowed_fs_ops": ("read", "edit")}]
+)
+def test_a_dry_run_is_refused_as_the_call_would_be(capability: dict[str, object]) -> None:
+    arguments = patch_of("*** Add File: a", "+12345", "*** Add File: b", "+1")
+    planned = guarded(**capability).call("apply_patch", {**arguments, "dry_run": True})
+    done = guarded(**capability).call("apply_patch", arguments)
+
+    assert not done.success
+    assert (planned.status, planned.error_code, planned.message) == (done.status, done.error_code, done.message)
+
+
+def test_a_policy_refuses_a_patch_with_its_own_reason() -> None:
+    session = Session(session_id="s")
+    policy = Policy((PolicyRule(effect="deny", paths=("/locked",), operations=("patch",), reason="it is generated"),))
+    toolset = Toolset(session, policy=policy)
+    result = toolset.call("apply_patch", patch_of("*** Add File: locked/x", "+1"))
+    assert result.status == "forbidden"
+    assert "it is generated" in result.message

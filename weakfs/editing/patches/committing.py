@@ -79,11 +79,19 @@ def _missing(fs: Filesystem, path: str, made: set[str]) -> int:
     """Count the directories that a new path needs, each once."""
     count = 0
     above = parent(path)
-    while above != "/" and above not in made and not fs.exists(above):
+    while above != "/" and above not in made and _is_missing(fs, above):
         made.add(above)
         count += 1
         above = parent(above)
     return count
+
+
+def _is_missing(fs: Filesystem, directory: str) -> bool:
+    """Tell whether a directory has to be made; one above all that may be looked at counts as there."""
+    try:
+        return not fs.exists(directory)
+    except PermissionError:
+        return False
 
 
 def commit(fs: Filesystem, steps: list[Step]) -> None:
@@ -178,7 +186,7 @@ class Undoing:
         if not fs.exists(path):
             above = parent(path)
             missing = []
-            while above != "/" and not fs.exists(above):
+            while above != "/" and _is_missing(fs, above):
                 missing.append(above)
                 above = parent(above)
             self._done += [_removal(fs, directory) for directory in reversed(missing)]

@@ -263,6 +263,15 @@ class GuardedFilesystem:
         """Make a symbolic link."""
         self._as("write").symlink(target, path)
 
+    def foresee(self, changes: Iterable[tuple[str, int]]) -> None:
+        """Raise what these changes of canonical paths, with so many bytes at each, would be refused for."""
+        given = tuple(changes)
+        for path, size in given:
+            self._access.check("write", path)
+            self._access.check_size(path, size)
+        if given:
+            self._access.check_changes(tuple(path for path, _ in given))
+
     # The whole
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
