@@ -158,6 +158,29 @@ def test_a_line_that_is_cut_off_is_reported_and_passed_over(run: Run, tmp_path: 
     assert done.objects[1]["agreement"] == "agreed"
 
 
+def test_a_session_that_goes_on_in_a_later_file_repeats_nothing(run: Run, tmp_path: Path) -> None:
+    first = recorded(tmp_path, *GOOD).rename(tmp_path / "first.jsonl")
+    second = recorded(tmp_path, *GOOD, *edit("7", "app.py", "port = 8080\n", "port = 8080", "port = 1"), {"a": 1})
+
+    done = run("run", first, second, "--save", tmp_path / "s.json", "--json")
+
+    assert done.status == 0
+    calls = [one for one in done.objects if one["type"] == "call"]
+    assert [(Path(one["transcript"]).name, one["line"]) for one in calls] == [("first.jsonl", 1), ("session.jsonl", 3)]
+    assert InMemoryFilesystem(Session.load(tmp_path / "s.json")).read("/app.py").content == "port = 1\n"
+
+
+def test_of_several_transcripts_the_unknown_one_is_named(run: Run, tmp_path: Path) -> None:
+    unknown = tmp_path / "unknown.jsonl"
+    unknown.write_text('{"a": 1}\n')
+
+    done = run("run", unknown, recorded(tmp_path, *GOOD))
+
+    assert done.status == 1
+    assert done.lines[0].startswith(f"{unknown}, line 1 no known format")
+    assert done.lines[1].split()[1] == "agreed"
+
+
 def test_a_session_may_come_through_a_pipe(tmp_path: Path) -> None:
     data = recorded(tmp_path, *GOOD).read_bytes()
 

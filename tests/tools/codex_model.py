@@ -218,7 +218,15 @@ def seek(lines: list[str], wanted: list[str], start: int, at_end: bool) -> int |
 
 def folded(line: str) -> str:
     """Give a line with plain characters for typographic ones."""
-    table = {"\u201c": '"', "\u201d": '"', "\u2018": "'", "\u2019": "'", "\u2013": "-", "\u2014": "-", "\xa0": " "}
+    table: dict[str, str | int | None] = {
+        "\u201c": '"',
+        "\u201d": '"',
+        "\u2018": "'",
+        "\u2019": "'",
+        "\u2013": "-",
+        "\u2014": "-",
+        "\xa0": " ",
+    }
     return line.strip().translate(str.maketrans(table))
 
 

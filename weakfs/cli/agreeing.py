@@ -43,6 +43,7 @@ def comparison_fields(number: int, call: TranscriptCall, verdict: Verdict) -> di
         "type": "call",
         "number": number,
         "line": call.line,
+        **file_field(call.file),
         "id": call.call_id,
         "tool": call.tool,
         "performed": verdict.tool if result is not None else None,
@@ -89,6 +90,11 @@ def agreement_fields(outcome: Outcome) -> dict[str, object]:
         "checked": {name: outcome.checked[name] for name in _HOW},
         "passed_over": dict(sorted(outcome.passed.items())),
     }
+
+
+def file_field(file: str) -> dict[str, str]:
+    """Give the field that says in which transcript something stands; nothing where there is only one."""
+    return {"transcript": file} if file else {}
 
 
 def _path(verdict: Verdict) -> str | None:

@@ -46,7 +46,7 @@ def command(context: click.Context) -> None:
 
 
 @command.command("run", epilog=EXIT_STATUSES)
-@click.argument("transcript", type=click.Path())
+@click.argument("transcripts", metavar="TRANSCRIPT...", nargs=-1, required=True, type=click.Path())
 @click.option("--mount", metavar="DIR", type=click.Path(), help="Work in memory, with this directory copied in.")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out of the mount; may be repeated.")
 @click.option("--root", metavar="DIR", type=click.Path(), help="Work in this directory, after a snapshot of it.")
@@ -70,7 +70,7 @@ def command(context: click.Context) -> None:
 @click.option("--strict", is_flag=True, help="Exit with 3 if a call failed or differs, and commit nothing then.")
 @json_option
 def run_command(
-    transcript: str,
+    transcripts: tuple[str, ...],
     mount: str | None,
     exclude: tuple[str, ...],
     root: str | None,
@@ -94,7 +94,8 @@ def run_command(
     Of a session file each call is made by our tool that does the same, in the files as they were, below the session's
     directory. It is told whether our answer and the files afterwards agree with what is recorded, and how that is
     known: exactly, from text that was rebuilt from earlier calls, or not at all. With --strict the exit status is 3 if
-    one differs; calls that failed there and here are as they should be.
+    one differs; calls that failed there and here are as they should be. Of a session that goes on in a later file,
+    give the files in their order: lines that are repeated count once.
 
     The calls work in memory, unless --root or --overlay names a directory of the host. With --root a snapshot of it
     is taken first, and the last line says how to go back to that. With --overlay the names of what would change are
@@ -108,7 +109,7 @@ def run_command(
     from weakfs.cli.running import run_transcript
 
     job = Job(
-        transcript=transcript,
+        transcripts=transcripts,
         mount=mount,
         exclude=exclude,
         root=root,

@@ -31,9 +31,9 @@ BEFORE_COMMIT = "before commit"
 
 @frozen
 class Job:
-    """What is asked for: a transcript, where it is to be performed, what becomes of it then."""
+    """What is asked for: transcripts, where they are to be performed, what becomes of it then."""
 
-    transcript: str
+    transcripts: tuple[str, ...]
     mount: str | None = None
     exclude: tuple[str, ...] = ()
     root: str | None = None

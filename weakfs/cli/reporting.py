@@ -7,7 +7,13 @@ from typing import Protocol
 from attrs import define
 
 from weakfs.backends import HostFilesystem
-from weakfs.cli.agreeing import agreement_fields, agreement_rows, comparison_fields, show_comparison
+from weakfs.cli.agreeing import (
+    agreement_fields,
+    agreement_rows,
+    comparison_fields,
+    file_field,
+    show_comparison,
+)
 from weakfs.cli.comparing import amounts, named, show_names
 from weakfs.cli.keeping import show_taken
 from weakfs.cli.output import Output
@@ -86,7 +92,8 @@ class _Lines:
         show_taken(self.out, files, snapshot, as_json=False)
 
     def skipped(self, skipped: Skipped) -> None:
-        self.out.line((f"line {skipped.line}", "yellow"), f" {shown(skipped.reason)}")
+        where = f"{shown(skipped.file)}, line" if skipped.file else "line"
+        self.out.line((f"{where} {skipped.line}", "yellow"), f" {shown(skipped.reason)}")
 
     def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None:
         mark, style = ("ok    ", "green") if result.success else ("failed", "red")
@@ -166,13 +173,14 @@ class _JsonLines:
         show_taken(self.out, files, snapshot, as_json=True)
 
     def skipped(self, skipped: Skipped) -> None:
-        self.out.record(type="skipped", line=skipped.line, reason=skipped.reason)
+        self.out.record(type="skipped", line=skipped.line, reason=skipped.reason, **file_field(skipped.file))
 
     def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None:
         self.out.record(
             type="call",
             number=number,
             line=call.line,
+            **file_field(call.file),
             id=call.call_id,
             tool=call.tool,
             success=result.success,
@@ -189,6 +197,7 @@ class _JsonLines:
             type="call",
             number=number,
             line=call.line,
+            **file_field(call.file),
             id=call.call_id,
             tool=call.tool,
             success=False,

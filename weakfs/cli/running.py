@@ -32,8 +32,8 @@ def run_transcript(out: Output, job: Job, *, as_json: bool) -> Outcome:
     """Do the job and print it as it goes; `Failure` if it cannot be begun or its end cannot be saved or committed."""
     refuse_nonsense(job)
     if job.save is not None:
-        refuse_to_replace(job.save, job.transcript)
-    with reading(job.transcript) as transcript:
+        refuse_to_replace(job.save, job.transcripts)
+    with reading(job) as transcript:
         return perform_job(out, job, transcript, as_json=as_json)
 
 
@@ -52,7 +52,7 @@ def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: b
     # In place the history is how the directory is put back.
     keeps_history = job.save is not None or job.root is not None or job.overlay is not None
     performer = Performer.over(session, place.files, tools_of(job), outcome, keeps_history=keeps_history)
-    with telling(f"read the transcript {job.transcript!r}"):
+    with telling(f"read {named(job)}"):
         performer.perform_all(transcript, told, with_bar=not out.is_terminal)
     tell_of_commands(job, outcome)
     try:
@@ -113,7 +113,7 @@ def refuse_nonsense(job: Job) -> None:
             raise usage(f"cannot save to {job.save!r}: that lies inside {on_disk!r}, which is worked in; name another")
 
 
-def refuse_to_replace(target: str, transcript: str) -> None:
+def refuse_to_replace(target: str, transcripts: tuple[str, ...]) -> None:
     """Raise `Failure` where saving would replace something that is no session, before any work is done."""
     path = Path(target)
     with telling(f"save to {target!r}"):
@@ -123,8 +123,9 @@ def refuse_to_replace(target: str, transcript: str) -> None:
             raise Failure(f"cannot save to {target!r}: there is no directory {str(path.parent)!r}; make it first")
         if not path.exists():
             return
-        if transcript != STANDARD_INPUT and Path(transcript).exists() and path.samefile(transcript):
-            raise Failure(f"cannot save to {target!r}: that is the transcript; name another file", status=USAGE)
+        for transcript in transcripts:
+            if transcript != STANDARD_INPUT and Path(transcript).exists() and path.samefile(transcript):
+                raise Failure(f"cannot save to {target!r}: that is the transcript; name another file", status=USAGE)
         with path.open("rb") as stream:
             head = stream.read(len(SESSION_HEAD))
     if head and head != SESSION_HEAD:
@@ -132,14 +133,21 @@ def refuse_to_replace(target: str, transcript: str) -> None:
 
 
 @contextmanager
-def reading(transcript: str) -> Generator[OpenTranscript, None, None]:
-    """Open the transcript; `-` is standard input."""
-    is_standard = transcript == STANDARD_INPUT
-    what = "the transcript on standard input" if is_standard else f"the transcript {transcript!r}"
+def reading(job: Job) -> Generator[OpenTranscript, None, None]:
+    """Open the transcripts; `-` is standard input."""
+    paths = ["/dev/stdin" if one == STANDARD_INPUT else one for one in job.transcripts]
     with ExitStack() as stack:
-        with telling(f"read {what}"):
-            opened = stack.enter_context(open_transcript("/dev/stdin" if is_standard else transcript))
+        with telling(f"read {named(job)}"):
+            opened = stack.enter_context(open_transcript(*paths))
         yield opened
+
+
+def named(job: Job) -> str:
+    """Name the transcripts for a message."""
+    if len(job.transcripts) > 1:
+        return f"{len(job.transcripts)} transcripts"
+    only = job.transcripts[0]
+    return "the transcript on standard input" if only == STANDARD_INPUT else f"the transcript {only!r}"
 
 
 def refuse_unknown(job: Job, transcript: OpenTranscript, told: Reporter) -> None:
@@ -149,9 +157,8 @@ def refuse_unknown(job: Job, transcript: OpenTranscript, told: Reporter) -> None
         return
     for skipped in transcript.summary.skipped:
         told.skipped(skipped)
-    what = "on standard input" if job.transcript == STANDARD_INPUT else repr(job.transcript)
     raise Failure(
-        f"cannot read the transcript {what}: no known format was found and {counted(lines, 'line')} passed over; give "
+        f"cannot read {named(job)}: no known format was found and {counted(lines, 'line')} passed over; give "
         f"one call a line, OpenAI or Anthropic messages, or a session file of Claude Code or Codex"
     )
 

@@ -44,22 +44,58 @@ def read_transcript(path: str | PathLike[str], *, max_line_bytes: int = MAX_LINE
 
 @contextmanager
 def open_transcript(
-    path: str | PathLike[str], *, max_line_bytes: int = MAX_LINE_BYTES
+    *paths: str | PathLike[str], max_line_bytes: int = MAX_LINE_BYTES
 ) -> Generator[OpenTranscript, None, None]:
-    """Open a transcript to go through its calls one by one; a pipe is first written to a temporary file."""
-    with Path(path).open("rb") as file:
+    """Open a transcript to go through its calls one by one; a pipe is first written to a temporary file.
+
+    Several are one after another, as sessions that go on in a later file: lines that this repeats count once.
+    """
+    files = _Files([Path(path) for path in paths])
+    try:
+        yield OpenTranscript(files, max_line_bytes)
+    finally:
+        files.close()
+
+
+class _Files:
+    """The files of a transcript, of which one is open at a time, and copies of those that can be read only once."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self.paths = paths
+        self._copies: dict[int, BinaryIO] = {}
+        self._last: tuple[int, BinaryIO] | None = None
+
+    def __getitem__(self, number: int) -> BinaryIO:
+        if number in self._copies:
+            return self._copies[number]
+        if self._last is not None and self._last[0] == number:
+            return self._last[1]
+        self._close_last()
+        file = self.paths[number].open("rb")
         if file.seekable():
-            yield OpenTranscript(file, max_line_bytes)
-            return
-        with TemporaryFile() as copy:
+            self._last = number, file
+            return file
+        with file:
+            copy = self._copies[number] = cast(BinaryIO, TemporaryFile())  # noqa: SIM115  # closed with the others
             shutil.copyfileobj(file, copy)
-            copy.seek(0)
-            yield OpenTranscript(cast(BinaryIO, copy), max_line_bytes)
+        copy.seek(0)
+        return copy
+
+    def close(self) -> None:
+        self._close_last()
+        for copy in self._copies.values():
+            copy.close()
+
+    def _close_last(self) -> None:
+        if self._last is not None:
+            self._last[1].close()
+            self._last = None
 
 
 class _At(NamedTuple):
-    """Where something stands: in which line, and as which of the things in it."""
+    """Where something stands: in which line of which file, and as which of the things in it."""
 
+    file: int
     line: int
     offset: int
     size: int
@@ -70,7 +106,7 @@ class _At(NamedTuple):
 class _Row:
     """Where a call and what tells of it stand, and where among the others it belongs."""
 
-    order: int
+    order: tuple[int, int]
     call: _At
     format: str
     source: Source | None
@@ -84,10 +120,10 @@ class OpenTranscript:
     answered: of calls that run side by side that is the order in which they took effect.
     """
 
-    def __init__(self, file: BinaryIO, max_line_bytes: int) -> None:
-        self._file = file
-        self._rows, self.summary = _index(file, max_line_bytes)
-        self._last: tuple[int, list[Found]] | None = None
+    def __init__(self, files: _Files, max_line_bytes: int) -> None:
+        self._files = files
+        self._rows, self.summary = _Index(files).read(max_line_bytes)
+        self._last: tuple[tuple[int, int], list[Found]] | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -96,7 +132,7 @@ class OpenTranscript:
         for row in self._rows:
             call = self._found(row.call)
             if isinstance(call, TranscriptCall):
-                yield self._joined(attrs.evolve(call, source=row.source), row)
+                yield self._joined(attrs.evolve(call, source=row.source, file=_name(self._files, row.call.file)), row)
 
     def _joined(self, call: TranscriptCall, row: _Row) -> TranscriptCall:
         for at in row.answers:
@@ -114,49 +150,74 @@ class OpenTranscript:
         return call
 
     def _found(self, at: _At) -> Found | None:
-        if self._last is None or self._last[0] != at.offset:
-            self._file.seek(at.offset)
-            message = decode(Line(at.line, self._file.read(at.size)))
+        place = at.file, at.offset
+        if self._last is None or self._last[0] != place:
+            file = self._files[at.file]
+            file.seek(at.offset)
+            message = decode(Line(at.line, file.read(at.size)))
             # A file that changed meanwhile gives nothing where something was.
             own = sniff(message) if isinstance(message, dict) else None
             found = [] if own is None else list(READERS[own](cast(Message, message), at.line))
-            self._last = at.offset, found
+            self._last = place, found
         found = self._last[1]
         return found[at.nth] if at.nth < len(found) else None
 
 
-def _index(file: BinaryIO, max_line_bytes: int) -> tuple[list[_Row], Transcript]:
-    calls, where = _Calls(), Whereabouts()
-    skipped: list[Skipped] = []
-    formats: set[str] = set()
-    line_count = known = repeated = 0
-    for line in numbered_lines(file, max_line_bytes=max_line_bytes):
-        line_count = line.number
+def _name(files: _Files, number: int) -> str:
+    return str(files.paths[number]) if len(files.paths) > 1 else ""
+
+
+class _Index:
+    """Where all calls and answers stand, found in one way through the files."""
+
+    def __init__(self, files: _Files) -> None:
+        self.files = files
+        self.calls, self.where = _Calls(), Whereabouts()
+        self.skipped: list[Skipped] = []
+        self.formats: set[str] = set()
+        self.lines = self.known = self.repeated = 0
+
+    def read(self, max_line_bytes: int) -> tuple[list[_Row], Transcript]:
+        for number in range(len(self.files.paths)):
+            self.where.begin()
+            lines, known = self.lines, self.known
+            for line in numbered_lines(self.files[number], max_line_bytes=max_line_bytes):
+                self.lines += 1
+                self._take(number, line)
+            if self.known == known and self.lines > lines and len(self.files.paths) > 1:
+                self._skip(number, Skipped(self.lines - lines, "no known format was found in this file"))
+        rows = sorted(self.calls.made, key=lambda row: row.order)
+        formats = tuple(sorted(self.formats))
+        return rows, Transcript((), tuple(self.skipped), formats, self.lines, self.known, self.repeated)
+
+    def _take(self, number: int, line: Line) -> None:
         message = decode(line)
         if isinstance(message, Skipped):
-            skipped.append(message)
-            continue
+            self._skip(number, message)
+            return
         name = sniff(message) if message is not None else None
         if message is None or name is None:
-            known += message is None
-            continue
-        known += 1
-        if where.repeats(name, message):
-            repeated += 1
-            continue
-        where.follow(name, message)
+            # A blank line is no line of another format.
+            self.known += message is None
+            return
+        self.known += 1
+        if self.where.repeats(name, message):
+            self.repeated += 1
+            return
+        self.where.follow(name, message)
         for nth, found in enumerate(READERS[name](message, line.number)):
-            at = _At(line.number, line.offset, len(line.data or b""), nth)
+            at = _At(number, line.number, line.offset, len(line.data or b""), nth)
             if isinstance(found, TranscriptCall):
-                calls.add(found, _Row(line.number, at, name, where.source(name)))
-                formats.add(name)
+                self.calls.add(found, _Row((number, line.number), at, name, self.where.source(name)))
+                self.formats.add(name)
             elif isinstance(found, Skipped):
-                skipped.append(found)
-            elif not calls.join(found, at):
+                self._skip(number, found)
+            elif not self.calls.join(found, at):
                 reason = f"an answer to {short_repr(found.call_id)}: no call above with that id waits for one"
-                skipped.append(Skipped(line.number, reason))
-    rows = sorted(calls.made, key=lambda row: row.order)
-    return rows, Transcript((), tuple(skipped), tuple(sorted(formats)), line_count, known, repeated)
+                self._skip(number, Skipped(line.number, reason))
+
+    def _skip(self, number: int, skipped: Skipped) -> None:
+        self.skipped.append(attrs.evolve(skipped, file=_name(self.files, number)))
 
 
 class _Calls:
@@ -190,5 +251,5 @@ class _Calls:
             del self._waiting[answer.call_id]
         row.answers += (at,)
         if row.format in PROGRAMS:
-            row.order = at.line
+            row.order = at.file, at.line
         return True

@@ -30,7 +30,8 @@ class TranscriptCall:
     is no answer, or the format does not say whether a call failed (OpenAI's does not).
 
     Of calls that a program made whose own files these are, `source` says which and where, and `result` is what it wrote
-    beside the answer, as it wrote it: Claude Code's `toolUseResult`, or the payload of Codex's event.
+    beside the answer, as it wrote it: Claude Code's `toolUseResult`, or the payload of Codex's event. `file` is the
+    transcript, where several were opened together.
     """
 
     call_id: str | None
@@ -42,6 +43,7 @@ class TranscriptCall:
     problem: str | None = None
     source: Source | None = None
     result: object = attrs.field(default=None, repr=False)
+    file: str = ""
 
     @property
     def is_answered(self) -> bool:
@@ -51,10 +53,14 @@ class TranscriptCall:
 
 @attrs.frozen
 class Skipped:
-    """A line, or the part of one that `reason` names, that was passed over because it cannot be read."""
+    """A line, or the part of one that `reason` names, that was passed over because it cannot be read.
+
+    `file` is the transcript, where several were opened together.
+    """
 
     line: int
     reason: str
+    file: str = ""
 
 
 @attrs.frozen

@@ -30,6 +30,10 @@ class Whereabouts:
     _roots: dict[object, str] = field(factory=dict[object, str])
     _seen: set[str] = field(factory=set[str])
 
+    def begin(self) -> None:
+        """Forget where the last file ended; what it held is still known."""
+        self.sources.clear()
+
     def repeats(self, name: str, message: Message) -> bool:
         """Tell whether a line was there before: a resumed session repeats the lines that it goes on from."""
         uuid = message.get("uuid") if name == "claude-code" else None
