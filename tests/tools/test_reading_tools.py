@@ -217,7 +217,8 @@ def test_a_directory_is_listed_by_name_with_what_each_entry_is(context: ToolCont
 
     assert result.message == "link@\nlogo.png\nsrc/"
     assert result.value.path == "/"
-    assert [entry.path for entry in result.value.entries or ()] == ["/link", "/logo.png", "/src"]
+    assert isinstance(result.value.entries, tuple)
+    assert [entry.path for entry in result.value.entries] == ["/link", "/logo.png", "/src"]
     assert result.summary_text == "/ has 3 entries"
     assert ls_handler(LsParams("src/lib"), context=context).value.path == "/src/lib"
 
@@ -313,7 +314,7 @@ def test_a_very_long_line_is_shown_around_its_match(fs: InMemoryFilesystem, cont
     result = grep_handler(GrepParams("needle"), context=context)
 
     assert result.message == f"/min.js:1:... {'a' * 100}needle{'b' * 100} ..."
-    assert result.value.matches is not None
+    assert isinstance(result.value.matches, tuple)
     assert len(result.value.matches[0].line_content) == 10_006
 
 
