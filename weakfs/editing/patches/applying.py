@@ -8,9 +8,10 @@ from typing import Literal, get_args
 from attrs import frozen
 
 from weakfs.editing.patches.committing import commit, foresee, transaction
+from weakfs.editing.patches.dialect import Dialect, FinalNewline, OnAmbiguous, OnExisting
 from weakfs.editing.patches.errors import refusal
 from weakfs.editing.patches.operations import Operation, UpdateFile
-from weakfs.editing.patches.staging import Dialect, FinalNewline, HunkFit, OnAmbiguous, OnExisting, Stage
+from weakfs.editing.patches.staging import HunkFit, Stage
 from weakfs.editing.patches.steps import steps_of
 from weakfs.editing.patches.unified import parse_unified
 from weakfs.editing.patches.v4a import parse_v4a

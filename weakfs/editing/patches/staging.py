@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import Literal, cast
+from typing import cast
 
 from attrs import evolve, frozen
 
 from weakfs.editing.patches.codex import rewrite_as_codex
+from weakfs.editing.patches.dialect import Dialect
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import MAX_PROBLEMS, PatchProblem, quoted
 from weakfs.editing.patches.mismatch import explain
@@ -19,26 +20,11 @@ from weakfs.editing.patches.rewriting import HunkMisfit, rewrite
 from weakfs.filesystem.paths import join, parent
 from weakfs.filesystem.protocol import Filesystem
 
-OnExisting = Literal["replace", "reject"]
-OnAmbiguous = Literal["reject", "first"]
-FinalNewline = Literal["keep", "add"]
-
 # A file that is not there is compared with so many others in its directory.
 MOST_NAMES = 1000
 
 EXECUTABLE = 0o111
 NEW_FILE = 0o644
-
-
-@frozen
-class Dialect:
-    """How a patch is read where runtimes differ; see `weakfs.editing.apply_patch`."""
-
-    on_existing: OnExisting = "replace"
-    on_ambiguous: OnAmbiguous = "reject"
-    final_newline: FinalNewline = "keep"
-    added_file_newline: bool = True
-    is_codex: bool = False
 
 
 @frozen

@@ -99,6 +99,8 @@ class _Reader:
 
     def _unexpected(self, line: str, after: Operation | None) -> PatchParseError:
         where = self.at + 1
+        if line in (BEGIN, END):
+            return malformed(where, f"{line!r} stands in the middle; send one patch with all operations in it")
         if isinstance(after, AddFile):
             return malformed(
                 where, f"{quoted(line)} is no line of an added file; start each of them with '+', also an empty one"
