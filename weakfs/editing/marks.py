@@ -12,14 +12,16 @@ LOOKED_AT = (
     range(0x0300, 0x3400),
     range(0xA000, 0xAC00),
     range(0xD7A4, 0xD800),
-    range(0xF900, 0x20000),
+    range(0xF900, 0x1F000),
     range(0x2F800, 0x2FA20),
     range(0xE0000, 0xE0200),
 )
 # Vowels and finals of Hangul, which join the letter before them to a syllable, and the two joiners.
 JOINING = {*map(chr, range(0x1161, 0x1176)), *map(chr, range(0x11A8, 0x11C3)), "\u200c", "\u200d"}
-# Characters above U+FFFF are looked for one by one in a set of a regular expression, after all others.
-HIGH = "\U00010000-\U0010ffff"
+# Of characters above U+FFFF a regular expression looks through the ranges of a set one by one, so that those that
+# may be in the set at all are told first. Pictures are not among them.
+HIGH = "\U00010000-\U0001efff\U0002f800-\U0002fa1f\U000e0000-\U000e01ff"
+FIRST_HIGH = "\U00010000"
 
 # CPython sorts the marks behind a letter by insertion: a million of them would take hours. A grapheme joiner after
 # so many, as the Stream-Safe Text Format (UAX 15, section 13) puts one after 30, keeps that linear.
@@ -43,7 +45,18 @@ def _unusual() -> frozenset[str]:
 def _split(chars: Iterable[str]) -> tuple[str, str]:
     """Give characters up to U+FFFF, and those above, each as what stands between brackets."""
     ordered = sorted(chars)
-    return "".join(c for c in ordered if c < HIGH[0]), "".join(c for c in ordered if c >= HIGH[0])
+    low = (char for char in ordered if char < FIRST_HIGH)
+    return _ranges(low), _ranges(char for char in ordered if char >= FIRST_HIGH)
+
+
+def _ranges(ordered: Iterable[str]) -> str:
+    runs: list[list[str]] = []
+    for char in ordered:
+        if runs and ord(char) == ord(runs[-1][1]) + 1:
+            runs[-1][1] = char
+        else:
+            runs.append([char, char])
+    return "".join(f"{first}-{last}" for first, last in runs)
 
 
 def _marks_pattern(*, at_least: str) -> str:

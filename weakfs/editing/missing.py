@@ -199,7 +199,7 @@ def _clip(line: str) -> str:
 
 def _difference(there: str, old: str) -> str:
     """Say why two texts are not the same."""
-    for form, why in KINDS:
+    for form, why in KINDS if len(there) <= MOST_LOOKED_AT else ():
         if folded(form(old)).strip() in folded(form(there)):
             return why.format(_unseen(there, old))
     return "It is similar, and similar text is never replaced."
