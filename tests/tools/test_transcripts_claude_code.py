@@ -250,6 +250,20 @@ def test_a_file_of_ours_with_other_line_ends_is_kept(tmp_path: Path) -> None:
     assert done.text("/a") == "\ufeff1\r\n2\r\n"
 
 
+def test_a_byte_order_mark_that_is_recorded_is_put_there(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            use("1", "Edit", file_path=f"{ROOT}/a", old_string="\ufeff", new_string=""),
+            answer("1", edited("a", "\ufeff\n", "\ufeff", "", "-\ufeff")),
+        ],
+        {"/a": b"\n"},
+    )
+
+    assert done.agreements == [("agreed", "exactly")]
+    assert done.text("/a") == ""
+
+
 def test_a_recorded_failure_that_ours_would_do_is_told_and_leaves_the_file(tmp_path: Path) -> None:
     path = f"{ROOT}/a"
     error = "<tool_use_error>String to replace not found in file.</tool_use_error>"
