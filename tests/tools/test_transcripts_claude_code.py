@@ -141,6 +141,27 @@ def test_an_edit_without_its_original_is_checked_from_an_earlier_full_read(tmp_p
     assert done.text("/a") == "1\ntwo\n"
 
 
+def test_a_file_is_rebuilt_from_parts_that_were_read_one_after_another(tmp_path: Path) -> None:
+    def part(first: int, *lines: str) -> dict[str, object]:
+        told = {"content": "\n".join(lines), "numLines": len(lines), "startLine": first, "totalLines": 4}
+        return {"type": "text", "file": {"filePath": f"{ROOT}/a", **told}}
+
+    done = Imported(
+        tmp_path / "t",
+        [
+            use("1", "Read", file_path=f"{ROOT}/a", offset=2),
+            answer("1", part(2, "two", "three", "")),
+            use("2", "Read", file_path=f"{ROOT}/a", limit=2),
+            answer("2", part(1, "one", "two")),
+            use("3", "Edit", file_path=f"{ROOT}/a", old_string="two", new_string="2"),
+            answer("3"),
+        ],
+    )
+
+    assert done.agreements == [("not_checked", "not_at_all"), ("agreed", "rebuilt"), ("agreed", "rebuilt")]
+    assert done.text("/a") == "one\n2\nthree\n"
+
+
 def test_an_edit_of_a_file_that_is_not_known_is_not_checked(tmp_path: Path) -> None:
     done = Imported(
         tmp_path / "t", [use("1", "Edit", file_path=f"{ROOT}/a", old_string="one", new_string="1"), answer("1")]

@@ -162,8 +162,7 @@ def test_a_patch_is_found_in_a_shell_command(tmp_path: Path, command: str | list
         ("cat ./a", "one\ntwo", True),
         ("nl -ba a", "     1\tone\n     2\ttwo\n", True),
         ("sed -n '1,200p' a", "one\ntwo\n", True),
-        ("sed -n '1,2p' a", "one\ntwo\n", False),
-        ("sed -n '5,9p' a", "one\ntwo\n", False),
+        ("head -n 50 a", "one\ntwo\n", True),
         ("cat a | head", "one\ntwo\n", False),
         ("cat a b", "one\ntwo\n", False),
         ("cat -A a", "one$\ntwo$\n", False),
@@ -179,6 +178,43 @@ def test_a_file_is_rebuilt_from_a_command_that_shows_all_of_it(
     assert done.files.exists("/a") == is_whole
     if is_whole:
         assert done.text("/a").splitlines() == ["one", "two"]
+
+
+def test_a_file_is_rebuilt_from_parts_that_were_shown_one_after_another(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            shell_call("1", ["bash", "-lc", "sed -n '1,2p' a"]),
+            output("1", "one\ntwo\n"),
+            shell_call("2", ["bash", "-lc", "sed -n '3,9p' a"]),
+            output("2", "three\n"),
+            patch_call("3", "*** Update File: a", "@@", "-two", "+2"),
+            applied("3", a={"type": "update", "unified_diff": "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"}),
+            output("3"),
+        ],
+    )
+
+    assert done.agreements == [("not_checked", "not_at_all"), ("agreed", "rebuilt"), ("agreed", "rebuilt")]
+    assert done.text("/a") == "one\n2\nthree\n"
+
+
+def test_parts_of_a_file_that_was_changed_between_them_are_not_put_together(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            shell_call("1", ["bash", "-lc", "sed -n '1,2p' a"]),
+            output("1", "one\ntwo\n"),
+            patch_call("2", "*** Update File: a", "@@", "-two", "+2"),
+            output("2"),
+            shell_call("3", ["bash", "-lc", "sed -n '3,9p' a"]),
+            output("3", "three\n"),
+        ],
+    )
+
+    assert [one.agreement for one in done.verdicts] == ["not_checked"] * 3
+    assert not done.files.exists("/a")
 
 
 def test_paths_start_where_the_command_works(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from weakfs.tools.agreement._claude_edits import Edit, recorded_outcome
 from weakfs.tools.agreement._hunks import read_structured
 from weakfs.tools.agreement._numbered import read_numbered
+from weakfs.tools.agreement._parts import Part
 from weakfs.tools.agreement._recorded import Recorded, fields_of, items_of, whole
 from weakfs.tools.agreement._steps import NoCounterpart, NotPerformed, Step, Texts
 from weakfs.tools.agreement._texts import UNKNOWN, Text
@@ -101,7 +102,11 @@ def _read(recorded: Recorded) -> Step:
     is_whole = first in (0, 1) and isinstance(count, int) and isinstance(total, int) and count >= total
     if isinstance(count, int) and count > 0:
         arguments["limit"] = count
-    return Step("read_file", arguments, True, {path: content if is_whole else UNKNOWN}, shown=content)
+    part = None
+    if not is_whole and isinstance(first, int) and first > 0 and isinstance(total, int):
+        part = Part(first, tuple(content.split("\n")), total)
+        part = part if len(part.lines) == count else None
+    return Step("read_file", arguments, True, {path: content if is_whole else UNKNOWN}, shown=content, part=part)
 
 
 def _read_as_shown(recorded: Recorded, path: str, arguments: dict[str, object]) -> Step:

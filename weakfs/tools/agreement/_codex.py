@@ -17,6 +17,7 @@ from weakfs.tools.agreement._commands import (
 )
 from weakfs.tools.agreement._hunks import apply_hunks, read_unified
 from weakfs.tools.agreement._numbered import read_numbered
+from weakfs.tools.agreement._parts import Part
 from weakfs.tools.agreement._recorded import OutsideRoot, Recorded, fields_of, whole
 from weakfs.tools.agreement._steps import NoCounterpart, NotPerformed, Step, Texts
 from weakfs.tools.agreement._texts import UNKNOWN, Text
@@ -83,7 +84,7 @@ def _command(recorded: Recorded) -> Step:
 
 
 def _show(recorded: Recorded, command: ShowCommand, workdir: str | None) -> Step | None:
-    """Rebuild a file from what a command printed of it; None where that is not the whole of it."""
+    """Rebuild a file, or a part of it, from what a command printed; None where something is left out."""
     whole_output = recorded.result.get("aggregated_output")
     text = whole_output if isinstance(whole_output, str) else recorded.call.recorded or ""
     if not succeeded(recorded) or any(mark in text for mark in _SHORTENED):
@@ -93,12 +94,23 @@ def _show(recorded: Recorded, command: ShowCommand, workdir: str | None) -> Step
         if found is None or found[0] != 1:
             return None
         text = found[1] + "\n" * text.endswith("\n")
-    if command.most is not None and text.count("\n") + (not text.endswith("\n")) >= command.most:
-        return None
     path = recorded.path(command.path, workdir=workdir)
-    # A limit, as there always is one and no file is read in part here.
-    arguments: dict[str, object] = {"path": path, "limit": text.count("\n") + 1}
-    return Step("read_file", arguments, True, {path: text}, shown=text, is_told=False)
+    count = text.count("\n") + (not text.endswith("\n"))
+    arguments: dict[str, object] = {"path": path, "limit": max(count, 1)}
+    if command.last is None or (command.first == 1 and count < command.last):
+        return Step("read_file", arguments, True, {path: text}, shown=text, is_told=False)
+    wanted = command.last - command.first + 1
+    if not text or count > wanted:
+        return None
+    lines = text.split("\n")
+    if count == wanted and not lines[-1]:
+        # The file may go on, or end with this line break.
+        lines.pop()
+    total = command.first - 1 + len(lines) if count < wanted else None
+    arguments["offset"] = command.first
+    return Step(
+        "read_file", arguments, True, {path: UNKNOWN}, shown=text, part=Part(command.first, tuple(lines), total)
+    )
 
 
 @frozen

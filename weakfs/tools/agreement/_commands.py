@@ -19,7 +19,7 @@ _HEREDOC = re.compile(
 _CHANGE_DIRECTORY = re.compile(r"\s*cd\s+(?P<where>'[^'\n]*'|\"[^\"\n]*\"|[^\s;&|'\"]+)\s*(?:&&|;|\n)\s*")
 # What makes a command more than its words.
 _SPECIAL = re.compile(r"[|;&<>$`*?(){}\[\]\n\\~!]")
-_RANGE = re.compile(r"1,(\d{1,9})p")
+_RANGE = re.compile(r"([1-9]\d{0,8}),([1-9]\d{0,8})p")
 
 
 @frozen
@@ -33,11 +33,12 @@ class PatchCommand:
 
 @frozen
 class ShowCommand:
-    """A command that prints a file: all of it, or the first `most` lines, perhaps numbered."""
+    """A command that prints a file: all of it, or the lines from `first` to `last`, perhaps numbered."""
 
     path: str
     workdir: str | None
-    most: int | None = None
+    first: int = 1
+    last: int | None = None
     is_numbered: bool = False
 
 
@@ -114,7 +115,9 @@ def _show(words: list[str], workdir: str | None) -> ShowCommand | None:
         case ["nl", "-ba", path]:
             return ShowCommand(path, workdir, is_numbered=True)
         case ["sed", "-n", lines, path] if found := _RANGE.fullmatch(lines):
-            return ShowCommand(path, workdir, most=int(found[1]))
+            return ShowCommand(path, workdir, int(found[1]), int(found[2]))
+        case ["head", "-n", count, path] if count.isascii() and count.isdigit() and len(count) < 10:
+            return ShowCommand(path, workdir, 1, int(count))
         case _:
             return None
 

@@ -93,6 +93,10 @@ class Importer:
         if step.needs is not None and not self.world.has(step.needs):
             raise _Unprepared("what it looked at is not recorded")
         held = {path: self.world.text(path) for path in step.before}
+        for path, text in held.items():
+            if step.part is not None and text is UNKNOWN:
+                self.world.learn(path, step.part)
+                held[path] = self.world.text(path)
         is_read, may_be_absent = step.shown is not None, step.succeeded is False
         before = {
             path: _known(held[path], told, is_read=is_read, may_be_absent=may_be_absent)
@@ -100,7 +104,8 @@ class Importer:
         }
         wanted, checked = self._wanted(step, before)
         if checked == "not_at_all" and not step.unchecked:
-            self.world.settle(wanted)
+            if step.tool != "read_file":
+                self.world.settle(wanted)
             return self._verdict(step, "not_checked", detail="what the file held before is not recorded")
         for path, told in step.before.items():
             if told is not UNKNOWN and held[path] != before[path] and not self.world.put(path, before[path]):
@@ -168,6 +173,8 @@ class Importer:
         path = next(iter(step.before))
         if checked == "rebuilt":
             self.world.lose([path])
+            if step.part is not None:
+                self.world.learn(path, step.part)
             return verdict("not_checked", "the file was changed by something that is not recorded")
         return verdict("differs", "other text was read", first_difference(path, ours, theirs))
 

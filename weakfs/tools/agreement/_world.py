@@ -8,6 +8,7 @@ from attrs import define, field
 
 from weakfs.filesystem import Filesystem
 from weakfs.session import Session
+from weakfs.tools.agreement._parts import Part, Parts
 from weakfs.tools.agreement._steps import Texts
 from weakfs.tools.agreement._texts import UNKNOWN, Text
 
@@ -25,6 +26,7 @@ class World:
     session: Session
     files: Filesystem
     refusal: str = ""
+    _parts: Parts = field(factory=Parts)
     _lost: set[str] = field(factory=set[str])
     _absent: set[str] = field(factory=set[str])
 
@@ -59,6 +61,12 @@ class World:
         self._know(path, text)
         return True
 
+    def learn(self, path: str, part: Part) -> None:
+        """Take in a part of a file that is not known; once all parts are known, it is put there."""
+        text = self._parts.learn(path, part)
+        if text is not None:
+            self.put(path, text)
+
     def settle(self, texts: Texts) -> None:
         """Make files what they were after a call, where they are not."""
         for path, text in texts.items():
@@ -71,10 +79,13 @@ class World:
 
     def lose(self, paths: Iterable[str]) -> None:
         """Take what is known of files for wrong."""
-        self._lost.update(paths)
+        for path in paths:
+            self._lost.add(path)
+            self._parts.forget(path)
 
     def _know(self, path: str, text: Text) -> None:
         self._lost.discard(path)
+        self._parts.forget(path)
         (self._absent.add if text is None else self._absent.discard)(path)
 
     def held(self, path: str) -> Text:
