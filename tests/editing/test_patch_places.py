@@ -237,6 +237,12 @@ def test_a_refusal_names_the_first_line_that_differs_and_the_nearest_place() -> 
     assert error.line == 3
 
 
+def test_a_refusal_names_the_line_that_comes_nearest_where_none_is_there() -> None:
+    error = refused("a\nport = 80  # default\nb\n", "@@", "-port = 80 # default", "+port = 1")
+    assert "line 2 comes nearest: 'port = 80  # default'" in str(error)
+    assert "Read the file again" in str(refused("a\n", "@@", "-something else", "+b"))
+
+
 def test_a_hunk_that_is_applied_already_is_told_so() -> None:
     assert "its new lines are there already, at line 1" in str(refused("a\nnew\n", "@@", " a", "-old", "+new"))
 

@@ -65,6 +65,10 @@ class Document:
         """Give where lines first stand together, compared as at that level of `FOLDS`; -1 for nowhere."""
         return self._index(level).find(lines, start)
 
+    def is_again(self, lines: Sequence[str], level: int, at: int) -> bool:
+        """Tell whether lines that stand at a place also stand behind it, compared as at that level."""
+        return self._index(level).is_again(lines, at)
+
     def is_at(self, lines: Sequence[str], level: int, at: int) -> bool:
         """Tell whether lines stand at a place, compared as at that level."""
         return self._index(level).is_at(lines, at)

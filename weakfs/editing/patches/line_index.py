@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 # A run of lines that is replaced: from which (from 0) to before which, and what comes there.
@@ -24,13 +25,14 @@ class LineIndex:
     character, so that what is found is looked at again.
     """
 
-    __slots__ = ("_codes", "_fold", "_lines", "_numbers")
+    __slots__ = ("_codes", "_counts", "_fold", "_lines", "_numbers")
 
     def __init__(self, lines: Sequence[str], fold: Fold, base: LineIndex | None = None) -> None:
         """Index lines as `fold` makes them; `base` is an index of the same lines by a stricter comparison."""
         self._fold = fold
         self._numbers: dict[str, int] = {}
         self._lines: list[str] | None = None
+        self._counts: Counter[str] | None = None
         self._codes: str
         if base is not None and base._lines is None:
             # Most files have fewer distinct lines than lines: those alone are folded.
@@ -60,6 +62,17 @@ class LineIndex:
             at = self._codes.find(pattern, at + 1)
         return at
 
+    def is_again(self, lines: Sequence[str], at: int) -> bool:
+        """Tell whether lines that stand at `at` stand together somewhere behind that as well."""
+        if self._counts is None:
+            self._counts = Counter(self._codes)
+        counts = self._counts
+        pattern = self._pattern(self._fold(lines))
+        # A line that is there once is in most hunks, and saves the search to the end of the file.
+        if pattern is None or any(counts[code] == 1 for code in pattern):
+            return False
+        return self.find(lines, at + 1) >= 0
+
     def is_at(self, lines: Sequence[str], at: int) -> bool:
         """Tell whether lines stand at `at`."""
         wanted = self._fold(lines)
@@ -84,8 +97,12 @@ class LineIndex:
         done = 0
         folded = [(start, stop, self._fold(lines)) for start, stop, lines in runs]
         for start, stop, lines in folded:
-            codes += (self._codes[done:start], self._encode(lines))
+            encoded = self._encode(lines)
+            codes += (self._codes[done:start], encoded)
             done = stop
+            if self._counts is not None:
+                self._counts.subtract(self._codes[start:stop])
+                self._counts.update(encoded)
         codes.append(self._codes[done:])
         self._codes = "".join(codes)
         if len(self._numbers) > ALPHABET:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from difflib import get_close_matches
 
 from weakfs.editing.patches.document import Document
-from weakfs.editing.patches.errors import quoted
+from weakfs.editing.patches.errors import QUOTED, quoted
 from weakfs.editing.patches.operations import Hunk
 from weakfs.editing.patches.seeking import MAX_PLACES, Misfit
 
 # How many lines of a hunk are looked up, and how many places of each.
 LOOKED_UP = 60
 PLACES_OF_EACH = 20
+
+# A line that is nowhere is compared with so many, at most 160 characters of each.
+MOST_COMPARED = 1000
 
 # Lines are compared without their indentation and trailing blanks when the nearest place is looked for.
 TRIMMED = 2
@@ -47,7 +51,7 @@ def _nearest(document: Document, hunk: Hunk, cursor: int) -> tuple[str, tuple[in
         return f"its new lines are there already, at line {done + 1}: leave the hunk out if it is applied", (done + 1,)
     place = _best_place(document, old, cursor)
     if place is None:
-        return f"none of its lines is in the file; the first is {_first(old)}. Read the file again", ()
+        return _nothing_there(document, old, cursor)
     return _first_difference(document, old, place)
 
 
@@ -93,5 +97,14 @@ def _first_difference(document: Document, old: list[str], place: int) -> tuple[s
     return f"the nearest place is at line {place + 1}", (place + 1,)
 
 
-def _first(old: list[str]) -> str:
-    return quoted(next((line for line in old if line.strip()), "") if old else "")
+def _nothing_there(document: Document, old: list[str], cursor: int) -> tuple[str, tuple[int, ...]]:
+    """Say that no line of a hunk is in the file, and which line comes nearest to its first one."""
+    first = next((line for line in old if line.strip()), "")
+    told = f"none of its lines is in the file; the first is {quoted(first)}"
+    start = max(cursor - MOST_COMPARED // 2, 0)
+    lines = [line.strip()[:QUOTED] for line in document.lines[start : start + MOST_COMPARED]]
+    near = get_close_matches(first.strip()[:QUOTED], lines, n=1)
+    if not near:
+        return f"{told}. Read the file again", ()
+    at = start + lines.index(near[0])
+    return f"{told}, and line {at + 1} comes nearest: {quoted(document.lines[at].removesuffix(chr(13)))}", (at + 1,)

@@ -142,7 +142,7 @@ class Seeker:
         for level, name in enumerate(LEVELS):
             at = self.document.find(old, level, self.cursor)
             if at >= 0:
-                if not self.takes_first and self.document.find(old, level, at + 1) >= 0:
+                if not self.takes_first and self.document.is_again(old, level, at):
                     raise self._several(old, level)
                 return Place(at, hunk, f"{name}, {ANCHOR_MISSED}" if noted else name, at + len(old))
         raise Misfit("")
@@ -171,7 +171,7 @@ class Seeker:
                 return Place(stated, hunk, name, stated + len(old))
             at = self.document.find(old, level, self.cursor)
             if at >= 0:
-                if not self.takes_first and self.document.find(old, level, at + 1) >= 0:
+                if not self.takes_first and self.document.is_again(old, level, at):
                     raise self._several(old, level)
                 return Place(at, hunk, f"{name}, {at - stated:+d} lines", at + len(old))
         raise Misfit("")
