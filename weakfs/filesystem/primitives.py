@@ -128,12 +128,13 @@ class Primitives(ABC):
                 done.append(name)
                 continue
             links += 1
+            target = cast(str, node[CONTENT])
             if self.follow_symlinks == "deny":
                 raise fault(
                     PermissionError,
                     EACCES,
-                    f"cannot use {path!r}: {_shown(here)!r} is a symbolic link and links are not followed here; "
-                    f"name the real path, or open the filesystem with follow_symlinks='within_root_only'",
+                    f"cannot use {path!r}: {_shown(here)!r} is a symbolic link to {target!r}, and links are not "
+                    "followed here; name the real path, or open the filesystem with follow_symlinks='within_root_only'",
                 )
             if links > MAX_LINKS:
                 raise fault(
@@ -141,7 +142,6 @@ class Primitives(ABC):
                     ELOOP,
                     f"cannot use {path!r}: it leads through more than {MAX_LINKS} symbolic links",
                 )
-            target = cast(str, node[CONTENT])
             if target.startswith("/"):
                 done[:], target = self._from_the_top(target, path)
             todo.extend(part for part in reversed(target.split("/")) if part not in ("", "."))

@@ -57,8 +57,9 @@ def on_file_spliced(tree: FileTree, event: e.FileSpliced) -> FileTree:
     old = way[-1][2]
     if type(old) is not tuple or not leaves.is_file(old):
         return tree
-    content = leaves.content_of(old)
-    parts: list[bytes] = []
+    # A view, so that what stays is copied once.
+    content = memoryview(leaves.content_of(old))
+    parts: list[bytes | memoryview] = []
     end = 0
     for start, stop, piece in event.pieces:
         parts += (content[end:start], piece)
