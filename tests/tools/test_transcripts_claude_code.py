@@ -285,6 +285,36 @@ def test_a_byte_order_mark_that_is_recorded_is_put_there(tmp_path: Path) -> None
     assert done.text("/a") == ""
 
 
+def test_line_ends_are_matched_where_they_are_recorded(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            use("1", "Edit", file_path=f"{ROOT}/a", old_string="one\r\n", new_string="1\r\n"),
+            answer("1", edited("a", "one\r\ntwo\r\n", "one\r\n", "1\r\n")),
+        ],
+    )
+
+    assert done.agreements == [("agreed", "exactly")]
+    assert done.text("/a") == "1\r\ntwo\r\n"
+
+
+def test_a_file_gives_way_to_a_directory_that_something_made_meanwhile(tmp_path: Path) -> None:
+    lines = [use("1", "Write", file_path=f"{ROOT}/a", content="x"), answer("1")]
+    lines += [use("2", "Write", file_path=f"{ROOT}/a/b/c", content="y"), answer("2")]
+    done = Imported(tmp_path / "t", lines)
+
+    assert done.agreements == [("agreed", "exactly")] * 2
+    assert done.text("/a/b/c") == "y"
+
+
+def test_a_directory_that_holds_something_never_gives_way(tmp_path: Path) -> None:
+    lines = [use("1", "Write", file_path=f"{ROOT}/a", content="x"), answer("1")]
+    done = Imported(tmp_path / "t", lines, {"/a/b": b"keep"})
+
+    assert done.agreements == [("not_checked", "not_at_all")]
+    assert done.text("/a/b") == "keep"
+
+
 def test_a_recorded_failure_that_ours_would_do_is_told_and_leaves_the_file(tmp_path: Path) -> None:
     path = f"{ROOT}/a"
     error = "<tool_use_error>String to replace not found in file.</tool_use_error>"

@@ -102,10 +102,18 @@ def recorded_outcome(
         before = ""
     if not isinstance(before, str):
         return UNKNOWN, tuple(edits)
-    made, variant = _outcome(with_plain_line_ends(before), edits, hunks)
-    if isinstance(made, str) and mostly_carriage_returns(before):
+    text, is_plain = worked_on(before, edits)
+    made, variant = _outcome(text, edits, hunks)
+    if isinstance(made, str) and is_plain and mostly_carriage_returns(before):
         made = made.replace("\n", "\r\n")
     return made, variant
+
+
+def worked_on(text: str, edits: Sequence[Edit]) -> tuple[str, bool]:
+    """Give the text that edits are made in, and whether its line ends were made plain: some versions leave them."""
+    if any("\r\n" in edit.old and edit.old in text for edit in edits):
+        return text, False
+    return with_plain_line_ends(text), True
 
 
 def mostly_carriage_returns(text: str) -> bool:

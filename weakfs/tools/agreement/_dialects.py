@@ -14,8 +14,9 @@ from weakfs.tools.agreement._claude_edits import (
     is_bounded,
     mostly_carriage_returns,
     old_text_of,
+    worked_on,
 )
-from weakfs.tools.agreement._texts import common_prefix, with_plain_line_ends
+from weakfs.tools.agreement._texts import common_prefix
 from weakfs.tools.arguments import about
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText, ToolValidationError
@@ -104,12 +105,12 @@ def _edit(fs: Filesystem, path: str, edits: Sequence[Edit]) -> ToolResult[Change
         raise NotText(f"cannot edit {path!r}: the byte at offset {error.start} is not UTF-8") from error
     if creates and text.strip():
         raise FileExistsError(f"cannot create {path!r}: it is there and not empty; name the text that is to change")
-    has_carriage_returns = mostly_carriage_returns(text)
-    text, hows = with_plain_line_ends(text), set[str]()
+    has_carriage_returns, hows = mostly_carriage_returns(text), set[str]()
+    text, is_plain = worked_on(text, edits)
     for edit in edits:
         text, how = _edited(text, find_actual(text, edit))
         hows.add(how)
-    if has_carriage_returns:
+    if is_plain and has_carriage_returns:
         text = text.replace("\n", "\r\n")
     if is_new:
         fs.write(path, text)

@@ -110,6 +110,9 @@ class Importer:
         for path, told in step.before.items():
             if told is not UNKNOWN and held[path] != before[path] and not self.world.put(path, before[path]):
                 raise _Unprepared(f"{path!r} cannot be made what it was: {self.world.refusal}")
+        for path, text in wanted.items():
+            if step.succeeded and isinstance(text, str) and not self.world.make_way(path):
+                raise _Unprepared(f"{path!r} cannot be made what it was: {self.world.refusal}")
         fits = step.succeeded and step.arguments_for is not None
         arguments = step.arguments_for(before) if fits and step.arguments_for else step.arguments
         result = self.toolset.call(step.tool, arguments, call_id=call_id)

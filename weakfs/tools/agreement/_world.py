@@ -49,6 +49,8 @@ class World:
         if text is UNKNOWN:
             self.lose([path])
             return True
+        if isinstance(text, str) and not self.make_way(path):
+            return False
         try:
             with self.session.transaction(cause=CAUSE):
                 if isinstance(text, str):
@@ -59,6 +61,25 @@ class World:
             self.refusal = str(error)
             return False
         self._know(path, text)
+        return True
+
+    def make_way(self, path: str) -> bool:
+        """Take away files where a path needs directories; False, with the `refusal`, for a directory in its place."""
+        parts = path.strip("/").split("/")
+        parents = ["/" + "/".join(parts[:count]) for count in range(1, len(parts))]
+        try:
+            if self.files.is_directory(path) and self.files.list(path):
+                self.refusal = "it is a directory that is not empty"
+                return False
+            blocking = [parent for parent in parents if self.files.is_file(parent)]
+            if self.files.is_directory(path):
+                blocking.append(path)
+            if blocking:
+                with self.session.transaction(cause=CAUSE):
+                    self.files.delete(blocking[0])
+        except (OSError, ValueError) as error:
+            self.refusal = str(error)
+            return False
         return True
 
     def learn(self, path: str, part: Part) -> None:
