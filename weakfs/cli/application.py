@@ -103,7 +103,8 @@ def run_command(
     read. Its snapshot is taken before that.
 
     With --json the lines are objects of "type" mount, root, overlay, snapshot, skipped, call, change, committed,
-    not_committed, saved and total.
+    not_committed, saved and total. A call of a session file has "agreement": agreed, differs, ours_succeeded (where
+    theirs failed), not_checked, outside or no_counterpart; and "checked": exactly, rebuilt or not_at_all.
     """
     from weakfs.cli.places import Job
     from weakfs.cli.running import run_transcript
