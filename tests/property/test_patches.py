@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import cast
+
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +12,8 @@ from hypothesis import strategies as st
 from tests.models import patches
 from weakfs.backends import InMemoryFilesystem
 from weakfs.editing import PatchError, PatchFormat, PatchReport, apply_patch
+from weakfs.filesystem import Filesystem
+from weakfs.reducers.events import Event
 
 
 @settings(max_examples=300)
@@ -171,3 +176,48 @@ def test_any_diff_does_what_its_dry_run_says_or_nothing(files: dict[str, str], p
 )
 def test_any_text_is_a_patch_or_an_error_with_a_line(patch: str, patch_format: PatchFormat) -> None:
     check({"a.txt": "x\n"}, patch, patch_format)
+
+
+@settings(max_examples=200)
+@given(files=small_files, patch=well_formed, step=st.integers(1, 6), is_plain=st.booleans())
+def test_a_failure_at_any_change_leaves_everything_as_it_was(
+    files: dict[str, str], patch: str, step: int, is_plain: bool
+) -> None:
+    fs = Failing()
+    for path, content in files.items():
+        fs.write_bytes(path, content.encode())
+    before = fs.tree().fingerprint
+    fs.left = step
+    given_fs = cast(Filesystem, Plain(fs)) if is_plain else fs
+    with suppress(PatchError, OSError):
+        apply_patch(given_fs, patch)
+        return
+    assert fs.tree().fingerprint == before
+
+
+class Failing(InMemoryFilesystem):
+    """Lets one change fail, the `left`-th from now."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = 0
+
+    def _commit(self, event: Event) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise OSError("the disk is on fire")
+        super()._commit(event)
+
+
+class Plain:
+    """A filesystem without a session to those who look at it."""
+
+    def __init__(self, inner: Filesystem) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> object:
+        if name == "session":
+            raise AttributeError(name)
+        return getattr(self._inner, name)

@@ -46,13 +46,13 @@ def _nearest(document: Document, hunk: Hunk, cursor: int) -> tuple[str, tuple[in
         )
     if at >= 0:
         return f"its lines are at line {at + 1}, which is not where the hunk must be; read the file again", (at + 1,)
+    place = _best_place(document, old, cursor)
+    told, lines = _nothing_there(document, old, cursor) if place is None else _first_difference(document, old, place)
     done = _already(document, hunk)
     if done is not None:
-        return f"its new lines are there already, at line {done + 1}: leave the hunk out if it is applied", (done + 1,)
-    place = _best_place(document, old, cursor)
-    if place is None:
-        return _nothing_there(document, old, cursor)
-    return _first_difference(document, old, place)
+        told += f"; its new lines are there already, at line {done + 1}: leave the hunk out if it is applied"
+        lines = (*lines, done + 1)
+    return told, lines
 
 
 def _already(document: Document, hunk: Hunk) -> int | None:
