@@ -171,6 +171,19 @@ def test_an_edit_of_a_file_that_is_not_known_is_not_checked(tmp_path: Path) -> N
     assert not done.files.exists("/a")
 
 
+def test_an_edit_of_a_file_that_is_not_known_is_checked_from_what_its_hunks_show(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            use("1", "Edit", file_path=f"{ROOT}/a", old_string="one", new_string="1"),
+            answer("1", edited("a", None, "one", "1", "-one", "+1", " two")),
+        ],
+    )
+
+    assert done.agreements == [("agreed", "rebuilt")]
+    assert done.text("/a") == "1\ntwo\n"
+
+
 def test_an_edit_whose_text_is_not_in_the_rebuilt_file_is_not_checked(tmp_path: Path) -> None:
     path = f"{ROOT}/a"
     done = Imported(

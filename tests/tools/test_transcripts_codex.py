@@ -83,21 +83,33 @@ def test_an_added_and_a_deleted_file_are_checked_exactly(tmp_path: Path) -> None
     assert [entry.path for entry in done.files.walk()] == ["/a"]
 
 
-def test_an_update_of_a_file_that_is_not_known_is_not_checked(tmp_path: Path) -> None:
+def test_an_update_of_a_file_that_is_not_known_is_checked_from_what_it_shows_of_it(tmp_path: Path) -> None:
     done = Imported(
         tmp_path / "t",
         [
             meta(),
-            patch_call("1", "*** Update File: a", "@@", "-one", "+two"),
+            patch_call("1", "*** Update File: a", "@@", " zero", "-one", "+two"),
             applied("1", a={"type": "update", "unified_diff": "@@ -7 +7 @@\n-one\n+two\n", "move_path": None}),
             output("1"),
+            patch_call("2", "*** Update File: b", "@@", "-port = 80", "+port = 8080"),
+            applied("2", b={"type": "update", "unified_diff": "@@ -1 +1 @@\n-port = 80\n+port = 8080\n"}),
+            output("2"),
         ],
     )
+
+    assert done.agreements == [("agreed", "rebuilt")] * 2
+    # Of lines that are not shown none are made up.
+    assert not done.files.exists("/a")
+    assert done.text("/b") == "port = 8080\n"
+
+
+def test_an_update_of_a_file_of_which_nothing_is_shown_is_not_checked(tmp_path: Path) -> None:
+    done = Imported(tmp_path / "t", [meta(), patch_call("1", "*** Update File: a", "@@", "-one", "+two"), output("1")])
 
     assert done.agreements == [("not_checked", "not_at_all")]
 
 
-def test_a_patch_whose_difference_does_not_fit_the_known_text_is_not_checked(tmp_path: Path) -> None:
+def test_a_patch_whose_difference_does_not_fit_the_known_text_is_not_checked_against_that(tmp_path: Path) -> None:
     done = Imported(
         tmp_path / "t",
         [
@@ -105,12 +117,13 @@ def test_a_patch_whose_difference_does_not_fit_the_known_text_is_not_checked(tmp
             patch_call("1", "*** Add File: a", "+one"),
             applied("1", a={"type": "add", "content": "one\n"}),
             patch_call("2", "*** Update File: a", "@@", "-one", "+two"),
-            applied("2", a={"type": "update", "unified_diff": "@@ -7 +7 @@\n-one\n+two\n", "move_path": None}),
+            applied("2", a={"type": "update", "unified_diff": "@@ -7 +7 @@\n-other\n+two\n", "move_path": None}),
             output("2"),
         ],
     )
 
     assert done.agreements == [("agreed", "exactly"), ("not_checked", "not_at_all")]
+    assert done.text("/a") == "one\n"
 
 
 def test_without_an_event_the_answer_is_compared(tmp_path: Path) -> None:

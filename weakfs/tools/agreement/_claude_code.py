@@ -10,6 +10,7 @@ from weakfs.tools.agreement._hunks import read_structured
 from weakfs.tools.agreement._numbered import read_numbered
 from weakfs.tools.agreement._parts import Part
 from weakfs.tools.agreement._recorded import Recorded, fields_of, items_of, whole
+from weakfs.tools.agreement._skeletons import skeleton_of
 from weakfs.tools.agreement._steps import NoCounterpart, NotPerformed, Step, Texts
 from weakfs.tools.agreement._texts import UNKNOWN, Text
 
@@ -180,7 +181,10 @@ def _edited(recorded: Recorded, edits: list[Edit]) -> Step:
         found = recorded_outcome(texts[path], carried_out, hunks)[1]
         return _arguments(path, found)
 
-    return Step(_tool(edits), _arguments(path, carried_out), done, {path: before}, after, arguments_for)
+    found = skeleton_of(hunks)
+    skeletons = {} if found is None else {path: found}
+    arguments = _arguments(path, carried_out)
+    return Step(_tool(edits), arguments, done, {path: before}, after, arguments_for, skeletons=skeletons)
 
 
 def _carried_out(result: Mapping[str, object], asked: list[Edit]) -> list[Edit]:

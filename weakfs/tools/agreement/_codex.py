@@ -8,6 +8,9 @@ from functools import partial
 
 from attrs import frozen
 
+from weakfs.editing import PatchError
+from weakfs.editing.patches.operations import UpdateFile
+from weakfs.editing.patches.v4a import parse_v4a
 from weakfs.tools.agreement._commands import (
     PatchCommand,
     ShowCommand,
@@ -15,10 +18,11 @@ from weakfs.tools.agreement._commands import (
     read_command,
     script_of,
 )
-from weakfs.tools.agreement._hunks import apply_hunks, read_unified
+from weakfs.tools.agreement._hunks import Hunk, apply_hunks, read_unified
 from weakfs.tools.agreement._numbered import read_numbered
 from weakfs.tools.agreement._parts import Part
 from weakfs.tools.agreement._recorded import OutsideRoot, Recorded, fields_of, whole
+from weakfs.tools.agreement._skeletons import Skeleton, skeleton_of
 from weakfs.tools.agreement._steps import NoCounterpart, NotPerformed, Step, Texts
 from weakfs.tools.agreement._texts import UNKNOWN, Text
 
@@ -122,6 +126,7 @@ class _Change:
     after: Callable[[Text], Text]
     moved_to: str | None = None
     is_new: bool = False
+    hunks: tuple[Hunk, ...] | None = None
 
 
 def _patch(recorded: Recorded, patch: str, workdir: str | None, done: bool | None) -> Step:
@@ -137,8 +142,27 @@ def _patch(recorded: Recorded, patch: str, workdir: str | None, done: bool | Non
     is_silent = not changes
     changes = changes or named
     return Step(
-        "apply_patch", {"patch": rewritten}, done, _before(changes), partial(_after, changes), is_silent=is_silent
+        "apply_patch",
+        {"patch": rewritten},
+        done,
+        _before(changes),
+        partial(_after, changes),
+        is_silent=is_silent,
+        skeletons=_skeletons(changes, rewritten) if done else {},
     )
+
+
+def _skeletons(changes: list[_Change], patch: str) -> dict[str, Skeleton]:
+    """Rebuild what the recorded differences and the patch show of the files that it updates."""
+    if all(change.hunks is None for change in changes):
+        return {}
+    try:
+        operations = parse_v4a(patch, as_codex=True)
+    except PatchError:
+        return {}
+    contexts = {one.path: [hunk.old for hunk in one.hunks] for one in operations if isinstance(one, UpdateFile)}
+    found = {change.path: skeleton_of(change.hunks, contexts.get(change.path, ())) for change in changes}
+    return {path: skeleton for path, skeleton in found.items() if skeleton is not None}
 
 
 def _before(changes: list[_Change]) -> dict[str, Text]:
@@ -217,7 +241,8 @@ def _recorded_change(recorded: Recorded, path: str, fields: dict[str, object]) -
         made = None if hunks is None else apply_hunks(held, hunks)
         return UNKNOWN if made is None else made
 
-    return _Change(mapped, UNKNOWN, updated, recorded.path(target) if isinstance(target, str) else None)
+    moved_to = recorded.path(target) if isinstance(target, str) else None
+    return _Change(mapped, UNKNOWN, updated, moved_to, hunks=hunks)
 
 
 def _below_root(recorded: Recorded, patch: str, workdir: str | None) -> tuple[str, list[_Change]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from attrs import field, frozen
 
 from weakfs.tools.agreement._parts import Part
+from weakfs.tools.agreement._skeletons import Skeleton
 from weakfs.tools.agreement._texts import Text
 
 Texts = Mapping[str, Text]
@@ -25,7 +26,8 @@ class Step:
     `is_silent` says that the recording does not tell that of all. `arguments_for` gives other arguments where they
     depend on what the files hold. `shown` is the text that a read gave, and `is_told` is False where `before` is only
     told by an answer in which something may be left out. `unchecked` says why the answer cannot be compared, `needs`
-    names what must be there. `part` is what a read gave of a file that it did not give whole.
+    names what must be there. `part` is what a read gave of a file that it did not give whole,
+    `skeletons` what the recording of a change shows of files.
     """
 
     tool: str
@@ -38,6 +40,7 @@ class Step:
     is_told: bool = True
     part: Part | None = field(default=None, repr=False)
     is_silent: bool = False
+    skeletons: Mapping[str, Skeleton] = field(factory=dict[str, Skeleton], repr=False)
     unchecked: str = ""
     needs: str | None = None
 
