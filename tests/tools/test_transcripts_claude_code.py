@@ -496,6 +496,28 @@ def test_lines_of_other_types_are_passed_over(tmp_path: Path) -> None:
     assert done.summary.known_count == done.summary.line_count
 
 
+def test_what_is_streamed_is_read_like_what_is_kept(tmp_path: Path) -> None:
+    begin = {"type": "system", "subtype": "init", "cwd": ROOT, "session_id": "s1", "tools": []}
+    made = use("1", "Write", file_path=f"{ROOT}/a", content="x")
+    done_line = answer("1")
+    for line in (made, done_line):
+        line["session_id"] = line.pop("sessionId")
+    del made["cwd"]
+    done_line["tool_use_result"] = {"type": "create", "filePath": f"{ROOT}/a", "content": "x", "originalFile": None}
+    end = {"type": "result", "subtype": "success", "session_id": "s1"}
+    done = Imported(tmp_path / "t", [begin, made, done_line, end])
+
+    assert done.agreements == [("agreed", "exactly")]
+    assert done.text("/a") == "x"
+
+
+def test_an_answer_whose_call_is_in_no_line_is_passed_over(tmp_path: Path) -> None:
+    done = Imported(tmp_path / "t", [answer("0"), use("1", "LS", path=ROOT), answer("1"), answer("1")])
+
+    assert done.summary.skipped == ()
+    assert len(done.verdicts) == 1
+
+
 def test_half_a_character_in_a_text_does_not_lose_the_line(tmp_path: Path) -> None:
     line = json.dumps(use("1", "Write", file_path=f"{ROOT}/a", content="HALF")).replace("HALF", "\\ud83d.\\ude00")
     (tmp_path / "t").write_text(line + "\n")

@@ -1,4 +1,7 @@
-"""Claude Code's session files: Anthropic messages in an envelope, with the outcome beside the answer."""
+"""Claude Code's session files: Anthropic messages in an envelope, with the outcome beside the answer.
+
+What it streams (`--output-format stream-json`) is the same with other names of fields.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from ._records import Answer, Found, Message
 
 # Lines of its own that hold no calls.
 _OTHER_TYPES = frozenset({"summary", "system", "progress", "attachment", "file-history-snapshot", "queue-operation"})
-_OWN_FIELDS = ("sessionId", "leafUuid", "uuid", "messageId")
+_OWN_FIELDS = ("sessionId", "session_id", "leafUuid", "uuid", "messageId")
 
 
 def is_claude_code(message: Message) -> bool:
@@ -35,6 +38,6 @@ def read_claude_code(message: Message, line: int) -> Iterator[Found]:
     is_single = sum(isinstance(one, Answer) for one in found) == 1
     for one in found:
         if isinstance(one, Answer) and is_single:
-            yield attrs.evolve(one, result=message.get("toolUseResult"))
+            yield attrs.evolve(one, result=message.get("toolUseResult", message.get("tool_use_result")))
         else:
             yield one

@@ -212,7 +212,8 @@ class _Index:
                 self.formats.add(name)
             elif isinstance(found, Skipped):
                 self._skip(number, found)
-            elif not self.calls.join(found, at):
+            elif not self.calls.join(found, at) and name not in PROGRAMS:
+                # Programs answer more than these calls, and cut their files where they like.
                 reason = f"an answer to {short_repr(found.call_id)}: no call above with that id waits for one"
                 self._skip(number, Skipped(line.number, reason))
 

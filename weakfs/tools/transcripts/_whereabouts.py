@@ -57,7 +57,7 @@ class Whereabouts:
         return None if program is None else self.sources.setdefault(name, Source(program))
 
     def _follow_claude_code(self, message: Message) -> None:
-        session, cwd = message.get("sessionId"), message.get("cwd")
+        session, cwd = message.get("sessionId", message.get("session_id")), message.get("cwd")
         last = self.sources.get("claude-code")
         if not isinstance(cwd, str) or not cwd:
             # Only some lines have all fields: the others belong to what stands above them.
