@@ -42,9 +42,7 @@ def filesystem_of(given: Files) -> InMemoryFilesystem:
 
 
 def files_of(fs: Filesystem) -> dict[str, str]:
-    return {
-        entry.path[1:]: fs.read_bytes(entry.path).content.decode() for entry in fs.walk() if not entry.is_directory
-    }
+    return {entry.path[1:]: fs.read_bytes(entry.path).content.decode() for entry in fs.walk() if not entry.is_directory}
 
 
 def lines_of(content: str) -> list[str]:
