@@ -62,6 +62,8 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
         done = replace(text, params.old_string, params.new_string, replace_all=params.replace_all)
     except EditError as error:
         return _refused(path, error)
+    if context.capability is not None:
+        context.capability.check_replacements(path, done.count)
     added = _check_size(fs, path, text, data, done)
     if done.count == 1 or done.count * PIECE + added < len(data):
         fs.splice(path, _in_bytes(text, done))
