@@ -103,6 +103,26 @@ def test_an_update_of_a_file_that_is_not_known_is_checked_from_what_it_shows_of_
     assert done.text("/b") == "port = 8080\n"
 
 
+def test_what_is_recorded_of_other_files_in_a_patch_stays(tmp_path: Path) -> None:
+    diff = "@@ -7 +7 @@\n-one\n+two\n"
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            patch_call("1", "*** Update File: a", "*** Move to: c", "@@", "-one", "+two", "*** Add File: b", "+new"),
+            applied(
+                "1",
+                a={"type": "update", "unified_diff": diff, "move_path": f"{ROOT}/c"},
+                b={"type": "add", "content": "new\n"},
+            ),
+            output("1"),
+        ],
+    )
+
+    assert done.agreements == [("agreed", "rebuilt")]
+    assert [entry.path for entry in done.files.walk()] == ["/b"]
+
+
 def test_an_update_of_a_file_of_which_nothing_is_shown_is_not_checked(tmp_path: Path) -> None:
     done = Imported(tmp_path / "t", [meta(), patch_call("1", "*** Update File: a", "@@", "-one", "+two"), output("1")])
 

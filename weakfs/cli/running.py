@@ -144,9 +144,9 @@ def reading(job: Job) -> Generator[OpenTranscript, None, None]:
 
 def named(job: Job) -> str:
     """Name the transcripts for a message."""
-    if len(job.transcripts) > 1:
+    only, *others = job.transcripts
+    if others:
         return f"{len(job.transcripts)} transcripts"
-    only = job.transcripts[0]
     return "the transcript on standard input" if only == STANDARD_INPUT else f"the transcript {only!r}"
 
 

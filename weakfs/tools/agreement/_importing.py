@@ -93,34 +93,24 @@ class Importer:
     def _perform(self, step: Step, call_id: str | None) -> Verdict:
         if step.needs is not None and not self.world.has(step.needs):
             raise _Unprepared("what it looked at is not recorded")
-        held = {path: self.world.text(path) for path in step.before}
-        for path, text in held.items():
-            if step.part is not None and text is UNKNOWN:
-                self.world.learn(path, step.part)
-                held[path] = self.world.text(path)
-        is_read, may_be_absent = step.shown is not None, step.succeeded is False
-        before = {
-            path: _known(held[path], told, is_read=is_read, may_be_absent=may_be_absent)
-            for path, told in step.before.items()
-        }
+        before = self._before(step)
         wanted, checked = self._wanted(step, before)
-        if checked == "not_at_all" and not step.unchecked and step.succeeded and step.skeletons:
-            verdict = self._perform_on_skeletons(step, before, call_id)
+        if checked == "not_at_all" and not step.unchecked:
+            verdict = self._perform_on_skeletons(step, before, call_id) if step.succeeded else None
             if verdict is not None:
                 return verdict
-        if checked == "not_at_all" and not step.unchecked:
             if step.tool != "read_file":
                 self.world.settle(wanted)
             return self._verdict(step, "not_checked", detail="what the file held before is not recorded")
-        for path, told in step.before.items():
-            if told is not UNKNOWN and held[path] != before[path] and not self.world.put(path, before[path]):
-                raise _Unprepared(f"{path!r} cannot be made what it was: {self.world.refusal}")
-        for path, text in wanted.items():
-            if step.succeeded and isinstance(text, str) and not self.world.make_way(path):
-                raise _Unprepared(f"{path!r} cannot be made what it was: {self.world.refusal}")
-        fits = step.succeeded and step.arguments_for is not None
-        arguments = step.arguments_for(before) if fits and step.arguments_for else step.arguments
-        result = self.toolset.call(step.tool, arguments, call_id=call_id)
+        self._prepare(step, before, wanted)
+        arguments = step.arguments
+        if step.succeeded and step.arguments_for is not None:
+            arguments = step.arguments_for(before)
+        try:
+            result = self.toolset.call(step.tool, arguments, call_id=call_id)
+        except Exception:
+            self.world.settle(wanted)
+            raise
         verdict = self._compared(step, result, arguments, wanted, checked)
         if step.succeeded is None or (step.is_silent and result.success):
             # Nothing says better what the files hold now than what we did.
@@ -128,16 +118,40 @@ class Importer:
         self.world.settle(wanted)
         return verdict
 
+    def _before(self, step: Step) -> Texts:
+        """Give what the files held that a call is about, from its own recording or from earlier ones."""
+        is_read, may_be_absent = step.shown is not None, step.succeeded is False
+        before: dict[str, Text] = {}
+        for path, told in step.before.items():
+            held = self.world.text(path)
+            if step.part is not None and held is UNKNOWN:
+                self.world.learn(path, step.part)
+                held = self.world.text(path)
+            before[path] = _known(held, told, is_read=is_read, may_be_absent=may_be_absent)
+        return before
+
+    def _prepare(self, step: Step, before: Texts, wanted: Texts) -> None:
+        """Make the files what they were before a call; `_Unprepared` if that cannot be."""
+        for path, text in before.items():
+            if step.before[path] is UNKNOWN or self.world.text(path) == text:
+                continue
+            if not self.world.put(path, text):
+                raise _Unprepared(f"{path!r} cannot be made what it was: {self.world.refusal}")
+        for path, text in wanted.items():
+            if step.succeeded and isinstance(text, str) and not self.world.make_way(path):
+                raise _Unprepared(f"{path!r} cannot be made what it was: {self.world.refusal}")
+
     def _perform_on_skeletons(self, step: Step, before: Texts, call_id: str | None) -> Verdict | None:
         """Perform a change on what its own recording shows of the files; None where that is not enough for it."""
         found = {path: step.skeletons[path] for path in before if path in step.skeletons}
+        if not found:
+            return None
         shown: dict[str, Text] = {**before, **{path: one.text for path, one in found.items()}}
         wanted = step.after(shown)
         if UNKNOWN in wanted.values() or UNKNOWN in shown.values():
             return None
-        places = {*shown, *wanted}
-        earlier = {path: self.world.held(path) for path in places}
-        result, verdict = None, None
+        earlier = {path: self.world.held(path) for path in (*shown, *wanted)}
+        verdict = None
         if all(self.world.put(path, text) for path, text in shown.items()):
             arguments = step.arguments if step.arguments_for is None else step.arguments_for(shown)
             result = self.toolset.call(step.tool, arguments, call_id=call_id)
@@ -146,7 +160,7 @@ class Importer:
             # Lines that nobody wrote are not left behind.
             self.world.settle({path: text for path, text in earlier.items() if text is not UNKNOWN})
         # More of the files than is shown may have been there.
-        self.world.lose(found)
+        self.world.settle(step.after(step.before))
         if verdict is None or verdict.agreement != "agreed":
             return None
         return attrs.evolve(verdict, detail="from the lines that the recording of the change shows")
