@@ -95,7 +95,7 @@ FAILURES: list[tuple[str, dict[str, object], str, str]] = [
     ("apply_patch", {"patch": PATCH.replace("a.txt", "link")}, "forbidden", "path_forbidden"),
     ("apply_patch", {"patch": patch("*** Add File: b", "+" + LONG)}, "error", "file_too_large"),
     ("apply_patch", {"patch": patch("*** Add File: b", "+" + LONG[:98])}, "error", "quota_exceeded"),
-    ("apply_patch", {"patch": patch("*** Add File: " + NAME, "+1")}, "error", "path_too_long"),
+    ("apply_patch", {"patch": patch("*** Add File: " + NAME, "+1")}, "forbidden", "path_forbidden"),
     ("apply_patch", {"patch": {"blob_ref": "0" * 64}}, "error", "unknown_blob"),
     ("write_file", {"path": "/b", "content": {"blob_ref": "0" * 64}}, "error", "unknown_blob"),
     ("write_file", {"path": "/b", "content": {"base64": "?"}}, "error", "invalid_arguments"),
