@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -259,3 +260,98 @@ def test_fifty_tasks_of_which_a_third_fails_leave_exactly_the_successes(files: F
     assert {entry.path for entry in files.walk("/") if entry.is_file} == expected
     assert {entry.path for entry in files.walk("/") if entry.is_directory} == {f"/{n}" for n in range(50) if n % 3}
     assert len(session[ToolCalls].all()) == 50
+
+
+async def write_in_a_thread(fs: Filesystem, path: str) -> None:
+    await asyncio.to_thread(fs.write, path, "trace")
+
+
+async def write_in_tasks(fs: Filesystem, path: str) -> None:
+    async def write(name: str) -> None:
+        await asyncio.sleep(0)
+        fs.write(name, "trace")
+
+    await asyncio.gather(write(path), write(path + "2"))
+
+
+async def write_in_time(fs: Filesystem, path: str) -> None:
+    await asyncio.wait_for(write_in_tasks(fs, path), 60)
+
+
+WAYS = [write_in_a_thread, write_in_tasks, write_in_time]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("fails", [True, False])
+def test_what_a_handler_does_in_tasks_and_threads_of_its_own_belongs_to_its_call(
+    files: Filesystem, way: Callable[[Filesystem, str], Awaitable[None]], fails: bool
+) -> None:
+    async def handle(params: Slow, *, context: ToolContext) -> ToolResult[None]:
+        fs = require_filesystem(context)
+        fs.write("/first", "trace")
+        await way(fs, params.path)
+        assert fs.exists(params.path)
+        if fails:
+            raise ValueError("no such luck")
+        return ToolResult("done", None)
+
+    session = session_of(files)
+    tools = Toolset(session, files, tools=[Tool("spread", "Write here and there.", Slow, handle)])
+    before = files.tree().fingerprint
+    result = asyncio.run(tools.acall("spread", {"path": "/x"}))
+    assert result.success is not fails
+    assert (files.tree().fingerprint == before) is fails
+    assert files.exists("/x") is not fails
+
+
+def test_what_a_cancelled_call_started_is_refused(files: Filesystem) -> None:
+    begun, may_go, refused = asyncio.Event(), threading.Event(), list[BaseException]()
+
+    async def handle(params: Slow, *, context: ToolContext) -> ToolResult[None]:
+        fs = require_filesystem(context)
+        fs.write("/first", "trace")
+        begun.set()
+
+        def late() -> None:
+            may_go.wait(60)
+            try:
+                fs.write("/late", "trace")
+            except BaseException as error:
+                refused.append(error)
+
+        await asyncio.to_thread(late)
+        return ToolResult("done", None)
+
+    session = session_of(files)
+    tools = Toolset(session, files, tools=[Tool("late", "Write late.", Slow, handle)])
+
+    async def main() -> None:
+        call = asyncio.create_task(tools.acall("late", {"path": "/x"}))
+        await begun.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        may_go.set()
+
+    asyncio.run(main())
+    assert [type(error) for error in refused] == [TransactionCancelled]
+    assert files.list("/") == ()
+
+
+def test_a_cancelled_call_leaves_nothing_in_the_log_of_asyncio(caplog: pytest.LogCaptureFixture) -> None:
+    gate = Gate()
+    tools = Toolset(Session(), tools=[gate.tool])
+
+    async def main() -> None:
+        call = asyncio.create_task(tools.acall("slow", {"path": "/a"}))
+        await asyncio.to_thread(gate.reached.wait, 60)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        gate.may_go.set()
+        await asyncio.to_thread(gate.ended.wait, 60)
+        await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+    gc.collect()
+    assert caplog.records == []

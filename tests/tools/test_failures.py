@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from typing import Any
 
 import pytest
 from attrs import evolve, frozen
@@ -130,3 +131,75 @@ def test_errors_are_classified_by_number_first_and_then_by_the_nearest_class() -
     assert classify(OSError("x")) == ("error", "io_error")
     assert classify(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "x")) == ("error", "invalid_input")
     assert classify(KeyError("x")) == ("error", "internal_error")
+
+
+@frozen
+class Empty:
+    pass
+
+
+def test_a_handler_that_raises_stop_iteration_is_undone_recorded_and_raised() -> None:
+    session = Session(session_id="s")
+    fs = populate(session)
+
+    def run_dry(params: Empty, *, context: ToolContext) -> ToolResult[None]:
+        fs.write("/new", "")
+        return ToolResult(next(iter(())), None)
+
+    toolset = Toolset(session, fs, tools=[Tool("dry", "For tests.", Empty, run_dry)])
+    before = fs.tree()
+
+    with pytest.raises(RuntimeError, match="StopIteration") as caught:
+        toolset.call("dry", {})
+
+    assert caught.value.__cause__ is not None
+    assert fs.tree() is before
+    assert not session.in_transaction
+    assert [call.error_code for call in session[ToolCalls].all()] == ["internal_error"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"status": None}, {"summary_text": None}, {"error_code": 5}, {"success": "yes"}, {"message": b""}]
+)
+def test_a_result_of_wrong_types_is_undone_recorded_and_raised(wrong: dict[str, Any]) -> None:
+    session = Session(session_id="s")
+    fs = populate(session)
+
+    def answer_wrongly(params: Empty, *, context: ToolContext) -> ToolResult[None]:
+        fs.write("/new", "")
+        return ToolResult(**{"message": "done", "value": None, **wrong})
+
+    toolset = Toolset(session, fs, tools=[Tool("wrong", "For tests.", Empty, answer_wrongly)])
+    before = fs.tree()
+
+    with pytest.raises((TypeError, AttributeError)):
+        toolset.call("wrong", {})
+
+    assert fs.tree() is before
+    assert [call.error_code for call in session[ToolCalls].all()] == ["internal_error"]
+
+
+def test_a_value_that_cannot_be_written_down_is_told_in_its_place() -> None:
+    class Odd:
+        def __fspath__(self) -> str:
+            raise RuntimeError("no path")
+
+    session = Session(session_id="s")
+
+    def answer(params: Empty, *, context: ToolContext) -> ToolResult[Odd]:
+        return ToolResult("done", Odd())
+
+    assert Toolset(session, tools=[Tool("odd", "For tests.", Empty, answer)]).call("odd", {}).success
+    assert "unrecorded" in str(session[ToolCalls].all()[0].receipt)
+
+
+def test_arguments_are_written_down_as_they_were_when_the_call_began() -> None:
+    session = Session(session_id="s")
+    arguments: dict[str, object] = {}
+
+    def change(params: Empty, *, context: ToolContext) -> ToolResult[None]:
+        arguments["later"] = 1
+        return ToolResult("done", None)
+
+    Toolset(session, tools=[Tool("change", "For tests.", Empty, change)]).call("change", arguments)
+    assert session[ToolCalls].all()[0].read_arguments() == {}

@@ -26,13 +26,16 @@ class Branching(History):
     __slots__ = ()
 
     @contextmanager
-    def transaction(self, *, cause: str | None = None, cancellation: Cancellation | None = None) -> Iterator[Self]:
+    def transaction(
+        self, *, cause: str | None = None, cancellation: Cancellation | None = None, shared: bool = False
+    ) -> Iterator[Self]:
         """Do everything inside or nothing: an exception rolls back what was done, here and in attached filesystems.
 
         Others neither see what is done inside before it ends nor are undone by it; if they changed the
         same things meanwhile, the end raises `MergeConflict` and all of it is rolled back. May be nested. Tasks
-        and threads that are started inside are others: what `asyncio.gather` or `to_thread` runs does not join.
-        `cancellation` lets another thread roll it back while the code inside still runs.
+        and threads that are started inside are others: what `asyncio.gather` or `to_thread` runs does not join, unless
+        the transaction is `shared` with all that runs in a copy of this context; what of that outlives a failure is
+        refused. `cancellation` lets another thread roll it back while the code inside still runs.
         """
         with self.lock:
             parent = self._writable()
@@ -40,7 +43,9 @@ class Branching(History):
             line.cause = parent.cause if cause is None else checked_text("cause", cause)
             outer = innermost(self, ACTIVE.get())
             journals = begin_all(self._attached, {} if outer is None else outer.journals)
-            own = Transaction(self, self._delivery, line, parent.point(), outer, current_owner(), journals)
+            own = Transaction(
+                self, self._delivery, line, parent.point(), outer, current_owner(), journals, shared=shared
+            )
             if outer is not None:
                 outer.inner = own
         try:
@@ -54,6 +59,8 @@ class Branching(History):
                 self._commit(own)
             except BaseException as error:
                 own.leave()
+                if shared and own.cancelled is None:
+                    own.cancel("it failed, and what was done in it is undone")
                 self._abandon(own, error)
                 raise
             close_all(own.journals)

@@ -14,8 +14,9 @@ from weakfs.session.errors import TransactionCancelled
 class Cancellation:
     """A way to cancel one transaction, given to it as `session.transaction(cancellation=...)`.
 
-    `cancel` rolls back at once what was done, without waiting for the code inside, whose further reading and writing
-    raises `TransactionCancelled`. Only what cannot be left running is waited for, such as a process: `stopping`.
+    `cancel` rolls back at once what was done, without waiting for the code inside, whose further changes raise
+    `TransactionCancelled`, and its reading of what the session holds as well. Only what cannot be left running is
+    waited for, such as a process: `stopping`.
     """
 
     def __init__(self) -> None:
@@ -35,7 +36,10 @@ class Cancellation:
             raise TransactionCancelled(f"cannot go on in a transaction of the session: {self._reason}")
 
     def cancel(self, reason: str = "it was cancelled") -> bool:
-        """End the work and undo it; false if it had ended by itself. `RollbackIncomplete` if undoing fails."""
+        """End the work and undo it; false if its code has ended it meanwhile, well or not.
+
+        Raises `RollbackIncomplete` if undoing fails.
+        """
         with self._lock:
             self._reason = reason
             stops, abandon = list(self._stops), self._abandon

@@ -10,6 +10,7 @@ import sys
 import threading
 from contextvars import ContextVar
 from typing import Any
+from weakref import ref
 
 from attrs import define, field
 
@@ -38,10 +39,13 @@ class Transaction:
     settled: bool = False
     # The line that it was joined into, once it was.
     joined: Timeline | None = None
+    # Whether it is also that of the tasks and threads that run in a copy of the context that opened it.
+    shared: bool = False
     # The transaction that runs inside of this one.
     inner: Transaction | None = None
-    # Why it was ended from outside while its code still ran, if it was.
+    # Why it was ended while its code, or what that had started, still ran.
     cancelled: str | None = None
+    _refused: ref[Any] | None = None
 
     def leave(self) -> None:
         """End it for the code that runs now.
@@ -50,6 +54,12 @@ class Transaction:
         """
         self.open = False
         ACTIVE.set(tuple(other for other in ACTIVE.get() if other is not self))
+
+    def refuses(self, session: object) -> bool:
+        """Tell whether code inside, which still runs, may ask nothing of a session any more."""
+        if self.cancelled is None:
+            return False
+        return self.session is session or (self._refused is not None and self._refused() is session)
 
     def cancel(self, reason: str) -> None:
         """Let everything that the code inside still asks of the session raise."""
@@ -62,6 +72,9 @@ class Transaction:
         """Let go of the session: contexts that were copied inside may live much longer."""
         if self.outer is not None and self.outer.inner is self:
             self.outer.inner = None
+        if self.shared and self.cancelled is not None:
+            # What runs on in one of them is to be refused for as long as it does.
+            self._refused = ref(self.session)
         self.session = self.outer = self.inner = None
         self.line = Timeline()
         self.base = self.line.point()
@@ -91,9 +104,9 @@ def innermost(session: object, stack: tuple[Transaction, ...]) -> Transaction | 
     """
     owner = None
     for transaction in reversed(stack):
-        if transaction.session is session and (transaction.open or transaction.cancelled is not None):
+        if (transaction.session is session and transaction.open) or transaction.refuses(session):
             owner = owner or current_owner()
-            if transaction.owner[0] == owner[0] and transaction.owner[1] is owner[1]:
+            if transaction.shared or (transaction.owner[0] == owner[0] and transaction.owner[1] is owner[1]):
                 if transaction.cancelled is not None:
                     raise TransactionCancelled(f"cannot go on in a transaction of the session: {transaction.cancelled}")
                 return transaction

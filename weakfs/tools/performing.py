@@ -32,6 +32,17 @@ class _Undone(Exception):
         self.result = result
 
 
+def _check(tool: Tool, result: ToolResult[object]) -> None:
+    """Raise `TypeError` for a result that could not be written down, while its work can still be undone."""
+    texts = (result.message, result.status, result.summary_text)
+    fits = all(isinstance(text, str) for text in texts) and isinstance(result.error_code, str | None)
+    if not fits or not isinstance(result.success, bool):
+        raise TypeError(
+            f"the handler of {tool.name!r} gave a ToolResult of wrong types; let message, status and summary_text be "
+            f"text, error_code text or None, and success true or false"
+        )
+
+
 def _cancelling() -> tuple[type[BaseException], ...]:
     """Give what is raised in a call that is cancelled, without importing asyncio for it."""
     asyncio = sys.modules.get("asyncio")
@@ -53,6 +64,8 @@ class Call:
     readings: Readings | None
     files: Filesystem
     started_at: int
+    # As they were when the call began.
+    recorded_arguments: str | bytes
     # How many records it made, after record `base` of the line that it saw.
     _base: int = 0
     _made: int = 0
@@ -96,7 +109,7 @@ class Call:
 
     def _undoable(self, tool: Tool, params: object) -> Steps:
         try:
-            with self.session.transaction(cause=self.call_id, cancellation=self.cancellation):
+            with self.session.transaction(cause=self.call_id, cancellation=self.cancellation, shared=True):
                 self._base = self.session.seq
                 try:
                     self._check_stale(tool, params)
@@ -121,6 +134,7 @@ class Call:
         result = yield params, context
         if not isinstance(result, ToolResult):
             raise TypeError(f"the handler of {tool.name!r} gave a {type(result).__name__}; let it return a ToolResult")
+        _check(tool, result)
         if result.success:
             context.check_deadline()
         return result
@@ -155,7 +169,7 @@ class Call:
         event = ToolCall(
             self.call_id,
             self.name,
-            recorded(self.arguments),
+            self.recorded_arguments,
             recorded(result.value),
             one_line(result.status),
             result.error_code,

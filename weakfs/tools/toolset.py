@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import copy_context
 from difflib import get_close_matches
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
@@ -18,10 +18,14 @@ from weakfs.tools.definitions import OpenAIApi, Provider, definitions
 from weakfs.tools.errors import UnknownTool
 from weakfs.tools.guarding import Capability, Policy, guarded
 from weakfs.tools.performing import Call
+from weakfs.tools.recording import recorded
 from weakfs.tools.results import Receipt, ToolResult, clip, failed, one_line
 from weakfs.tools.slice import install
 from weakfs.tools.staleness import Readings
 from weakfs.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from asyncio import Future
 
 
 class Toolset:
@@ -134,8 +138,10 @@ class Toolset:
         """Make one call beside others: the handler runs in a thread, a coroutine function in this task.
 
         A call that is cancelled is rolled back and recorded before `CancelledError` goes on, even if its handler hangs:
-        what that still tries to read or write raises, and a command that it runs is ended. One that had ended by
-        then stays. The thread is one of the event loop's default executor, whose size bounds how many run at once.
+        what that still tries to change raises, and a command that it runs is ended. One that had ended by then stays.
+        Tasks and threads that a handler starts with a copy of its context (`gather`, `asyncio.to_thread`) take part in
+        its call; what of them outlives a failure is refused. The thread is one of the event loop's default executor,
+        whose size bounds how many run at once.
         """
         import asyncio
 
@@ -146,6 +152,7 @@ class Toolset:
             return await self._await(call)
         loop = asyncio.get_running_loop()
         work = loop.run_in_executor(None, copy_context().run, self._perform, call)
+        work.add_done_callback(_heard)
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -200,6 +207,7 @@ class Toolset:
             self._readings,
             self.filesystem,
             started_at,
+            recorded(arguments),
         )
 
     def _perform(self, call: Call) -> ToolResult[object]:
@@ -208,9 +216,10 @@ class Toolset:
         steps = call.steps()
         try:
             params, context = next(steps)
-            given = cast(Tool, call.tool).handler(params, context=context)
         except StopIteration as end:
             return cast("ToolResult[object]", end.value)
+        try:
+            given = cast(Tool, call.tool).handler(params, context=context)
         except BaseException as error:
             return _ended(partial(steps.throw, error))
         return _ended(partial(steps.send, given))
@@ -219,11 +228,11 @@ class Toolset:
         steps = call.steps()
         try:
             params, context = next(steps)
-            given = await cast("Callable[..., Awaitable[object]]", cast(Tool, call.tool).handler)(
-                params, context=context
-            )
         except StopIteration as end:
             return cast("ToolResult[object]", end.value)
+        try:
+            handler = cast("Callable[..., Awaitable[object]]", cast(Tool, call.tool).handler)
+            given = await handler(params, context=context)
         except BaseException as error:
             return _ended(partial(steps.throw, error))
         return _ended(partial(steps.send, given))
@@ -241,6 +250,12 @@ def _ended(step: Callable[[], object]) -> ToolResult[object]:
     except StopIteration as end:
         return cast("ToolResult[object]", end.value)
     raise RuntimeError("a call has one handler")
+
+
+def _heard(work: Future[ToolResult[object]]) -> None:
+    """Take note of an error that nobody waits for any more, so that it is not reported as forgotten."""
+    if not work.cancelled():
+        work.exception()
 
 
 def _cancel(call: Call) -> None:
