@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from errno import ELOOP, ENAMETOOLONG
 
 from attrs import frozen
@@ -107,7 +108,7 @@ class Places:
                 # Where nothing may be looked at above a place that may be used, there is nothing to follow.
                 break
             if there is not None:
-                self._directories[top] = there.path
+                self._directories[top] = self._behind(there) if there.is_symlink else there.path
                 break
             waiting.append(top)
             top = parent(top)
@@ -115,6 +116,32 @@ class Places:
         for lower in reversed(waiting):
             found = self._directories[lower] = join(found, lower.rpartition("/")[2])
         return found
+
+    def _behind(self, link: FileStat) -> str:
+        """Give the directory that a link leads to, which need not be there; of one outside, the link's own path.
+
+        What the filesystem says of the entries in it is right whatever the link; an empty directory has none.
+        """
+        with suppress(OSError):
+            for entry in self.fs.walk(link.path):
+                return parent(entry.path)
+        target = link.target or ""
+        here = parent(link.path)
+        if target.startswith("/"):
+            here, top = "/", self.fs.root.rstrip("/")
+            if top and is_within(target, top):
+                target = target[len(top) :]
+            elif top and self._stat(target) is None:
+                return link.path
+        # Links that lead in circles were refused when the whole path was looked up.
+        for name in target.split("/"):
+            if name == "..":
+                if here == "/":
+                    return link.path
+                here = parent(here)
+            elif name not in ("", "."):
+                here = self._directory(join(here, name))
+        return here
 
     def _stat(self, path: str) -> FileStat | None:
         try:

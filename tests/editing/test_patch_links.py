@@ -1,0 +1,116 @@
+"""A patch that names files through a link to a directory: one file has one path, whatever leads to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from weakfs.backends import HostFilesystem, InMemoryFilesystem
+from weakfs.editing import HunkRejected, PatchError, PatchPathForbidden, PatchReport, apply_patch
+from weakfs.filesystem import Filesystem, SymlinkPolicy
+
+Make = Callable[[SymlinkPolicy], Filesystem]
+
+
+@pytest.fixture(params=["memory", "host"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    def made(policy: SymlinkPolicy) -> Filesystem:
+        if request.param == "memory":
+            return InMemoryFilesystem(follow_symlinks=policy)
+        return HostFilesystem(tmp_path, follow_symlinks=policy)
+
+    return made
+
+
+@pytest.fixture
+def fs(make: Make) -> Filesystem:
+    fs = make("within_root_only")
+    fs.write("/d/x", "1\n")
+    fs.write("/d/w", "2\n")
+    fs.mkdir("/empty")
+    for name, target in {
+        "l": "d",
+        "again": "./l",
+        "hollow": "empty",
+        "nowhere": "not/yet",
+        "d/up": "../again/../empty",
+    }.items():
+        fs.symlink(target, name)
+    return fs
+
+
+def apply(fs: Filesystem, *lines: str, replaces: bool = True) -> PatchReport:
+    patch = "\n".join(("*** Begin Patch", *lines, "*** End Patch"))
+    on_existing = "replace" if replaces else "reject"
+    told: list[str] = []
+    for dry_run in (True, False):
+        try:
+            report = apply_patch(fs, patch, dry_run=dry_run, on_existing=on_existing)
+        except PatchError as error:
+            told.append(str(error))
+            if not dry_run:
+                assert told[0] == told[1]
+                raise
+        else:
+            told.append(report.summary)
+    assert told[0] == told[1]
+    return report
+
+
+def test_two_moves_to_one_file_by_two_names_are_seen(fs: Filesystem) -> None:
+    moves = ("*** Update File: d/x", "*** Move to: l/z", "*** Update File: d/w", "*** Move to: again/z")
+    with pytest.raises(HunkRejected, match="'/d/z' is there already"):
+        apply(fs, *moves, replaces=False)
+    assert fs.read("/d/x").content == "1\n"
+
+    report = apply(fs, *moves)
+    assert report.replaced == ("/d/z",)
+    assert report.changed_paths == ("/d/x", "/d/z", "/d/w")
+
+
+@pytest.mark.parametrize(
+    ("link", "real"),
+    [
+        ("l", "/d"),
+        ("again", "/d"),
+        ("hollow", "/empty"),
+        ("nowhere", "/not/yet"),
+        ("d/up", "/empty"),
+        ("l/up/in", "/empty/in"),
+    ],
+)
+def test_a_new_file_below_a_link_has_the_path_where_it_leads(fs: Filesystem, link: str, real: str) -> None:
+    report = apply(fs, f"*** Add File: {link}/new", "+1", f"*** Add File: {real}/new", "+2")
+    assert report.changed_paths == (f"{real}/new",)
+    assert report.replaced == (f"{real}/new",)
+    assert fs.read(f"{real}/new").content == "2\n"
+
+
+def test_an_absolute_target_is_followed_as_the_filesystem_does(fs: Filesystem) -> None:
+    fs.symlink(f"{fs.root.rstrip('/')}/empty", "/absolute")
+    report = apply(fs, "*** Add File: absolute/new", "+1")
+    assert report.changed_paths == ("/empty/new",)
+    assert fs.read("/empty/new").content == "1\n"
+
+
+def test_a_file_that_was_added_by_one_name_is_updated_by_the_other(fs: Filesystem) -> None:
+    apply(fs, "*** Add File: l/new", "+1", "*** Update File: d/new", "@@", "-1", "+2")
+    assert fs.read("/d/new").content == "2\n"
+
+
+def test_no_file_comes_below_another_by_two_names(fs: Filesystem) -> None:
+    with pytest.raises(PatchPathForbidden, match="'/d/n' is a file, not a directory"):
+        apply(fs, "*** Add File: l/n", "+1", "*** Add File: d/n/m", "+2")
+    assert not fs.exists("/d/n")
+
+
+def test_where_links_are_not_followed_nothing_below_one_is_named(make: Make) -> None:
+    fs = make("deny")
+    fs.write("/d/x", "1\n")
+    fs.symlink("d", "/l")
+    for lines in (("*** Add File: l/new", "+1"), ("*** Update File: d/x", "*** Move to: l/y")):
+        with pytest.raises(PatchPathForbidden, match="links are not followed here"):
+            apply(fs, *lines)
+    assert [entry.path for entry in fs.walk()] == ["/d", "/d/x", "/l"]
