@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.editing import HunkRejected, PatchError, PatchReport, UpdateTargetNotText, apply_patch
+from weakfs.editing.patches.document import Document
 
 TWICE = "class A:\n    def run(self):\n        x = 1\n\nclass B:\n    def run(self):\n        x = 1\n"
 
@@ -146,6 +149,20 @@ def test_one_anchor_that_is_not_there_is_only_advice() -> None:
 def test_nested_anchors_must_all_be_there() -> None:
     error = refused("class A:\nb\n", "@@ class A:", "@@ def nowhere():", "-b", "+x")
     assert "'def nowhere():' is not in the file below 'class A:'" in str(error)
+
+
+def test_many_nested_anchors_are_each_looked_up_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    count, find = 300, Document.find
+    looked_up: list[str] = []
+
+    def noted(document: Document, lines: Sequence[str], level: int, start: int) -> int:
+        looked_up.extend(lines)
+        return find(document, lines, level, start)
+
+    monkeypatch.setattr(Document, "find", noted)
+    error = refused("x\n" * (count + 5), *["@@ x"] * count, "@@ y", "-x", "+z")
+    assert "'y' is not in the file below 'x'" in str(error)
+    assert len(looked_up) < 10 * count
 
 
 def test_line_numbers_of_a_unified_diff_are_no_anchor() -> None:

@@ -122,10 +122,12 @@ class Seeker:
         return None
 
     def _unmatched(self, anchors: list[str]) -> Misfit:
-        for count in range(1, len(anchors) + 1):
-            if self._anchors(anchors[:count], self.cursor) is None:
-                where = f" below {anchors[count - 2]!r}" if count > 1 else ""
-                return Misfit(f"its anchor {anchors[count - 1]!r} is not in the file{where}")
+        at, where = self.cursor - 1, ""
+        for anchor in anchors:
+            found = self._line(anchor, at + 1, len(LEVELS) - 1)
+            if found is None:
+                return Misfit(f"its anchor {anchor!r} is not in the file{where}")
+            at, where = found[0], f" below {anchor!r}"
         raise AssertionError("one of the anchors was not found")
 
     # Hunks with lines to find
