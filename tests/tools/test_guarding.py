@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from weakfs import (
     Policy,
     PolicyRule,
     Session,
+    SupportsCheckout,
     Tool,
     ToolContext,
     ToolResult,
@@ -438,3 +440,34 @@ def test_an_edit_replaces_so_many_places(files: Filesystem) -> None:
     assert (refused.status, refused.error_code) == ("forbidden", "limit_exceeded")
     assert files.read("/src/x.py").content == "x\n" * 5
     assert toolset(files, Capability(max_edit_replacements=5)).call("edit_file", arguments).success
+
+
+def test_what_a_program_did_in_a_checkout_is_undone_where_it_may_not(files: Filesystem) -> None:
+    def evade(fs: Filesystem) -> object:
+        assert isinstance(fs, SupportsCheckout)
+        with suppress(PermissionError), fs.checkout() as work:
+            (Path(work.directory) / "docs" / "made").write_text("1\n")
+        return None
+
+    before = files.tree().fingerprint
+    assert handled(files, evade, policy=SOURCES).success
+    assert files.tree().fingerprint == before
+    assert handled(files, evade, capability=Capability(max_changed_files=0)).success
+    assert files.tree().fingerprint == before
+
+
+def test_a_policy_with_paths_of_the_host_is_refused(tmp_path: Path) -> None:
+    session = Session()
+    files = HostFilesystem(tmp_path, session=session, store=tmp_path.parent / "store")
+    rule = PolicyRule(effect="deny", operations=["read"], paths=f"{tmp_path}/secrets", reason="hidden")
+    with pytest.raises(ValueError, match="is a path of the host"):
+        Toolset(session, files, policy=Policy([rule]))
+
+
+def test_what_replaces_all_files_is_refused_where_changes_are_bounded(files: Filesystem) -> None:
+    archive, kept = files.export_bytes(), files.snapshot()
+    before = files.tree().fingerprint
+    for bound in (Capability(max_changed_files=1), Capability(max_write_bytes=1)):
+        assert handled(files, lambda fs: fs.import_bytes(archive), capability=bound).error_code == "limit_exceeded"
+        assert handled(files, lambda fs: fs.restore(kept), capability=bound).error_code == "limit_exceeded"
+    assert files.tree().fingerprint == before

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from attrs import frozen
 
-from weakfs import Filesystem, HostFilesystem, InMemoryFilesystem, OverlayFilesystem, Session, ToolResult, Toolset
+from weakfs import (
+    Filesystem,
+    HostFilesystem,
+    InMemoryFilesystem,
+    OverlayFilesystem,
+    Policy,
+    PolicyRule,
+    Session,
+    Tool,
+    ToolContext,
+    ToolResult,
+    Toolset,
+    require_filesystem,
+)
+from weakfs.tools.blobs import Blobs
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 21))
 
@@ -138,3 +155,97 @@ def test_of_a_huge_file_the_change_is_told_and_not_shown(tools: Toolset) -> None
     result = edit(tools, "ann", "line 12\n", "line twelve\n")
     assert result.status == "conflict"
     assert len(result.message) < 300
+
+
+def test_a_file_that_another_removed_is_not_made_again_unseen(tools: Toolset) -> None:
+    read(tools, "ann")
+    tools.call("rm", {"path": "/a.txt"}, caller="bob")
+    assert write(tools, "ann", "all new\n").status == "conflict"
+    tools.call("write_file", {"path": "/b.txt", "content": "1\n"}, caller="ann")
+    tools.call("mv", {"source": "/b.txt", "destination": "/c.txt"}, caller="bob")
+    assert tools.call("write_file", {"path": "/b.txt", "content": "2\n"}, caller="ann").status == "conflict"
+
+
+def test_a_copy_changes_nothing_where_it_comes_from(tools: Toolset) -> None:
+    read(tools, "ann")
+    edit(tools, "bob", "line 7\n", "line seven\n")
+    tools.call("cp", {"source": "/a.txt", "destination": "/bak"}, caller="ann")
+    assert write(tools, "ann", "all new\n").status == "conflict"
+    tools.call("write_file", {"path": "/large", "content": "x\n" * 200_000}, caller="ann")
+    tools.call("cp", {"source": "/large", "destination": "/other"}, caller="bob")
+    assert tools.call("write_file", {"path": "/large", "content": ""}, caller="ann").success
+
+
+def test_a_patch_in_a_blob_is_refused_as_well(tools: Toolset) -> None:
+    read(tools, "ann")
+    edit(tools, "bob", "line 7\n", "line seven\n")
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-line 12\n+line twelve\n*** End Patch\n"
+    kept = Blobs(tools.session).keep(patch.encode())
+    call = {"patch": {"blob_ref": kept.blob_ref}}
+    assert tools.call("apply_patch", call, caller="ann").status == "conflict"
+    assert tools.call("apply_patch", call, caller="bob").success
+
+
+@frozen
+class Work:
+    """What a tool takes whose work is done in the middle of a call of another."""
+
+
+def during(tools: Toolset, work: Callable[[Filesystem], None], meanwhile: Callable[[], None]) -> ToolResult[object]:
+    """Make a call of ann's that does some work, while a thread does something meanwhile."""
+
+    def handle(params: Work, *, context: ToolContext) -> ToolResult[None]:
+        thread = threading.Thread(target=meanwhile)
+        thread.start()
+        thread.join()
+        work(require_filesystem(context))
+        return ToolResult("done", None)
+
+    own = Tool("own", "For tests.", Work, handle)
+    beside = Toolset(tools.session, tools.filesystem, tools=[*tools.tools, own])
+    beside._readings = tools._readings
+    return beside.call("own", {}, caller="ann")
+
+
+def test_what_two_callers_changed_at_once_was_seen_by_neither(tmp_path: Path) -> None:
+    session = Session()
+    tools = Toolset(session, InMemoryFilesystem(session))
+    tools.filesystem.write("/a.txt", TEXT)
+    read(tools, "ann")
+
+    def change_the_end() -> None:
+        assert edit(tools, "bob", "line 19\n", "line nineteen\n").success
+
+    def change_the_start(fs: Filesystem) -> None:
+        fs.splice("/a.txt", [(0, 6, b"LINE 1")])
+
+    assert during(tools, change_the_start, change_the_end).success
+    assert tools.filesystem.read("/a.txt").content.count("nineteen") == 1
+    assert write(tools, "ann", TEXT).status == "conflict"
+
+
+def test_a_call_that_ended_in_a_conflict_has_seen_nothing(tmp_path: Path) -> None:
+    session = Session()
+    tools = Toolset(session, InMemoryFilesystem(session))
+    tools.filesystem.write("/a.txt", TEXT)
+    read(tools, "ann")
+
+    def change() -> None:
+        assert edit(tools, "bob", "line 7\n", "line seven\n").success
+
+    def change_the_same(fs: Filesystem) -> None:
+        fs.write("/a.txt", TEXT.replace("line 7\n", "LINE 7\n"))
+
+    assert during(tools, change_the_same, change).error_code == "merge_conflict"
+    assert write(tools, "ann", TEXT).status == "conflict"
+    assert "line seven" in tools.filesystem.read("/a.txt").content
+
+
+def test_a_refusal_quotes_nothing_that_its_caller_may_not_read(tools: Toolset) -> None:
+    hidden = PolicyRule(effect="deny", operations=["read", "search"], paths="/a.txt", reason="hidden")
+    guarded = Toolset(tools.session, tools.filesystem, policy=Policy([hidden]))
+    write(guarded, "ann", "one\n")
+    write(guarded, "bob", "secret of bob\n")
+    result = write(guarded, "ann", "two\n")
+    assert result.status == "conflict"
+    assert "secret" not in result.message

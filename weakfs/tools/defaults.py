@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weakfs.tools import handlers as h
+from weakfs.tools.context import ToolContext
 from weakfs.tools.handlers.patching import patched_paths
 from weakfs.tools.tool import Tool
 
@@ -10,7 +11,7 @@ _FILE = {"file_path": "path"}
 _TRANSFER = {"src": "source", "dst": "destination"}
 
 
-def _path(params: h.WriteFileParams | h.EditFileParams) -> tuple[str]:
+def _path(params: h.WriteFileParams | h.EditFileParams, context: ToolContext) -> tuple[str]:
     return (params.path,)
 
 

@@ -6,15 +6,16 @@ What runs the handler is left to the caller of `steps`: directly, or awaited.
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 
 from attrs import define
 
-from weakfs.filesystem import Filesystem
+from weakfs.filesystem import Filesystem, normalize
 from weakfs.session import Cancellation, Merged, Session, SessionError, TransactionCancelled
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, classify
+from weakfs.tools.guarding import may_show
 from weakfs.tools.recording import recorded
 from weakfs.tools.results import Receipt, ToolResult, failed, one_line
 from weakfs.tools.slice import ToolCall
@@ -69,6 +70,9 @@ class Call:
     # How many records it made, after record `base` of the line that it saw.
     _base: int = 0
     _made: int = 0
+    # How many changes others had made when it began, and what takes back that it made some.
+    _version: int = 0
+    _take_back: Callable[[], None] | None = None
     _written_down: bool = False
 
     @property
@@ -95,6 +99,8 @@ class Call:
             if isinstance(tool, ValueError):
                 raise tool
             params = tool.read_arguments(self.arguments)
+            if self.readings is not None:
+                self._version = self.readings.version
             if tool.read_only:
                 result = yield from self._invoked(tool, params)
                 self._look(tool, result)
@@ -121,6 +127,8 @@ class Call:
                     raise _Undone(result)
                 self._tell_changes()
         except BaseException as error:
+            if self._take_back is not None:
+                self._take_back()
             # What was done stays in the records, and the rollback that undid it follows.
             self._made += self._made > 0
             if isinstance(error, _Undone):
@@ -143,21 +151,30 @@ class Call:
         """Remember what the caller has read."""
         path = getattr(result.value, "path", None)
         if self.readings is not None and tool.operation == "read" and result.success and path:
-            self.readings.saw(self.caller, path, self.files)
+            self.readings.saw(self.caller, path, self.files, version=self._version)
 
     def _check_stale(self, tool: Tool, params: object) -> None:
-        if self.readings is None or tool.targets is None or not self.readings.has_others(self.caller):
+        readings, files = self.readings, self.files
+        if readings is None or tool.targets is None or not readings.has_others(self.caller):
             return
-        for path in tool.targets(params):
-            with suppress(OSError, ValueError):
-                # By the path to which links lead; what is no file, or may not be looked at, the handler tells.
-                self.readings.check(self.caller, self.files.read_bytes(path, limit=0).path, self.files)
+        for target in tool.targets(params, self.context):
+            try:
+                # By the path to which links lead.
+                path = files.read_bytes(target, limit=0).path
+            except (OSError, ValueError):
+                with suppress(OSError, ValueError):
+                    # There is none any more, or it is no file.
+                    readings.check(self.caller, normalize(target), files, may_show=False)
+            else:
+                readings.check(self.caller, path, files, may_show=may_show(self.context.filesystem, path))
 
     def _tell_changes(self) -> None:
         """Remember what the call has changed, before anybody can see it."""
         if self.readings is not None and self._made:
             records = self.session.records.since(self._base)
-            self.readings.changed(self.caller, self.call_id, records, self.files)
+            self._take_back = self.readings.changed(
+                self.caller, self.call_id, records, self.files, version=self._version
+            )
 
     def write_down(self, result: ToolResult[object]) -> None:
         """Record the call and its answer, unless that was done."""

@@ -3,42 +3,49 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from threading import Lock
+from typing import TypeVar
 
 from attrs import frozen
 
 from weakfs.editing.difference import hunks
 from weakfs.filesystem import Filesystem
-from weakfs.filesystem.paths import is_within
 from weakfs.reducers import EntryCopied, EntryMoved, FileWritten, TreeRestored
 from weakfs.reducers.lines import split_lines
 from weakfs.session import Record
 from weakfs.tools.errors import StaleRead
 from weakfs.tools.results import clip
 
+K = TypeVar("K")
+V = TypeVar("V")
+
 # What a caller saw of a file is kept up to this size, to show what changed; of a larger one only that it was seen.
 MOST_KEPT = 1 << 18
-# How many sights are kept, the newest ones.
+# So many sights and so many changes are kept, the newest.
 MOST_SIGHTS = 4096
+MOST_CHANGES = 65536
 # How much of a difference is shown.
 SHOWN = 1500
+
+Who = str | None
 
 
 @frozen
 class _Sight:
-    """When a caller saw a file, counted in sights and changes, and what it held; `None` if that was not kept."""
+    """After how many changes a caller saw a file, and what it held; `None` if that was not kept."""
 
-    order: int
+    version: int
     content: bytes | None
 
 
 @frozen
 class _Change:
-    """When a path was last changed, by whom, and in which call."""
+    """Which change of all a caller's last one of a path was, and in which call."""
 
-    order: int
-    caller: str | None
+    version: int
+    caller: Who
     call_id: str
 
 
@@ -47,19 +54,34 @@ class Readings:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._order = 0
-        self._sights: OrderedDict[tuple[str | None, str], _Sight] = OrderedDict()
-        self._changes: dict[str, _Change] = {}
-        self._callers: set[str | None] = set()
+        self._version = 0
+        self._sights: OrderedDict[tuple[Who, str], _Sight] = OrderedDict()
+        self._changes: OrderedDict[tuple[Who, str], _Change] = OrderedDict()
+        self._callers: set[Who] = set()
 
-    def saw(self, caller: str | None, path: str, fs: Filesystem) -> None:
-        """Remember that a caller has seen a file as it is now."""
+    @property
+    def version(self) -> int:
+        """How many changes there were; a call takes it when it begins, since it may see none that come later."""
+        return self._version
+
+    def has_others(self, caller: Who) -> bool:
+        """Tell whether anybody but this caller has seen or changed something."""
+        return len(self._callers) > 1 or caller not in self._callers
+
+    def saw(self, caller: Who, path: str, fs: Filesystem, *, version: int) -> None:
+        """Remember that a caller, in a call that began at a version, has seen a file."""
         content = _content(fs, path)
         with self._lock:
-            self._see(caller, path, content)
+            # What it holds now may be more than the caller saw.
+            self._see(caller, path, _Sight(version, content if self._version == version else None))
 
-    def changed(self, caller: str | None, call_id: str, records: Iterable[Record], fs: Filesystem) -> None:
-        """Remember what a caller's call has changed. What it left in a file it has seen."""
+    def changed(
+        self, caller: Who, call_id: str, records: Iterable[Record], fs: Filesystem, *, version: int
+    ) -> Callable[[], None]:
+        """Remember what a caller's call, begun at a version, has changed. What it left in a file it has seen.
+
+        Gives what takes that back, for a call that fails after all.
+        """
         own = getattr(fs, "filesystem_id", None)
         contents: dict[str, bytes | None] = {}
         for record in records:
@@ -71,60 +93,77 @@ class Readings:
         for path, written in contents.items():
             contents[path] = _kept(written) if written is not None else _content(fs, path)
         with self._lock:
+            self._version += 1
+            before = [(path, self._sights.get((caller, path)), self._changes.get((caller, path))) for path in contents]
             for path, content in contents.items():
-                self._see(caller, path, content)
-                self._changes[path] = _Change(self._order, caller, call_id)
+                self._see(caller, path, _Sight(version, content))
+                self._note(caller, path, _Change(self._version, caller, call_id))
+        return partial(self._take_back, caller, before)
 
-    def has_others(self, caller: str | None) -> bool:
-        """Tell whether anybody but this caller has seen or changed something."""
-        return len(self._callers) > 1 or caller not in self._callers
+    def _take_back(self, caller: Who, before: list[tuple[str, _Sight | None, _Change | None]]) -> None:
+        with self._lock:
+            for path, sight, change in before:
+                self._see(caller, path, sight)
+                self._note(caller, path, change)
 
-    def _see(self, caller: str | None, path: str, content: bytes | None) -> None:
-        self._order += 1
+    def _see(self, caller: Who, path: str, sight: _Sight | None) -> None:
         self._callers.add(caller)
-        self._sights[caller, path] = _Sight(self._order, content)
-        self._sights.move_to_end((caller, path))
-        if len(self._sights) > MOST_SIGHTS:
-            self._sights.popitem(last=False)
+        _put(self._sights, (caller, path), sight, MOST_SIGHTS)
 
-    def check(self, caller: str | None, path: str, fs: Filesystem) -> None:
-        """Raise `StaleRead` if somebody else changed a file since this caller last saw it, and it shows."""
+    def _note(self, caller: Who, path: str, change: _Change | None) -> None:
+        _put(self._changes, (caller, path), change, MOST_CHANGES)
+
+    def check(self, caller: Who, path: str, fs: Filesystem, *, may_show: bool) -> None:
+        """Raise `StaleRead` if somebody else changed a file since this caller last saw it, and it shows.
+
+        The message quotes what changed if it `may_show` it.
+        """
         with self._lock:
             sight = self._sights.get((caller, path))
             if sight is None:
                 return
+            others = [other for other in self._callers if other != caller]
             since = [
                 change
-                for changed, change in self._changes_around(path)
-                if change.order > sight.order and change.caller != caller
+                for here in _with_parents(path)
+                for other in others
+                if (change := self._changes.get((other, here))) is not None and change.version > sight.version
             ]
         if not since:
             return
         now = _content(fs, path)
         if sight.content is not None and now == sight.content:
             return
-        last = max(since, key=lambda change: change.order)
-        raise StaleRead(_told(path, last, sight.content, now))
+        last = max(since, key=lambda change: change.version)
+        raise StaleRead(_told(path, last, sight.content if may_show else None, now))
 
-    def _changes_around(self, path: str) -> list[tuple[str, _Change]]:
-        """Give the changes of a path and of the directories that it lies in."""
-        found: list[tuple[str, _Change]] = []
-        here = path
-        while True:
-            change = self._changes.get(here)
-            if change is not None and is_within(path, here):
-                found.append((here, change))
-            if here == "/":
-                return found
-            here = here.rpartition("/")[0] or "/"
+
+def _put(table: OrderedDict[K, V], key: K, value: V | None, most: int) -> None:
+    if value is None:
+        table.pop(key, None)
+        return
+    table[key] = value
+    table.move_to_end(key)
+    if len(table) > most:
+        table.popitem(last=False)
+
+
+def _with_parents(path: str) -> Iterator[str]:
+    """Give a path and the directories that it lies in."""
+    while path != "/":
+        yield path
+        path = path.rpartition("/")[0] or "/"
+    yield path
 
 
 def _paths(event: object) -> Iterable[str]:
     path = getattr(event, "path", None)
     if isinstance(path, str):
         return (path,)
-    if isinstance(event, EntryMoved | EntryCopied):
+    if isinstance(event, EntryMoved):
         return (event.source, event.destination)
+    if isinstance(event, EntryCopied):
+        return (event.destination,)
     # A tree that became another as a whole names no path.
     return ("/",) if isinstance(event, TreeRestored) else ()
 

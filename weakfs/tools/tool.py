@@ -35,9 +35,9 @@ class Tool:
     `params` is an attrs class; a call's JSON is checked against its fields. `read_only` says that the handler
     changes nothing, so that a call takes no transaction. `aliases` are further names of parameters. `receipt` is what a
     failed call answers with; its handler gives its own. `operation` is what a capability and a policy take the
-    tool's work for; without one each method of the filesystem counts as what it is. `targets` gives the paths of files
-    that a call replaces by what its caller believes of them. A handler may be a coroutine function; such a tool is
-    called with `Toolset.acall`. Raises `TypeError` or `ValueError` for a tool that no call could reach.
+    tool's work for; without one each method of the filesystem counts as what it is. `targets(params, context)` gives
+    the paths of files that a call replaces by what its caller believes of them. A handler may be a coroutine function;
+    such a tool is called with `Toolset.acall`. Raises `TypeError` or `ValueError` for a tool that no call could reach.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Tool:
     aliases: Mapping[str, str] = field(factory=dict[str, str])
     receipt: type[Receipt] = Receipt
     operation: Operation | None = None
-    targets: Callable[[Any], Iterable[str]] | None = field(default=None, repr=False)
+    targets: Callable[[Any, Any], Iterable[str]] | None = field(default=None, repr=False)
     # Whether the handler is a coroutine function.
     is_async: bool = field(init=False, repr=False, default=Factory(_is_async, takes_self=True))
     parameters: tuple[Parameter, ...] = field(init=False, repr=False, default=Factory(_parameters, takes_self=True))

@@ -6,7 +6,7 @@ held to the same rules as those of weakfs.
 
 from weakfs.tools.guarding.access import Access
 from weakfs.tools.guarding.capability import Capability
-from weakfs.tools.guarding.guard import GuardedFilesystem, guarded
+from weakfs.tools.guarding.guard import GuardedFilesystem, guarded, may_show
 from weakfs.tools.guarding.operations import CONTENTS, Operation
 from weakfs.tools.guarding.policy import Policy, PolicyRule
 
@@ -19,4 +19,5 @@ __all__ = [
     "Policy",
     "PolicyRule",
     "guarded",
+    "may_show",
 ]

@@ -101,6 +101,12 @@ class Access:
                 f"cannot write {path!r}: it is {size} bytes and {most} may be written at once; split it"
             )
 
+    def check_unbounded(self, why: str) -> None:
+        """Raise `LimitExceeded` where changes are bounded: for what replaces all files at once."""
+        capability = self.capability
+        if (capability.max_changed_files, capability.max_write_bytes) != (None, None):
+            raise LimitExceeded(f"cannot {why}: it replaces all files, and what a call may change is bounded")
+
     def check_changes(self, paths: tuple[str, ...], below: int = 0) -> None:
         """Count entries that are to change, `below` of them under these paths; raise `LimitExceeded` if too many."""
         most = self.capability.max_changed_files

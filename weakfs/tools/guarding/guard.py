@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import IO, Literal, cast, overload
 
 from attrs import evolve
@@ -26,6 +26,7 @@ from weakfs.filesystem import (
     WriteMode,
     WriteResult,
 )
+from weakfs.filesystem.paths import is_within
 from weakfs.filesystem.reading import PathArg
 from weakfs.filesystem.streams import BytesMode, TextMode
 from weakfs.reducers import FileTree
@@ -55,11 +56,26 @@ def guarded(
             f"cannot guard a {type(filesystem).__name__}: a capability and a policy need to see each path as it is "
             f"resolved; extend weakfs.filesystem.BaseFilesystem"
         )
+    for pattern in () if policy is None else (pattern for rule in policy.rules for pattern in rule.paths):
+        if filesystem.root != "/" and is_within(pattern, filesystem.root):
+            raise ValueError(
+                f"cannot use the policy: its pattern {pattern!r} is a path of the host and would match nothing; give "
+                f"it from the root of the filesystem, which is {filesystem.root!r}"
+            )
     capability = Capability() if capability is None else capability
     roots = capability.fs_roots
     places = None if roots is None else tuple(filesystem._parse(root)[0] for root in roots)
     access = Access(capability, Policy(()) if policy is None else policy, operation, places)
     return GuardedFilesystem(cast(Filesystem, filesystem), access)
+
+
+def may_show(filesystem: Filesystem | None, path: str) -> bool:
+    """Tell whether an answer may quote a file: a guard may keep it from being read, or out of answers."""
+    if not isinstance(filesystem, GuardedFilesystem):
+        return True
+    access = filesystem._access
+    plain = Access(access.capability, access.policy, None, access.roots)
+    return plain.permits("read", path) and not access.policy.keeps_as_blob("read", path)
 
 
 class GuardedFilesystem:
@@ -282,6 +298,7 @@ class GuardedFilesystem:
     def restore(self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False) -> RestoreReport:
         """Go back to a snapshot, where all files may be written."""
         self._access.check_everything("read", "write", why="restore a snapshot")
+        self._access.check_unbounded("restore a snapshot")
         return self._inner.restore(snapshot, dry_run=dry_run, foreign=foreign)
 
     def tree(self) -> FileTree:
@@ -297,6 +314,7 @@ class GuardedFilesystem:
     def import_bytes(self, data: bytes) -> None:
         """Replace all files, where all of them may be written."""
         self._access.check_everything("write", why="import an archive")
+        self._access.check_unbounded("import an archive")
         self._inner.import_bytes(data)
 
     @contextmanager
@@ -307,14 +325,23 @@ class GuardedFilesystem:
         access = self._access
         access.check("shell", "/")
         access.check_undivided("read", "search", "list", "stat", why="run a program")
-        with self._inner.checkout(path) as work:
-            yield work
-        for changed in work.changed:
-            denial = access.denial("write", changed)
+        session = getattr(self._inner, "session", None)
+        # In a transaction, so that what is judged at the end can still be undone.
+        with session.transaction() if isinstance(session, Session) else nullcontext():
+            with self._inner.checkout(path) as work:
+                yield work
+            self._judge(work.changed)
+
+    def _judge(self, changed: tuple[str, ...]) -> None:
+        """Raise what stands against changes that a program has made."""
+        for path in changed:
+            denial = self._access.denial("write", path)
             if denial is not None:
                 raise denial
-        if work.changed:
-            access.check_changes(work.changed)
+            if self._inner.is_file(path):
+                self._access.check_size(path, self._inner.stat(path).size_bytes)
+        if changed:
+            self._access.check_changes(changed)
 
     def bind(self, session: Session) -> Filesystem:
         """Give the same files of another session, within the same bounds."""

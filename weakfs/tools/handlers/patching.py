@@ -11,7 +11,7 @@ from weakfs.editing.patches.applying import paths_in
 from weakfs.tools.arguments import about
 from weakfs.tools.blobs import BlobArgument
 from weakfs.tools.context import ToolContext, require_filesystem
-from weakfs.tools.errors import ToolValidationError
+from weakfs.tools.errors import ToolValidationError, UnknownBlob
 from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, clip, one_line, plural, summarize
 
 # A message names so many paths, and so many hunks that did not fit exactly.
@@ -50,7 +50,7 @@ class ApplyPatchReceipt(Receipt):
 def apply_patch_handler(params: ApplyPatchParams, *, context: ToolContext) -> ToolResult[ApplyPatchReceipt]:
     """Apply a patch; nothing is written unless all of it can be."""
     fs = require_filesystem(context)
-    patch = params.patch if isinstance(params.patch, str) else _text(context.blobs.get(params.patch.blob_ref))
+    patch = _patch_of(params, context)
     if context.capability is not None:
         context.capability.check_patch(len(patch.encode("utf-8", "surrogatepass")), params.patch_format)
     try:
@@ -71,12 +71,16 @@ def apply_patch_handler(params: ApplyPatchParams, *, context: ToolContext) -> To
     return answer(receipt, clip("\n".join(_told(report, receipt)), MAX_FAILURE))
 
 
-def patched_paths(params: ApplyPatchParams) -> tuple[str, ...]:
-    """Give the paths that a patch names; none for one that is malformed or not text of the call itself."""
+def patched_paths(params: ApplyPatchParams, context: ToolContext) -> tuple[str, ...]:
+    """Give the paths that a patch names; none for one that is malformed or not there."""
     try:
-        return paths_in(params.patch, patch_format=params.patch_format) if isinstance(params.patch, str) else ()
-    except PatchError:
+        return paths_in(_patch_of(params, context), patch_format=params.patch_format)
+    except (PatchError, UnknownBlob):
         return ()
+
+
+def _patch_of(params: ApplyPatchParams, context: ToolContext) -> str:
+    return params.patch if isinstance(params.patch, str) else _text(context.blobs.get(params.patch.blob_ref))
 
 
 def _text(data: bytes) -> str:
