@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.models import codex_patch
 from weakfs.backends import InMemoryFilesystem
-from weakfs.editing import HunkRejected, apply_patch
+from weakfs.editing import HunkRejected
+from weakfs.editing.patches.applying import apply_patch_as_codex
 from weakfs.editing.patches.operations import UpdateFile
 from weakfs.editing.patches.v4a import parse_v4a
 
@@ -29,7 +30,7 @@ def as_codex(content: str, patch: str) -> str | None:
     fs = InMemoryFilesystem()
     fs.write_bytes("/f", content.encode())
     try:
-        apply_patch(fs, patch, on_ambiguous="first", final_newline="add")
+        apply_patch_as_codex(fs, patch)
     except HunkRejected:
         assert fs.read_bytes("/f").content == content.encode()
         return None

@@ -234,6 +234,28 @@ def test_the_dialects_of_other_runtimes() -> None:
     assert [fs.read(path).content for path in ("/a", "/n", "/e")] == ["b\n", "x\ny", ""]
 
 
+@pytest.mark.parametrize(
+    ("content", "hunk", "expected"),
+    [
+        ("x\r\ny\r\nz\r\n", ("@@", " x", "-y", "+Y"), "x\r\nY\r\nz\r\n"),
+        ("x\r\ny", ("@@", " x", "-y", "+Y"), "x\r\nY\r\n"),
+        ("x\ny\n\n", ("@@", "-x", "+X"), "X\ny\n\n"),
+        ("A\nB", ("@@ A", "+Z"), "A\nZ\nB\n"),
+        ("A\nf\nB\n", ("@@ A", "@@ f", "-B", "+Z"), "A\nf\nZ\n"),
+        ("A\nf\nB\n", ("@@ Q", "-B", "+Z"), "A\nf\nZ\n"),
+        ("A  \nB\nB", ("@@", " A", "-B", "+Z"), "A  \nZ\nB\n"),
+        ("\ufeffA\nB\nA", ("@@", "-A", "+Z"), "\ufeffZ\nB\nA\n"),
+    ],
+)
+def test_the_first_place_and_a_last_newline_do_not_change_one_another(
+    content: str, hunk: tuple[str, ...], expected: str
+) -> None:
+    fs = filesystem(content)
+    patch = "\n".join(("*** Begin Patch", "*** Update File: a", *hunk, "*** End Patch"))
+    apply_patch(fs, patch, on_ambiguous="first", final_newline="add")
+    assert fs.read_bytes("/a").content.decode() == expected
+
+
 def test_what_is_not_text_is_refused_with_the_offset() -> None:
     fs = filesystem(b"a\xff\n")
     with pytest.raises(UpdateTargetNotText, match="byte at offset 1 is not UTF-8") as caught:

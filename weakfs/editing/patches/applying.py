@@ -63,8 +63,6 @@ def apply_patch(
     `dry_run` answers or raises the same and writes nothing. `on_existing` says what becomes of a file where another
     is added or moved to, `on_ambiguous` whether a hunk that fits in several places goes to the first.
     `final_newline="add"` ends every updated file with a newline, `added_file_newline=False` no added one.
-    `on_ambiguous="first"` together with `final_newline="add"` updates files as Codex does, byte for byte, see
-    `weakfs.editing.patches.codex`.
 
     Raises `PatchError`, whose `errors` tell of each hunk or file that is wrong, and the `OSError` of a filesystem
     that refuses the change, such as a quota. O(patch + files).
@@ -73,13 +71,21 @@ def apply_patch(
     _check("on_ambiguous", on_ambiguous, get_args(OnAmbiguous))
     _check("final_newline", final_newline, get_args(FinalNewline))
     _check("patch_format", patch_format, get_args(PatchFormat))
-    dialect = Dialect(
-        on_existing,
-        on_ambiguous,
-        final_newline,
-        added_file_newline or patch_format == "unified",
-        is_codex=patch_format == "v4a" and on_ambiguous == "first" and final_newline == "add",
+    ends_added = added_file_newline or patch_format == "unified"
+    return _apply(
+        fs, patch, patch_format, Dialect(on_existing, on_ambiguous, final_newline, ends_added), dry_run=dry_run
     )
+
+
+def apply_patch_as_codex(fs: Filesystem, patch: str) -> PatchReport:
+    """Apply a V4A patch as Codex does, byte for byte: for sessions that were recorded with it.
+
+    What it does in another way is told in `weakfs.editing.patches.codex`. Raises as `apply_patch` does.
+    """
+    return _apply(fs, patch, "v4a", Dialect(is_codex=True), dry_run=False)
+
+
+def _apply(fs: Filesystem, patch: str, patch_format: PatchFormat, dialect: Dialect, *, dry_run: bool) -> PatchReport:
     operations = _parsed(patch, patch_format, dialect)
     with nullcontext() if dry_run else transaction(fs):
         stage = Stage(fs, dialect)

@@ -13,7 +13,10 @@ FinalNewline = Literal["keep", "add"]
 
 @frozen
 class Dialect:
-    """How a patch is read where runtimes differ; see `weakfs.editing.apply_patch`."""
+    """How a patch is read where runtimes differ; see `weakfs.editing.apply_patch`.
+
+    `is_codex` gives updates the ways of Codex; what is said of places and last newlines is then for nothing.
+    """
 
     on_existing: OnExisting = "replace"
     on_ambiguous: OnAmbiguous = "reject"

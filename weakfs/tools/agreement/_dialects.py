@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from attrs import field, frozen
 
-from weakfs.editing import NoChange, apply_patch, replace
+from weakfs.editing import NoChange, replace
+from weakfs.editing.patches.applying import apply_patch_as_codex
 from weakfs.filesystem import Filesystem
 from weakfs.tools.agreement._claude_edits import (
     Edit,
@@ -83,7 +84,7 @@ def multi_edit_handler(params: MultiEditParams, *, context: ToolContext) -> Tool
 def patch_handler(params: PatchParams, *, context: ToolContext) -> ToolResult[ChangeReceipt]:
     """Apply a patch as Codex does."""
     fs = require_filesystem(context)
-    done = apply_patch(fs, params.patch, on_ambiguous="first", final_newline="add")
+    done = apply_patch_as_codex(fs, params.patch)
     return answer(ChangeReceipt(paths=done.changed_paths, summary_text=summarize(done.summary)))
 
 
