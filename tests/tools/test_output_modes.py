@@ -130,3 +130,28 @@ def test_a_content_that_is_none_is_refused(content: object, code: str, word: str
     assert (result.status, result.error_code) == ("error", code)
     assert word in result.message
     assert tools.filesystem.tree() is before
+
+
+def test_whole_lines_count_for_what_fits_inline() -> None:
+    tools = toolset(Capability(max_inline_bytes=5000))
+    tools.filesystem.write("/min.js", "a" * 100_000 + "needle\n")
+    found = tools.call("grep", {"pattern": "needle"})
+    assert isinstance(value_of(found, "matches"), BlobReference)
+    required = tools.call("grep", {"pattern": "needle", "output_mode": "require_inline"})
+    assert required.error_code == "inline_required_too_large"
+
+
+def test_a_preview_is_no_longer_than_what_may_be_inline() -> None:
+    reference = value_of(toolset(Capability(max_inline_bytes=10)).call("read_file", {"path": "/large.txt"}), "content")
+    assert isinstance(reference, BlobReference)
+    assert reference.preview == "a line of "
+
+
+def test_what_a_command_prints_is_kept_as_a_blob_where_it_may_not_be_inline() -> None:
+    tools = toolset(Capability(max_inline_bytes=10))
+    result = tools.call("shell", {"command": "seq 100; echo short >&2"})
+    out = value_of(result, "stdout")
+    assert isinstance(out, BlobReference)
+    assert value_of(result, "stderr") == "short\n"
+    assert tools.call("write_file", {"path": "/out", "content": {"blob_ref": out.blob_ref}}).success
+    assert tools.filesystem.read("/out").total_lines == 100

@@ -54,14 +54,14 @@ class Blobs:
     # The call for which contents are kept.
     _cause: str | None = None
 
-    def keep(self, content: bytes) -> BlobReference:
-        """Keep a content and give the reference to it."""
+    def keep(self, content: bytes, *, preview: int = PREVIEW) -> BlobReference:
+        """Keep a content and give the reference to it, which shows the first `preview` bytes."""
         digest = digest_of(content).hex()
         kept = install_blobs(self._session)
         with self._session.lock:
             if not kept.where(lambda blob: blob.digest == digest):
                 self._session.dispatch(KeptBlob(digest, content), cause=self._cause)
-        return BlobReference(digest, len(content), preview_of(content))
+        return BlobReference(digest, len(content), preview_of(content, preview) if preview else None)
 
     def get(self, digest: str) -> bytes:
         """Give a content by its digest; `UnknownBlob` if the session does not have it."""
@@ -71,11 +71,11 @@ class Blobs:
         return found[0].content
 
 
-def preview_of(content: bytes) -> str | bytes:
+def preview_of(content: bytes, most: int) -> str | bytes:
     """Give what a content begins with: text to the last whole character, bytes of one that is not text."""
-    head = content[:PREVIEW]
+    head = content[:most]
     try:
         return head.decode()
     except UnicodeDecodeError as error:
-        cut = len(content) > PREVIEW and error.start > PREVIEW - 4
+        cut = len(content) > most and error.start > most - 4
         return head[: error.start].decode() if cut else head

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from weakfs.tools.arguments import about
-from weakfs.tools.blobs import BlobReference, Blobs
+from weakfs.tools.blobs import PREVIEW, BlobReference
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import InlineTooLarge
 from weakfs.tools.guarding import Operation
@@ -37,8 +37,7 @@ def kept_as_blob(
     if mode == "require_inline":
         why = "the policy keeps it out of answers" if hidden else f"it is {len(data)} bytes and {most} fit"
         raise InlineTooLarge(f"cannot answer inline: {why}; ask for less, or use output_mode='auto'")
-    reference = Blobs(context.session, context.call_id).keep(data)
-    return BlobReference(reference.blob_ref, len(data)) if hidden else reference
+    return context.blobs.keep(data, preview=0 if hidden else min(most, PREVIEW))
 
 
 def shown(reference: BlobReference, remedy: str) -> str:

@@ -14,8 +14,10 @@ from weakfs.filesystem import Filesystem, SupportsCheckout
 from weakfs.filesystem.errors import fault
 from weakfs.reducers import names
 from weakfs.tools.arguments import about
+from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
+from weakfs.tools.output import kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
 from weakfs.tools.shell import (
     ENVIRONMENT,
@@ -49,13 +51,14 @@ class ShellReceipt(Receipt):
     """How the command ended, what it printed, and what it changed.
 
     `exit_code` is `None` if the command was ended before its time, and 128 + n if signal n ended it. Of long output
-    the middle is left out, which `truncated` tells. `changed_paths` are canonical and sorted; there are none if the
-    call failed, whatever the command did until then. `unsandboxed_because` says why there was no sandbox.
+    the middle is left out, which `truncated` tells; what a capability keeps from being inline is referred to.
+    `changed_paths` are canonical and sorted; there are none if the call failed, whatever the command did until then.
+    `unsandboxed_because` says why there was no sandbox.
     """
 
     exit_code: int | None = None
-    stdout: str | None = None
-    stderr: str | None = None
+    stdout: str | BlobReference | None = None
+    stderr: str | BlobReference | None = None
     timed_out: bool | None = None
     sandboxed: bool | None = None
     changed_paths: tuple[str, ...] | None = None
@@ -185,39 +188,44 @@ def _run(
         )
         context.cancellation.check()
         if done.timed_out:
-            raise _Failed(_timed_out(done, timeout, late=late))
+            raise _Failed(_timed_out(done, timeout, context, late=late))
     summary = f"Exit code {done.exit_code}, {plural(len(work.changed), 'path')} changed"
-    return _answered(done, summary, "ok", None, work.changed)
+    return _answered(done, summary, "ok", None, work.changed, context)
 
 
-def _timed_out(done: Finished, timeout: float, *, late: bool) -> ToolResult[ShellReceipt]:
+def _timed_out(done: Finished, timeout: float, context: ToolContext, *, late: bool) -> ToolResult[ShellReceipt]:
     if late:
         code, why = "deadline_exceeded", "the call's deadline came before the command's end"
     else:
         code, why = "timed_out", f"it ran for {timeout:g} s"
     summary = f"The command was ended because {why}; what it changed is undone"
-    return _answered(done, summary, "error", code, ())
+    return _answered(done, summary, "error", code, (), context)
 
 
 def _answered(
-    done: Finished, summary: str, status: str, code: str | None, changed: tuple[str, ...]
+    done: Finished, summary: str, status: str, code: str | None, changed: tuple[str, ...], context: ToolContext
 ) -> ToolResult[ShellReceipt]:
     if done.unsandboxed_because:
         summary += f"; not sandboxed: {done.unsandboxed_because}"
+    kept = [kept_as_blob(text, "auto", context, operation="shell") for text in (done.stdout, done.stderr)]
     receipt = ShellReceipt(
         status=status,
         error_code=code,
         summary_text=summarize(summary),
         exit_code=done.exit_code,
-        stdout=done.stdout,
-        stderr=done.stderr,
+        stdout=done.stdout if kept[0] is None else kept[0],
+        stderr=done.stderr if kept[1] is None else kept[1],
         timed_out=done.timed_out,
         sandboxed=done.sandboxed,
         changed_paths=changed,
         truncated=done.truncated,
         unsandboxed_because=done.unsandboxed_because,
     )
-    parts = [done.stdout, f"[stderr]\n{done.stderr}" if done.stderr else "", f"[{receipt.summary_text}]"]
+    out, err = (
+        text if reference is None else shown(reference, "print less to see all of it")
+        for text, reference in zip((done.stdout, done.stderr), kept, strict=True)
+    )
+    parts = [out, f"[stderr]\n{err}" if err else "", f"[{receipt.summary_text}]"]
     return answer(receipt, "\n".join(part.removesuffix("\n") for part in parts if part))
 
 

@@ -117,9 +117,10 @@ def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[Grep
     summary = f"{plural(len(matches), 'match')} found" if matches else "No matches found"
     skipped = f" ({plural(found.binary_skipped, 'binary file')} skipped)" if found.binary_skipped else ""
     more = ", and there are more" if found.truncated else ""
-    lines = [f"{one_line(match.path)}:{match.line_number}:{_shown(match)}" for match in matches]
+    # The receipt has whole lines, of which the message shows a part where they are very long.
+    whole = "\n".join(f"{one_line(match.path)}:{match.line_number}:{match.line_content}" for match in matches)
     found_in = dict.fromkeys(match.path for match in matches)
-    kept = kept_as_blob("\n".join(lines), params.output_mode, context, operation="search", paths=found_in)
+    kept = kept_as_blob(whole, params.output_mode, context, operation="search", paths=found_in)
     receipt = GrepReceipt(
         matches=matches if kept is None else kept,
         match_count=len(matches),
@@ -132,6 +133,7 @@ def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[Grep
         return answer(receipt)
     if kept is not None:
         return answer(receipt, shown(kept, "narrow the search or set max_results to see less of it"))
+    lines = [f"{one_line(match.path)}:{match.line_number}:{_shown(match)}" for match in matches]
     if found.truncated:
         lines.append(f"[the first {len(matches)} are shown; narrow the search or set max_results]")
     return answer(receipt, "\n".join(lines))
