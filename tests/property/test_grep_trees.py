@@ -90,3 +90,63 @@ def test_a_grep_of_some_files_equals_the_search_of_each(
     }
     expected = one_by_one(written, pattern, 1_000, case_insensitive=False)
     assert Answer(list(found), found.truncated, found.files_searched, found.binary_skipped) == expected
+
+
+STEPS = st.lists(
+    st.tuples(st.just("write"), PATHS, TEXTS | HUGE)
+    | st.tuples(st.just("append"), PATHS, TEXTS)
+    | st.tuples(st.sampled_from(["delete", "move", "copy", "link"]), PATHS, PATHS)
+    | st.tuples(st.just("fill"), PATHS, st.integers(30, 34)),
+    max_size=12,
+)
+
+
+def take(fs: InMemoryFilesystem, step: tuple[str, str, object]) -> None:
+    """Make one change, or none where it cannot be made."""
+    what, path, with_what = step
+    try:
+        if what == "fill":
+            assert isinstance(with_what, int)
+            for number in range(with_what):
+                fs.write(f"{path}/{number}", f"axb_ {number}\n")
+        elif isinstance(with_what, bytes):
+            fs.write_bytes(path, with_what, mode="append" if what == "append" else "overwrite")
+        elif what == "delete":
+            fs.delete(path, recursive=True)
+        elif what == "link":
+            fs.symlink("/a", path)
+        else:
+            assert isinstance(with_what, str)
+            (fs.move if what == "move" else fs.copy)(path, with_what)
+    except (OSError, ValueError):
+        pass
+
+
+def answer(fs: InMemoryFilesystem, pattern: str, most: int) -> Answer:
+    found = fs.grep(pattern, max_matches=most)
+    return Answer(list(found), found.truncated, found.files_searched, found.binary_skipped)
+
+
+def contents(fs: InMemoryFilesystem) -> dict[str, bytes]:
+    return {entry.path: fs.read_bytes(entry.path).content for entry in fs.walk() if entry.is_file}
+
+
+@settings(max_examples=300)
+@given(STEPS, PATTERNS, st.integers(0, 6) | st.just(1_000))
+@example([("fill", "/a", 32), ("write", "/a/x", b"axb_"), ("delete", "/a/3", "/"), ("delete", "/a/x", "/")], "axb_", 99)
+@example([("write", "/a/b", b"a"), ("write", "/a/b", b"b"), ("append", "/a/b", b"a"), ("move", "/a", "/~")], "a", 9)
+@example([("write", "/a/b", b"\0"), ("write", "/a/B", b"a"), ("write", "/a/b", b"a"), ("copy", "/a", "/ab")], "a", 9)
+def test_a_grep_after_each_change_equals_the_search_of_each_file(
+    steps: list[tuple[str, str, object]], pattern: str, most: int
+) -> None:
+    fs = InMemoryFilesystem()
+    seen: list[tuple[InMemoryFilesystem, Answer]] = []
+    for step in steps:
+        take(fs, step)
+        expected = one_by_one(contents(fs), pattern, most, case_insensitive=False)
+        assert answer(fs, pattern, most) == expected
+        assert fs.session is not None
+        seen.append((InMemoryFilesystem(fs.session.view()), expected))
+
+    for then, expected in seen:
+        assert answer(then, pattern, most) == expected

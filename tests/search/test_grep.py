@@ -137,17 +137,19 @@ def test_a_quoted_text_finds_that_text_alone(text: str) -> None:
     assert [hit.line for hit in pattern.search(f"x{text}\n{text}\n{text}x\n".encode())] == [text]
 
 
-def test_a_part_of_the_pattern_that_many_texts_have_is_not_trusted_for_all() -> None:
-    texts = [b"brown bear"] * 40
-    texts[20] = b"brown 1234"
-    joined = b"\n".join(texts)
+@pytest.mark.parametrize("rest", [b"", "é".encode(), b"\xff"])
+@pytest.mark.parametrize("pattern", ["brown \\d+", "brown \\d+$|x"])
+def test_a_line_far_behind_many_that_have_a_part_of_the_pattern_is_found(pattern: str, rest: bytes) -> None:
+    texts = [rest + b"\nbrown bear"] * 40
+    texts[20] = rest + b"\nbrown 1234\nbrown 5\n"
 
-    assert list(compile_pattern("brown \\d+").candidates(texts, joined)) == [0, 1, 2, 3, 20]
-    assert list(compile_pattern("brown \\d+$|x").candidates(texts, joined)) == [20]
+    hits = list(compile_pattern(pattern).search_together(texts, b"\n".join(texts)))
+
+    assert hits == [(20, Hit(2, "brown 1234", 0, 10)), (20, Hit(3, "brown 5", 0, 7))]
 
 
-def test_no_text_among_none_is_a_candidate() -> None:
-    assert list(compile_pattern("").candidates([], b"")) == []
+def test_nothing_is_found_in_no_texts() -> None:
+    assert list(compile_pattern("").search_together([], b"")) == []
 
 
 @given(st.text("ab\\Q\\E[]^:(?P<>)|*+?{1,}$.xn-é\n", max_size=20))

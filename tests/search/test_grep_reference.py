@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -34,21 +36,29 @@ def test_a_limit_takes_the_first_hits(pattern: str, data: bytes, limit: int) -> 
 
 
 @settings(max_examples=1_000)
-@given(PATTERNS, st.lists(TEXTS, max_size=12), st.booleans())
-@example("", [b"", b"\n", b"a"], False)
-@example("a$", [b"a", b"\na"], False)
-@example("\ufffd", [b"\xc3", b"\xa9"], False)
-@example("xa\ufffd", [b"xa\xff"], False)
-@example("axb_", [b"axb_"] * 7, False)
-@example("axb_$", [b"axb_ "] * 6 + [b"\xff"] * 2 + [b"axb_"], False)
-def test_what_is_no_candidate_among_many_texts_has_no_hit(
-    pattern: str, texts: list[bytes], case_insensitive: bool
+@given(PATTERNS, st.lists(TEXTS, max_size=12), st.booleans(), st.none() | st.integers(0, 4))
+@example("", [b"", b"\n", b"a"], False, None)
+@example("", [], False, None)
+@example("a$", [b"a", b"\na"], False, None)
+@example("$", [b"", b"", b"a\n", b""], False, 1)
+@example("\ufffd", [b"\xc3", b"\xa9"], False, None)
+@example("xa\ufffd", [b"xa\xff"], False, None)
+@example("axb_", [b"axb_"] * 7, False, None)
+@example("axb_", [b"axb_\n"] * 4, False, 4)
+@example("axb_$", [b"axb_ "] * 6 + [b"\xff"] * 2 + [b"axb_"], False, None)
+@example("axb_", [b"\xffaxb_\n\xff"] * 6, False, None)
+def test_a_search_of_many_texts_together_equals_that_of_each_line(
+    pattern: str, texts: list[bytes], case_insensitive: bool, limit: int | None
 ) -> None:
     compiled = compile_pattern(pattern, case_insensitive=case_insensitive)
 
-    candidates = list(compiled.candidates(texts, b"\n".join(texts)))
+    hits = list(islice(compiled.search_together(texts, b"\n".join(texts)), limit))
 
-    assert candidates == sorted(set(candidates))
-    assert [index for index in candidates if compiled.search(texts[index])] == [
-        index for index, data in enumerate(texts) if line_by_line(pattern, data, case_insensitive=case_insensitive)
-    ]
+    assert (
+        hits
+        == [
+            (index, hit)
+            for index, data in enumerate(texts)
+            for hit in line_by_line(pattern, data, case_insensitive=case_insensitive)
+        ][:limit]
+    )

@@ -12,7 +12,8 @@ from weakfs.reducers import FileTree, MountReport
 from weakfs.reducers import children as maps
 from weakfs.reducers.events import Event
 from weakfs.reducers.leaf import Leaf, content_of
-from weakfs.reducers.tree import EMPTY_TREE, Node, Segments, height
+from weakfs.reducers.listing import listing
+from weakfs.reducers.tree import EMPTY_TREE, Listing, Node, Segments, height
 from weakfs.session import Session, SessionView
 
 Self = TypeVar("Self", bound="InMemoryFilesystem")
@@ -96,6 +97,9 @@ class InMemoryFilesystem(SessionFilesystem):
     def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         children = cast(FileTree, self._find(segments)).children
         return children.items() if type(children) is dict else maps.items(children)
+
+    def _listing(self, segments: Segments) -> Listing:
+        return listing(cast(FileTree, self._find(segments)))
 
     def _content(self, path: str, leaf: Leaf) -> bytes:
         return content_of(leaf)

@@ -14,7 +14,8 @@ from weakfs.filesystem.errors import fault
 from weakfs.filesystem.limits import Limits
 from weakfs.reducers.events import Event
 from weakfs.reducers.leaf import CONTENT, NO_FILE, Leaf, is_link, is_special, kind_of
-from weakfs.reducers.tree import FileTree, Node, Segments
+from weakfs.reducers.listing import listing_of
+from weakfs.reducers.tree import FileTree, Listing, Node, Segments
 
 SymlinkPolicy = Literal["deny", "within_root_only", "allow"]
 
@@ -62,6 +63,10 @@ class Primitives(ABC):
             return self._entries(segments)
         except (PermissionError, FileNotFoundError, NotADirectoryError):
             return ()
+
+    def _listing(self, segments: Segments) -> Listing:
+        """Give a directory as a search goes through it, without what the search may not look into."""
+        return listing_of(self._entries_if_readable(segments))
 
     def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
         """Give a file's bytes to a search, which passes over what it may not read, what is gone or is too large."""

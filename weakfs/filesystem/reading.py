@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from errno import EINVAL
 from operator import itemgetter
 from typing import cast
@@ -13,6 +13,7 @@ from weakfs.filesystem.errors import fault
 from weakfs.filesystem.primitives import Primitives
 from weakfs.filesystem.results import FileEntry, FileStat, ReadBytesResult, ReadResult, Statistics
 from weakfs.reducers.leaf import CONTENT, CREATED_AT, MODE, MODIFIED_AT, is_file, is_link, size_of
+from weakfs.reducers.listing import in_path_order
 from weakfs.reducers.tree import FileTree, Node, Segments
 
 PathArg = str | os.PathLike[str]
@@ -174,15 +175,6 @@ def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[st
                 break
         else:
             stack.pop()
-
-
-def in_path_order(entries: Iterable[tuple[str, Node]]) -> list[tuple[str, Node]]:
-    """Sort a directory's entries so that a walk gives paths in the order of their characters."""
-    by_name = sorted(entries, key=_name)
-    for _, node in by_name:
-        if type(node) is FileTree:
-            return sorted(by_name, key=lambda entry: entry[0] + "/" if type(entry[1]) is FileTree else entry[0])
-    return by_name
 
 
 def _entry(name: str, path: str, node: Node) -> FileEntry:

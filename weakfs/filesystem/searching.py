@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Literal, cast
 
 from weakfs.filesystem.primitives import Primitives
-from weakfs.filesystem.reading import PathArg, Reading, in_path_order
+from weakfs.filesystem.reading import PathArg, Reading
 from weakfs.filesystem.results import GlobMatch, GlobResult, GrepMatch, GrepResult
 from weakfs.reducers.leaf import MODIFIED_AT, Leaf, is_file
 from weakfs.reducers.tree import FileTree, Node, Segments
@@ -80,8 +81,12 @@ class Searching(Reading):
             return _search(compiled, _batches(now, canonical, segments, chosen), most)
         parent = canonical.rpartition("/")[0]
         chosen_too = chosen is None or chosen.matches_path(canonical, base=parent or "/")
-        data = _read(now, parent, segments[-1], node) if chosen_too else None
-        return _search(compiled, [[(parent, segments[-1], data)]] if data is not None else [], most)
+        alone = _Batch()
+        if chosen_too and is_file(node):
+            data = now._content_if_readable(canonical, node)
+            if data is not None:
+                alone.add(parent, segments[-1], data)
+        return _search(compiled, [alone], most)
 
 
 def _matching(now: Primitives, pattern: GlobPattern, path: str, segments: Segments) -> Iterator[tuple[str, int, bool]]:
@@ -105,68 +110,93 @@ def _matching(now: Primitives, pattern: GlobPattern, path: str, segments: Segmen
                 yield f"{prefix}/{name}", node[MODIFIED_AT], is_file(node)
 
 
-# A file that is searched: the path of its directory, its name and its bytes.
-_Text = tuple[str, str, bytes]
+class _Batch:
+    """Files that are searched together: of each the path of its directory, its name and its bytes."""
+
+    __slots__ = ("names", "prefixes", "size", "texts")
+
+    def __init__(self) -> None:
+        self.prefixes: list[str] = []
+        self.names: list[str] = []
+        self.texts: list[bytes] = []
+        self.size = 0
+
+    def add(self, prefix: str, name: str, data: bytes) -> None:
+        self.prefixes.append(prefix)
+        self.names.append(name)
+        self.texts.append(data)
+        self.size += len(data) + 1
+
+    def add_all(self, prefix: str, names: Sequence[str], texts: Sequence[bytes], size: int) -> None:
+        """Take in a directory of files that have so many bytes together."""
+        self.prefixes += [prefix] * len(names)
+        self.names += names
+        self.texts += texts
+        self.size += size + len(names)
+
+    def without_binary(self) -> _Batch:
+        kept = _Batch()
+        for prefix, name, data in zip(self.prefixes, self.names, self.texts, strict=True):
+            if not is_binary(data):
+                kept.add(prefix, name, data)
+        return kept
 
 
-def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern | None) -> Iterator[list[_Text]]:
+def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern | None) -> Iterator[_Batch]:
     """Go through the files below a directory in order of path, about `BATCH` bytes of them at a time."""
     state = chosen.start(path) if chosen is not None else None
     prefix = "" if path == "/" else path
-    stack = [(prefix, segments, state, iter(in_path_order(now._entries_if_readable(segments))))]
-    batch: list[_Text] = []
-    size = 0
+    names, found, _ = now._listing(segments)
+    stack = [(prefix, segments, state, zip(names, found, strict=True))]
+    batch = _Batch()
     while stack:
         prefix, here, state, entries = stack[-1]
         for name, node in entries:
             if type(node) is FileTree:
                 below = state.enter(name) if state is not None else None
-                if state is None or below is not None:
-                    inside = (*here, name)
-                    inner = iter(in_path_order(now._entries_if_readable(inside)))
-                    stack.append((f"{prefix}/{name}", inside, below, inner))
+                if state is not None and below is None:
+                    continue
+                inside = (*here, name)
+                names, found, size = now._listing(inside)
+                if size is None or size >= BATCH or below is not None:
+                    stack.append((f"{prefix}/{name}", inside, below, zip(names, found, strict=True)))
                     break
+                batch.add_all(f"{prefix}/{name}", names, cast("tuple[bytes, ...]", found), size)
             elif state is None or state.matches_file(name):
-                content = node[0]
-                data = content if type(content) is bytes else _read(now, prefix, name, node)
+                data = node if type(node) is bytes else now._content_if_readable(f"{prefix}/{name}", cast(Leaf, node))
                 if data is None:
                     continue
-                size += len(data) + 1
-                batch.append((prefix, name, data))
-                if size >= BATCH:
+                if len(data) >= BATCH:
                     # A large file is searched alone, and not copied for that.
-                    yield from [batch] if len(data) < BATCH else [batch[:-1], batch[-1:]]
-                    batch, size = [], 0
+                    yield batch
+                    batch = _Batch()
+                batch.add(prefix, name, data)
+            if batch.size >= BATCH:
+                yield batch
+                batch = _Batch()
         else:
             stack.pop()
     yield batch
 
 
-def _read(now: Primitives, prefix: str, name: str, leaf: Leaf) -> bytes | None:
-    """Give the bytes of a file, nothing for what is none or cannot be read."""
-    return now._content_if_readable(f"{prefix}/{name}", leaf) if is_file(leaf) else None
-
-
-def _search(pattern: LinePattern, batches: Iterable[list[_Text]], most: int | None) -> GrepResult:
+def _search(pattern: LinePattern, batches: Iterable[_Batch], most: int | None) -> GrepResult:
     searched = binary = 0
     matches: list[GrepMatch] = []
     truncated = False
     for batch in batches:
-        texts = [data for _, _, data in batch]
-        joined = b"\n".join(texts)
+        joined = b"\n".join(batch.texts)
         if b"\0" in joined:
-            batch = [text for text in batch if not is_binary(text[2])]
-            binary += len(texts) - len(batch)
-            texts = [data for _, _, data in batch]
-            joined = b"\n".join(texts)
-        searched += len(batch)
+            files = len(batch.texts)
+            batch = batch.without_binary()
+            binary += files - len(batch.texts)
+            joined = b"\n".join(batch.texts)
+        searched += len(batch.texts)
         if truncated:
             continue
-        for index in pattern.candidates(texts, joined):
-            prefix, name, data = batch[index]
-            room = None if most is None else most - len(matches) + 1
-            matches += [GrepMatch(f"{prefix}/{name}", *hit) for hit in pattern.search(data, limit=room)]
-            if most is not None and len(matches) > most:
-                truncated = True
-                break
+        room = None if most is None else most - len(matches) + 1
+        matches += [
+            GrepMatch(f"{batch.prefixes[index]}/{batch.names[index]}", *hit)
+            for index, hit in islice(pattern.search_together(batch.texts, joined), room)
+        ]
+        truncated = most is not None and len(matches) > most
     return GrepResult(matches[:most], truncated=truncated, files_searched=searched, binary_skipped=binary)

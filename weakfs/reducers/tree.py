@@ -23,10 +23,19 @@ Segments = tuple[str, ...]
 MAX_NODES = 1 << 30
 
 
+class Searched:
+    """What searches keep on a directory: no part of its value, so no field that is copied, pickled or saved."""
+
+    __slots__ = ("_listing",)
+
+    # Unset before the first search: see weakfs.reducers.listing.
+    _listing: Listing | None
+
+
 @final
 @tagged("fs/tree")
 @define(eq=False, repr=False)
-class FileTree:
+class FileTree(Searched):
     """A directory with all that is in it. Times are integer nanoseconds; counts are of everything below.
 
     Made by `tree_of` and the functions of this module, never changed. `file_count` counts files and links.
@@ -68,6 +77,10 @@ class FileTree:
 
 
 Node = Leaf | FileTree
+
+# The names in a directory in the order of the paths; beside each a further directory, the bytes of a file or, where
+# these are not at hand, its leaf; and how many bytes these are if there are only bytes, else `None`.
+Listing = tuple[tuple[str, ...], tuple[bytes | Node, ...], int | None]
 
 EMPTY_TREE = FileTree()
 
@@ -153,6 +166,9 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
     files, directories, size = files - less_files, directories - less_directories, size - less_size
     new = node
     for here, name, old in reversed(way):
+        # What comes after it is searched from now on: with 1,000 versions kept, only the last has listings.
+        left: Searched = here
+        left._listing = None
         is_new = old is None or new is None
         if new is not node and type(old) is not FileTree:
             # A directory that was missing; a leaf in its place went.

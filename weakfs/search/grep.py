@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import codecs
 import importlib
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, islice
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 from attrs import field, frozen
@@ -34,8 +33,8 @@ MAX_PROGRAM_SIZE: Final = 20_000
 # default of 8 MiB and 50 ms with 32 MiB. Small ones gain nothing, and RE2 keeps the last 128 patterns.
 LARGE_PROGRAM: Final = 2_000
 LARGE_MEMORY: Final = 32 * 1024 * 1024
-# Of texts that are searched together, so many are taken on the word of a part of the pattern. Where it is in
-# more of them it is common here, and the rest is searched for the whole pattern.
+# Of what is searched together, so many lines are looked at because a part of the pattern is in them. Where it is
+# in more of them it is common here, and the rest is searched for the whole pattern.
 MOST_SCOUTED: Final = 4
 VALIDATED_AT_ONCE: Final = 1024 * 1024
 REPLACEMENT: Final = "\ufffd"
@@ -49,6 +48,10 @@ class Hit(NamedTuple):
     line: str
     start: int
     end: int
+
+
+# Where a line starts in the texts that are searched together, the line, and the first match's offsets in it, in bytes.
+_Line = tuple[int, bytes, int, int]
 
 
 class _Match(Protocol):
@@ -90,43 +93,47 @@ class LinePattern:
 
         An empty text has no lines; `a\\n` has one. Whether a text is binary is not asked here.
         """
-        data = _valid_utf8(data)
-        # The last line's own `\\n` starts no further line.
-        end = len(data) - data.endswith(b"\n")
-        position, number, counted = 0, 1, 0
-        hits: list[Hit] = []
-        while data and position <= end and (limit is None or len(hits) < limit):
-            span = self._find(data, position, end)
-            if span is None:
-                break
-            line_start = data.rfind(b"\n", position, span[0]) + 1 or position
-            line_end = data.find(b"\n", span[1])
-            line_end = len(data) if line_end < 0 else line_end
-            number += data.count(b"\n", counted, line_start)
-            counted = line_start
-            hits.append(_hit(number, data[line_start:line_end], span[0] - line_start, span[1] - line_start))
-            position = line_end + 1
-        return hits
+        return [hit for _, hit in islice(self.search_together([data], data), limit)]
 
-    def candidates(self, texts: Sequence[bytes], joined: bytes) -> Iterator[int]:
-        """Yield, in order, the indices of those `texts` that may have a hit: all others have none.
+    def search_together(self, texts: Sequence[bytes], joined: bytes) -> Iterator[tuple[int, Hit]]:
+        """Give the matching lines of many texts in order, each with its text's index.
 
         `joined` is the texts with a `\\n` between each two: every line of theirs is a line of it, and the engine
-        is called once for many. It also has empty lines that no text has, which is one reason for "may".
+        is called once for many of them.
         """
         if not texts:
-            return
-        first = 0
-        if self._scout is not None:
-            scouted = list(islice(_matching(self._scout, texts, joined, 0), MOST_SCOUTED))
-            yield from scouted
-            if len(scouted) < MOST_SCOUTED:
-                return
-            first = scouted[-1] + 1
+            return iter(())
+        lines, position = self._scouted(joined)
+        if position is None:
+            return _placed(texts, joined, lines)
         valid = _valid_utf8(joined)
         if valid is not joined:
-            texts = [_valid_utf8(data) for data in texts]
-        yield from _matching(self._regex, texts, valid, first)
+            texts, joined = [_valid_utf8(data) for data in texts], valid
+            lines, position = [], 0
+        return _placed(texts, joined, chain(lines, self._matching(joined, position)))
+
+    def _scouted(self, joined: bytes) -> tuple[list[_Line], int | None]:
+        """Return the matching lines among those that the scout finds, and where to go on without it, if at all."""
+        lines: list[_Line] = []
+        position = 0
+        for _ in range(MOST_SCOUTED if self._scout is not None else 0):
+            match = cast(_Regex, self._scout).search(joined, position, len(joined))
+            if match is None:
+                return lines, None
+            line_start, line_end = _edges(joined, position, *match.span())
+            line = _valid_utf8(joined[line_start:line_end])
+            span = self._find(line, 0, len(line))
+            if span is not None:
+                lines.append((line_start, line, *span))
+            position = line_end + 1
+        return lines, position
+
+    def _matching(self, joined: bytes, position: int) -> Iterator[_Line]:
+        """Yield the matching lines from `position` on, where a line starts."""
+        while position <= len(joined) and (span := self._find(joined, position, len(joined))) is not None:
+            line_start, line_end = _edges(joined, position, *span)
+            yield line_start, joined[line_start:line_end], span[0] - line_start, span[1] - line_start
+            position = line_end + 1
 
     def _find(self, data: bytes, start: int, end: int) -> tuple[int, int] | None:
         match = self._regex.search(data, start, end)
@@ -139,21 +146,26 @@ class LinePattern:
         return None
 
 
-def _matching(regex: _Regex, texts: Sequence[bytes], joined: bytes, first: int) -> Iterator[int]:
-    """Yield the indices, from `first` on, of the texts in which `regex` matches, or right behind which it does."""
-    starts = _starts(texts) if first else []
-    position, end = starts[first] if first else 0, len(joined)
-    while position <= end and (match := regex.search(joined, position, end)) is not None:
-        # Most batches have no match and never need this.
-        starts = starts or _starts(texts)
-        index = bisect_right(starts, match.span()[0]) - 1
-        yield index
-        position = starts[index + 1]
+def _edges(joined: bytes, position: int, start: int, end: int) -> tuple[int, int]:
+    """Return where the line of a match starts and ends; `position` is the start of that line or of one before."""
+    line_end = joined.find(b"\n", end)
+    return joined.rfind(b"\n", position, start) + 1 or position, line_end if line_end >= 0 else len(joined)
 
 
-def _starts(texts: Sequence[bytes]) -> list[int]:
-    """Return where each text starts when they are joined, and where one more would."""
-    return [0, *accumulate([len(data) + 1 for data in texts])]
+def _placed(texts: Sequence[bytes], joined: bytes, lines: Iterable[_Line]) -> Iterator[tuple[int, Hit]]:
+    """Tell of each line in which text it is, and which line there; pass over those that no text has."""
+    index = counted = 0
+    number, end = 1, len(texts[0])
+    for line_start, line, match_start, match_end in lines:
+        while line_start > end:
+            index, number = index + 1, 1
+            counted = end + 1
+            end = counted + len(texts[index])
+        # Behind a text's last `\n`, and in an empty text, there is no line.
+        if line_start < end:
+            number += joined.count(b"\n", counted, line_start)
+            counted = line_start
+            yield index, _hit(number, line, match_start, match_end)
 
 
 def _hit(number: int, line: bytes, start: int, end: int) -> Hit:
