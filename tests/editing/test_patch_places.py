@@ -96,6 +96,15 @@ def test_an_empty_line_below_a_hunk_may_stand_for_nothing() -> None:
     assert updated("a\n\nb\na\n", "@@", "-a", "+c", "") == "c\n\nb\na\n"
 
 
+def test_empty_lines_above_the_first_hunk_are_context_where_they_fit() -> None:
+    assert updated("x\n\nx\n", "", "-x", "+y") == "x\n\ny\n"
+    assert updated("x\n\n\nx\n\nx\n", "", "", "-x", "+y") == "x\n\n\ny\n\nx\n"
+    assert updated("a\nx\n", "", "-x", "+y", "") == "a\ny\n"
+    assert updated("x\na\n\nx\n", "", "@@ x", "-a", "+y") == "x\ny\n\nx\n"
+    assert updated("x\n\na\n", "", "+y") == "x\n\na\ny\n"
+    refused("x\nx\n", "", "-x", "+y")
+
+
 def test_lines_that_only_come_are_not_drawn_to_a_blank_line() -> None:
     assert updated("a\n\nb\n", "@@ b", "+c", "") == "a\n\nb\nc\n"
     assert updated("a\n\nb\n", "@@", "+c", "") == "a\n\nb\nc\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 
 @frozen
@@ -10,9 +10,10 @@ class Hunk:
     """Lines to find in a file, and what becomes of them.
 
     Each of `lines` starts with " " (it stays), "-" (it goes) or "+" (it comes). `anchors` are lines to find first,
-    `at_end` ties the hunk to the end of the file. The last `trailing_blanks` lines are empty in the patch: they may
-    be context, or only separate this hunk from the next. `start` is the line (from 1) that a unified diff
-    names, `old_unended` and `new_unended` that it says that the file ends without a newline.
+    `at_end` ties the hunk to the end of the file. The first `leading_blanks` and the last `trailing_blanks` lines are
+    empty in the patch: they may be context, or only separate the hunk from what is around it. `start` is the line
+    (from 1) that a unified diff names, `old_unended` and `new_unended` that it says that the file ends without a
+    newline.
     """
 
     line: int
@@ -20,6 +21,7 @@ class Hunk:
     anchors: tuple[str, ...] = ()
     at_end: bool = False
     trailing_blanks: int = 0
+    leading_blanks: int = 0
     start: int | None = None
     old_unended: bool = False
     new_unended: bool = False
@@ -34,10 +36,16 @@ class Hunk:
         """The lines to leave. O(lines)."""
         return [line[1:] for line in self.lines if line[0] != "-"]
 
-    def without_last_blanks(self, count: int) -> Hunk:
-        """Give the hunk without its last lines, which are empty ones."""
-        kept = self.lines[: len(self.lines) - count]
-        return Hunk(self.line, kept, self.anchors, self.at_end, self.trailing_blanks - count, self.start)
+    def without_blanks(self, leading: int, trailing: int) -> Hunk:
+        """Give the hunk without so many of its first and last lines, which are empty ones."""
+        if not leading and not trailing:
+            return self
+        return evolve(
+            self,
+            lines=self.lines[leading : len(self.lines) - trailing],
+            leading_blanks=self.leading_blanks - leading,
+            trailing_blanks=self.trailing_blanks - trailing,
+        )
 
 
 @frozen

@@ -52,17 +52,14 @@ class Seeker:
 
     def place(self, hunk: Hunk) -> Place:
         """Find where a hunk goes. Raises `Misfit`. O(file), whatever repeats in it."""
-        blanks = hunk.trailing_blanks
-        # Behind lines that only come, empty lines separate hunks: as context they would draw it to any blank line.
-        only_adds = all(line[0] == "+" for line in hunk.lines[: len(hunk.lines) - blanks])
-        for less in (blanks,) if only_adds else dict.fromkeys((0, min(1, blanks), blanks)):
-            wanted = hunk.without_last_blanks(less) if less else hunk
+        *others, last = _readings(hunk)
+        for wanted in others:
             try:
                 return self._place(wanted)
             except Misfit as error:
-                if less == blanks or error.places:
+                if error.places:
                     raise
-        raise AssertionError("the last way to read the hunk was tried")
+        return self._place(last)
 
     def _place(self, hunk: Hunk) -> Place:
         old = hunk.old
@@ -189,6 +186,18 @@ class Seeker:
         while at >= 0:
             yield at + 1
             at = self.document.find(old, level, at + 1)
+
+
+def _readings(hunk: Hunk) -> Iterator[Hunk]:
+    """Give what a hunk may mean: its empty lines at both ends as context, then only as what separates hunks."""
+    first, last = hunk.leading_blanks, hunk.trailing_blanks
+    # Around lines that only come, empty lines separate hunks: as context they would draw it to any blank line.
+    if all(line[0] == "+" for line in hunk.lines[first : len(hunk.lines) - last]):
+        yield hunk.without_blanks(first, last)
+        return
+    for leading in dict.fromkeys((0, first)):
+        for trailing in dict.fromkeys((0, min(1, last), last)):
+            yield hunk.without_blanks(leading, trailing)
 
 
 def _named(anchors: tuple[str, ...]) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import islice, takewhile
 
 from weakfs.editing.patches.errors import PatchParseError, malformed, quoted
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
@@ -140,8 +142,10 @@ class _Reader:
         hunks: list[Hunk] = []
         while self.at < self.last:
             line = self.lines[self.at]
-            if not line or (not line.strip() and (hunks or self.passes_blanks)):
+            if not line.strip() and (hunks or self.passes_blanks):
                 self.at += 1
+            elif not line and self._is_apart():
+                self.at += _empty_lines(islice(self.lines, self.at, self.last))
             elif line.startswith("***"):
                 break
             else:
@@ -149,6 +153,11 @@ class _Reader:
         if not hunks and move_to is None:
             raise malformed(start, f"the update of {quoted(path)} has no lines; give the lines that change, below '@@'")
         return UpdateFile(path, start, tuple(hunks), move_to)
+
+    def _is_apart(self) -> bool:
+        """Tell whether empty lines above the first hunk are none of its lines: where '@@' or no hunk follows."""
+        below = self.at + _empty_lines(islice(self.lines, self.at, self.last))
+        return below == self.last or self.lines[below][0] in "@*"
 
     def _hunk(self, *, is_first: bool) -> Hunk:
         start = self.at + 1
@@ -172,10 +181,9 @@ class _Reader:
             raise self._unmarked()
         at_end = self.at < self.last and self.lines[self.at].rstrip() == END_OF_FILE
         self.at += at_end
-        blanks = 0
-        while blanks < len(lines) and not lines[-1 - blanks]:
-            blanks += 1
-        return Hunk(start, tuple([line or " " for line in lines]), tuple(anchors), at_end, blanks)
+        above = _empty_lines(lines) if first + 1 == start else 0
+        below = _empty_lines(reversed(lines)) if above < len(lines) else 0
+        return Hunk(start + above, tuple([line or " " for line in lines]), tuple(anchors), at_end, below, above)
 
     def _no_lines(self, start: int) -> PatchParseError:
         if self.at < self.last and not self.lines[self.at].startswith("***"):
@@ -191,3 +199,7 @@ class _Reader:
             f"{quoted(line)} has no mark; start each line of an update with ' ' if it stays, '-' if it goes or '+' if "
             f"it comes",
         )
+
+
+def _empty_lines(lines: Iterable[str]) -> int:
+    return sum(1 for _ in takewhile(lambda line: not line, lines))
