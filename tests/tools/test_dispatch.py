@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import frozen
@@ -128,6 +129,8 @@ def test_a_name_that_is_no_tools_is_an_answer_that_lists_them(session: Session) 
     assert result.message.endswith("did you mean count_lines? there are count_lines, rm")
     assert [call.tool for call in session[ToolCalls].all()] == ["count_line"]
     assert dispatch_tool_call(Prompt(sections=[]), "rm", {}, session=session).error_code == "unknown_tool"
+    no_name: Any = ["rm"]
+    assert dispatch_tool_call(Prompt(sections=[]), no_name, {}, session=session).error_code == "unknown_tool"
 
 
 def test_a_failed_call_is_rolled_back_and_one_past_its_deadline_too(session: Session) -> None:

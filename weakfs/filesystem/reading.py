@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import sys
 from collections.abc import Callable, Iterator
 from errno import EINVAL
 from operator import itemgetter
@@ -51,7 +52,7 @@ def count_lines(text: str) -> int:
 
 def slice_lines(text: str, offset: int, limit: int) -> str:
     """Give `limit` lines from line `offset` (from 0) on, with their line ends."""
-    lines = text.split("\n", offset + limit)
+    lines = text.split("\n", min(offset + limit, sys.maxsize))
     chosen = "\n".join(lines[offset : offset + limit])
     return chosen + "\n" if len(lines) > offset + limit and limit else chosen
 

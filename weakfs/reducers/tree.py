@@ -7,7 +7,7 @@ every directory carries the totals of what is below it, so that statistics and q
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 from attrs import define, field
 
@@ -28,8 +28,9 @@ class Searched:
 
     __slots__ = ("_listing",)
 
-    # Unset before the first search: see weakfs.reducers.listing.
-    _listing: Listing | None
+    if TYPE_CHECKING:
+        # Unset before the first search: see weakfs.reducers.listing. No hint of what is saved.
+        _listing: Listing | None
 
 
 @final
