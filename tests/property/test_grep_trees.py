@@ -38,16 +38,18 @@ def one_by_one(files: dict[str, bytes], pattern: str, most: int, *, case_insensi
 
 
 def made(files: dict[str, bytes]) -> tuple[InMemoryFilesystem, dict[str, bytes]]:
-    """Write the files, some in two pieces, and links to them; leave out those that lie below a file."""
+    """Write the files, some in two pieces, and links to some; leave out those that lie below a file."""
     fs = InMemoryFilesystem()
     written: dict[str, bytes] = {}
     for number, (path, data) in enumerate(sorted(files.items())):
         if any(path.startswith(f"{other}/") for other in written):
             continue
-        half = len(data) // 2 if number % 3 else len(data)
+        half = len(data) // 2 if number % 5 == 1 else len(data)
         fs.write_bytes(path, data[:half])
-        fs.write_bytes(path, data[half:], mode="append")
-        fs.symlink(path, f"{path}~link")
+        if half < len(data):
+            fs.write_bytes(path, data[half:], mode="append")
+        if number % 5 == 2:
+            fs.symlink(path, f"{path}~link")
         written[path] = data
     return fs, written
 
@@ -71,7 +73,10 @@ def test_a_grep_of_a_tree_equals_the_search_of_each_file(
     assert Answer(list(found), found.truncated, found.files_searched, found.binary_skipped) == expected
 
 
+@settings(max_examples=300)
 @given(FILES, PATTERNS, st.sampled_from(["a*", "*.b", "a/**", "{B,é}", "**/a*/*"]), st.sampled_from(["/", "/a"]))
+@example({"/a/B": b"x", "/a/a": b"x", "/b/B": b"x"}, "x", "a*", "/")
+@example({"/a/B": b"x", "/a/a": b"x", "/b/a/B": b"x"}, "x", "a/**", "/")
 def test_a_grep_of_some_files_equals_the_search_of_each(
     files: dict[str, bytes], pattern: str, glob: str, below: str
 ) -> None:
@@ -90,6 +95,22 @@ def test_a_grep_of_some_files_equals_the_search_of_each(
     }
     expected = one_by_one(written, pattern, 1_000, case_insensitive=False)
     assert Answer(list(found), found.truncated, found.files_searched, found.binary_skipped) == expected
+
+
+@pytest.mark.parametrize("directory", ["/d", "/d{0}", "/d{0}/e"])
+def test_no_more_than_two_batches_of_bytes_are_joined_at_once(directory: str) -> None:
+    fs = InMemoryFilesystem()
+    for number in range(40):
+        fs.write(f"{directory.format(number // 20)}/{number}", "x" * (number if number % 9 else 150))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(searching, "BATCH", 100)
+        batches = [batch.texts for batch in searching._batches(fs, "/", (), None)]
+
+    assert all(len(b"\n".join(texts)) < 200 for texts in batches)
+    assert all(len(texts) == 1 for texts in batches for data in texts if len(data) > 100)
+    assert sum(map(len, batches)) == 40
+    assert len(batches) < 40
 
 
 STEPS = st.lists(
