@@ -261,6 +261,21 @@ def test_what_is_within_a_quota_in_the_end_is_so_all_the_time() -> None:
     assert contents(fs) == {"/b": "1\n", "/c": "z" * 15 + "\n"}
 
 
+@pytest.mark.parametrize("again", [["*** Update File: app.py", "@@", "-1", "+2"], ["*** Delete File: app.py"]])
+@pytest.mark.parametrize(
+    ("gone", "says"),
+    [
+        (["*** Delete File: app.py"], "an earlier operation of this patch deletes it"),
+        (["*** Update File: app.py", "*** Move to: b"], "an earlier operation of this patch moves it to '/b'"),
+    ],
+)
+def test_a_file_that_the_patch_itself_took_away_is_told_so(gone: list[str], says: str, again: list[str]) -> None:
+    fs = filesystem(**{"app.py": "1\n", "apps.py": ""})
+    with pytest.raises(PatchError, match=says) as caught:
+        apply(fs, *gone, *again)
+    assert "did you mean" not in str(caught.value)
+
+
 def test_an_absolute_path_of_the_host_is_the_file_that_it_names(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()

@@ -157,7 +157,7 @@ def test_one_anchor_that_is_not_there_is_only_advice() -> None:
 
 def test_nested_anchors_must_all_be_there() -> None:
     error = refused("class A:\nb\n", "@@ class A:", "@@ def nowhere():", "-b", "+x")
-    assert "'def nowhere():' is not in the file below 'class A:'" in str(error)
+    assert "'def nowhere():' is not in the file" in str(error)
 
 
 def test_many_nested_anchors_are_each_looked_up_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_many_nested_anchors_are_each_looked_up_a_few_times(monkeypatch: pytest.
 
     monkeypatch.setattr(Document, "find", noted)
     error = refused("x\n" * (count + 5), *["@@ x"] * count, "@@ y", "-x", "+z")
-    assert "'y' is not in the file below 'x'" in str(error)
+    assert "'y' is not in the file" in str(error)
     assert len(looked_up) < 10 * count
 
 
@@ -298,3 +298,32 @@ def test_a_hunk_that_is_applied_already_is_told_so() -> None:
 def test_all_hunks_that_do_not_fit_are_told_at_once_up_to_ten() -> None:
     error = refused("a\n", *(line for number in range(20) for line in ("@@", f"-no {number}", "+x")))
     assert [problem.hunk for problem in error.errors] == list(range(1, 11))
+
+
+def test_a_refusal_tells_of_the_hunk_as_it_was_read_at_last() -> None:
+    error = refused("1\n2\n3\n", "@@", "-3", "+c", "", "@@", "-1", "+a", "")
+    assert "it fits at line 1, above the place of the hunk before it" in str(error)
+    error = refused("1\n2\n3\n", "@@", " 1", "-q", "+2", "")
+    assert "its new lines are there already, at line 1" in str(error)
+
+
+def test_a_refusal_tells_of_an_anchor_below_the_lines() -> None:
+    error = refused("a\nx\nb\ndef g\n", "@@ def g", "-x", "+y")
+    assert "its lines are at line 2, and its anchor is at line 4, below them" in str(error)
+    assert error.errors[0].file_lines == (2, 4)
+
+
+def test_a_refusal_of_lines_that_only_come_tells_of_their_anchors_alone() -> None:
+    message = str(refused("class A:\nb\n", "@@ class A:", "@@ def nowhere():", "+x"))
+    assert message.endswith(
+        "its anchor 'def nowhere():' is not in the file; name lines of the file, each below the one before it"
+    )
+    message = str(refused("b\nclass A:\n", "@@ class A:", "@@ b", "+x"))
+    assert "its anchor 'b' is not in the file below 'class A:', only at line 1" in message
+
+
+def test_the_nearest_place_may_differ_in_typographic_characters() -> None:
+    error = refused("\u201cx\u201d\nb\n", "@@", "-b", "+c", "@@", '-"x"', "+q")
+    assert "it fits at line 1, above the place of the hunk before it" in str(error)
+    error = refused("q\n\u201cx\u201d\nb\n", "@@", '-"x"', "-c")
+    assert "the nearest place is at line 2, and line 3 differs there: the hunk has 'c', the file has 'b'" in str(error)

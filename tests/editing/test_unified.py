@@ -249,3 +249,8 @@ def test_a_path_that_climbs_out_is_refused() -> None:
         with pytest.raises(PatchError) as caught:
             apply(filesystem(), f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+a\n")
         assert caught.value.error_code == "path_forbidden"
+
+
+def test_a_hunk_of_a_diff_that_fits_in_several_places_gets_advice_for_diffs() -> None:
+    with pytest.raises(HunkRejected, match="at lines 1, 3; add more lines of context, or correct the line numbers"):
+        apply(filesystem(a="x\nb\nx\nb\n"), "--- a/a\n+++ b/a\n@@ -9 +9 @@\n-x\n+y\n")

@@ -6,6 +6,7 @@ from collections import Counter
 from difflib import get_close_matches
 
 from weakfs.editing.patches.document import Document
+from weakfs.editing.patches.equivalences import LEVELS
 from weakfs.editing.patches.errors import QUOTED, quoted
 from weakfs.editing.patches.operations import Hunk
 from weakfs.editing.patches.seeking import MAX_PLACES, Misfit
@@ -17,8 +18,10 @@ PLACES_OF_EACH = 20
 # A line that is nowhere is compared with so many, at most 160 characters of each.
 MOST_COMPARED = 1000
 
-# Lines are compared without their indentation and trailing blanks when the nearest place is looked for.
-TRIMMED = 2
+# Lines are compared as freely as anywhere when the nearest place is looked for.
+FREEST = len(LEVELS) - 1
+# An edit that is done already is one without what the freest comparison passes over.
+TRIMMED = LEVELS.index("indentation")
 
 
 def explain(document: Document, hunk: Hunk, misfit: Misfit, cursor: int) -> tuple[str, tuple[int, ...]]:
@@ -29,21 +32,34 @@ def explain(document: Document, hunk: Hunk, misfit: Misfit, cursor: int) -> tupl
         )
         why = misfit.reason or "it fits in several places"
         return (
-            f"{why}, at lines {named}; add more lines of context, or an '@@ ' line that stands above the right place",
+            f"{why}, at lines {named}; add more lines of context, {_remedy(hunk)}",
             misfit.places[:MAX_PLACES],
         )
-    told, lines = _nearest(document, hunk, cursor)
+    if not hunk.old:
+        return f"{misfit.reason}; name lines of the file, each below the one before it", ()
+    told, lines = _nearest(document, hunk, misfit, cursor)
     why = f"{misfit.reason}; " if misfit.reason else ""
     return f"{why}{told}", lines
 
 
-def _nearest(document: Document, hunk: Hunk, cursor: int) -> tuple[str, tuple[int, ...]]:
+def _remedy(hunk: Hunk) -> str:
+    if hunk.start is not None:
+        return "or correct the line numbers in the hunk's header"
+    return "or an '@@ ' line that stands above the right place"
+
+
+def _nearest(document: Document, hunk: Hunk, misfit: Misfit, cursor: int) -> tuple[str, tuple[int, ...]]:
     old = hunk.old
-    at = document.find(old, TRIMMED, 0) if old else -1
+    at = _first_place(document, old, cursor)
     if 0 <= at < cursor:
         return f"it fits at line {at + 1}, above the place of the hunk before it; put hunks in the order of the file", (
             at + 1,
         )
+    if at >= 0 and misfit.anchored is not None and at < misfit.anchored - 1:
+        return (
+            f"its lines are at line {at + 1}, and its anchor is at line {misfit.anchored}, below them; "
+            "give an anchor that stands above them, or none"
+        ), (at + 1, misfit.anchored)
     if at >= 0:
         return f"its lines are at line {at + 1}, which is not where the hunk must be; read the file again", (at + 1,)
     place = _best_place(document, old, cursor)
@@ -53,6 +69,12 @@ def _nearest(document: Document, hunk: Hunk, cursor: int) -> tuple[str, tuple[in
         told += f"; its new lines are there already, at line {done + 1}: leave the hunk out if it is applied"
         lines = (*lines, done + 1)
     return told, lines
+
+
+def _first_place(document: Document, old: list[str], cursor: int) -> int:
+    """Find where the lines stand, below the cursor if anywhere; -1 for nowhere."""
+    at = document.find(old, FREEST, cursor)
+    return at if at >= 0 else document.find(old, FREEST, 0)
 
 
 def _already(document: Document, hunk: Hunk) -> int | None:
@@ -69,12 +91,12 @@ def _best_place(document: Document, old: list[str], cursor: int) -> int | None:
     for offset, line in enumerate(old[:LOOKED_UP]):
         if not line.strip():
             continue
-        at = document.find([line], TRIMMED, 0)
+        at = document.find([line], FREEST, 0)
         for _ in range(PLACES_OF_EACH):
             if at < 0:
                 break
             votes[at - offset] += 1
-            at = document.find([line], TRIMMED, at + 1)
+            at = document.find([line], FREEST, at + 1)
     if not votes:
         return None
     return min(votes, key=lambda place: (-votes[place], place < cursor, abs(place - cursor)))
@@ -83,7 +105,7 @@ def _best_place(document: Document, old: list[str], cursor: int) -> int | None:
 def _first_difference(document: Document, old: list[str], place: int) -> tuple[str, tuple[int, ...]]:
     for offset, line in enumerate(old):
         at = place + offset
-        if at < 0 or not document.is_at([line], TRIMMED, at):
+        if at < 0 or not document.is_at([line], FREEST, at):
             number = max(at, 0) + 1
             if not 0 <= at < len(document.lines):
                 held = "the file has no such line"

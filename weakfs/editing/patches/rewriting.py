@@ -62,7 +62,7 @@ def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_f
         try:
             place = Seeker(document, cursor, drift, takes_first).place(hunk)
         except Misfit as error:
-            failures.append((number, hunk, error, cursor))
+            failures.append((number, error.hunk or hunk, error, cursor))
             if len(failures) >= most_failures:
                 break
             continue

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.equivalences import LEVELS
+from weakfs.editing.patches.errors import quoted
 from weakfs.editing.patches.operations import Hunk
 
 # A message names so many of the places where a hunk fits.
@@ -22,11 +23,16 @@ ANCHOR_MISSED = "anchor not found"
 
 
 class Misfit(Exception):
-    """A hunk has no place of its own; `places` are the lines (from 1) where it fits, if it does in several."""
+    """A hunk has no place of its own; `places` are the lines (from 1) where it fits, if it does in several.
 
-    def __init__(self, reason: str, places: tuple[int, ...] = ()) -> None:
+    `anchored` is the line of the anchor that it does not follow, `hunk` the hunk as it was read at last.
+    """
+
+    def __init__(self, reason: str, places: tuple[int, ...] = (), *, anchored: int | None = None) -> None:
         self.reason = reason
         self.places = places
+        self.anchored = anchored
+        self.hunk: Hunk | None = None
         super().__init__(reason)
 
 
@@ -58,8 +64,13 @@ class Seeker:
                 return self._place(wanted)
             except Misfit as error:
                 if error.places:
+                    error.hunk = wanted
                     raise
-        return self._place(last)
+        try:
+            return self._place(last)
+        except Misfit as error:
+            error.hunk = last
+            raise
 
     def _place(self, hunk: Hunk) -> Place:
         old = hunk.old
@@ -94,7 +105,7 @@ class Seeker:
         others = self._lines_at(anchors[:1], level, first)
         again = self._anchors(anchors, first + 1, level)
         if again is not None and again[1] != last and not self.takes_first:
-            raise Misfit(f"its anchor {anchors[0]!r} is in the file several times", others)
+            raise Misfit(f"its anchor {quoted(anchors[0])} is in the file several times", others)
         return Place(last + 1, hunk, LEVELS[level], last + 1)
 
     # Anchors
@@ -123,9 +134,16 @@ class Seeker:
         for anchor in anchors:
             found = self._line(anchor, at + 1, len(LEVELS) - 1)
             if found is None:
-                return Misfit(f"its anchor {anchor!r} is not in the file{where}")
-            at, where = found[0], f" below {anchor!r}"
+                return self._missing(anchor, where)
+            at, where = found[0], f" below {quoted(anchor)}"
         raise AssertionError("one of the anchors was not found")
+
+    def _missing(self, anchor: str, where: str) -> Misfit:
+        above = self._line(anchor, 0, len(LEVELS) - 1)
+        if above is None:
+            return Misfit(f"its anchor {quoted(anchor)} is not in the file")
+        where = where or " below the hunk before it"
+        return Misfit(f"its anchor {quoted(anchor)} is not in the file{where}, only at line {above[0] + 1}")
 
     # Hunks with lines to find
 
@@ -159,7 +177,7 @@ class Seeker:
                 if other >= 0:
                     raise Misfit("", (at + 1, other + 1))
             return Place(at, hunk, name, at + len(old))
-        raise Misfit("")
+        raise Misfit("", anchored=last + 1)
 
     def _near(self, hunk: Hunk, old: list[str], stated: int) -> Place:
         """Find a hunk at the line that a diff names, else wherever it fits."""

@@ -58,6 +58,8 @@ class Stage:
         self.fits: list[HunkFit] = []
         self.counts = {"add": 0, "update": 0, "delete": 0, "move": 0}
         self._broken: set[str] = set()
+        # Where the operations so far moved what was at a path; `None` for what they deleted.
+        self._gone: dict[str, str | None] = {}
 
     def prepare(self, operations: Iterable[Operation]) -> None:
         """Look ahead in a diff: what it deletes or moves is not in the way of what stands before that."""
@@ -162,6 +164,7 @@ class Stage:
                     )
                 )
         self.places.vacate(path)
+        self._gone[path] = None
         self._touch("delete", path)
 
     def _there(self, operation: Operation, path: str, error_code: str, verb: str) -> Entry:
@@ -170,7 +173,8 @@ class Stage:
         except Unusable as error:
             raise _forbidden(operation, path, error) from error
         if entry is None:
-            message = f"cannot {verb} {path!r}: there is no such file; {self._hint(path)}"
+            why = self._why_gone(path) or f"there is no such file; {self._hint(path)}"
+            message = f"cannot {verb} {path!r}: {why}"
             raise Refused(PatchProblem(error_code, message, path, operation.line))
         return entry
 
@@ -183,6 +187,15 @@ class Stage:
                 return Entry(path, there.mode)
             return self.places.take(path)
         return self.places.entry(path)
+
+    def _why_gone(self, path: str) -> str | None:
+        """Say what an earlier operation did with the file at a path, if one did."""
+        if path not in self._gone:
+            return None
+        to = self._gone[path]
+        if to is None:
+            return "there is no such file then: an earlier operation of this patch deletes it; put this one before that, or leave it out"
+        return f"there is no such file then: an earlier operation of this patch moves it to {to!r}; use that path"
 
     def _hint(self, path: str) -> str:
         directory, name = parent(path), path.rpartition("/")[2]
@@ -299,6 +312,7 @@ class Stage:
                 entry = evolve(entry, content=entry.data(self.fs))
             if not operation.copies:
                 self.places.vacate(path)
+                self._gone[path] = to
             self.places.put(to, entry)
         else:
             self.places.put(path, entry)

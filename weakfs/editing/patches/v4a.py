@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import islice, takewhile
+from itertools import takewhile
 
 from weakfs.editing.patches.errors import PatchParseError, malformed, quoted
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
@@ -144,8 +144,8 @@ class _Reader:
             line = self.lines[self.at]
             if not line.strip() and (hunks or self.passes_blanks):
                 self.at += 1
-            elif not line and self._is_apart():
-                self.at += _empty_lines(islice(self.lines, self.at, self.last))
+            elif not line and self._is_apart(below := self._below_empty_lines()):
+                self.at = below
             elif line.startswith("***"):
                 break
             else:
@@ -154,9 +154,14 @@ class _Reader:
             raise malformed(start, f"the update of {quoted(path)} has no lines; give the lines that change, below '@@'")
         return UpdateFile(path, start, tuple(hunks), move_to)
 
-    def _is_apart(self) -> bool:
-        """Tell whether empty lines above the first hunk are none of its lines: where '@@' or no hunk follows."""
-        below = self.at + _empty_lines(islice(self.lines, self.at, self.last))
+    def _below_empty_lines(self) -> int:
+        at = self.at
+        while at < self.last and not self.lines[at]:
+            at += 1
+        return at
+
+    def _is_apart(self, below: int) -> bool:
+        """Tell whether empty lines above the first hunk are none of its lines: where '@@' or no hunk is below them."""
         return below == self.last or self.lines[below][0] in "@*"
 
     def _hunk(self, *, is_first: bool) -> Hunk:
