@@ -45,6 +45,7 @@ def contents(children: Children) -> dict[str, Any]:
 
 def check(children: Children, wanted: dict[str, Any]) -> None:
     assert contents(children) == wanted
+    assert maps.as_dict(children) == wanted
     assert maps.count(children) == len(wanted)
     for name in (*NAMES, "", "other"):
         assert maps.get(children, name) is wanted.get(name)

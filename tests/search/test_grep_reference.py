@@ -47,6 +47,7 @@ def test_a_limit_takes_the_first_hits(pattern: str, data: bytes, limit: int) -> 
 @example("axb_", [b"axb_\n"] * 4, False, 4)
 @example("axb_$", [b"axb_ "] * 6 + [b"\xff"] * 2 + [b"axb_"], False, None)
 @example("axb_", [b"\xffaxb_\n\xff"] * 6, False, None)
+@example(".axb_", [b"a", b"a\n\xffaxb_\xff"], False, None)
 def test_a_search_of_many_texts_together_equals_that_of_each_line(
     pattern: str, texts: list[bytes], case_insensitive: bool, limit: int | None
 ) -> None:

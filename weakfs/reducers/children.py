@@ -70,6 +70,17 @@ def items(children: Children) -> Iterator[tuple[str, Any]]:
             yield from items(part)
 
 
+def as_dict(children: Children) -> dict[str, Any]:
+    """Give all entries as a dict, in no order that means anything; not to be changed. O(names / 32) steps."""
+    if isinstance(children, dict):
+        return children
+    entries: dict[str, Any] = {}
+    for part in children:
+        if part is not None:
+            entries.update(as_dict(part))
+    return entries
+
+
 def count(children: Children) -> int:
     """Give how many names there are. O(names / 32)."""
     if isinstance(children, dict):

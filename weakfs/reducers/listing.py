@@ -26,7 +26,7 @@ def listing(tree: FileTree) -> Listing:
     """
     children = tree.children
     if type(children) is not dict:
-        return listing_of(maps.items(children))
+        return _listing(maps.as_dict(children))
     searched: Searched = tree
     kept = getattr(searched, "_listing", None)
     if kept is None:
