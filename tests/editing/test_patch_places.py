@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from weakfs.backends import InMemoryFilesystem
-from weakfs.editing import HunkRejected, PatchError, PatchReport, UpdateTargetNotText, apply_patch
+from weakfs.editing import HunkRejected, PatchError, PatchParseError, PatchReport, UpdateTargetNotText, apply_patch
 from weakfs.editing.patches.document import Document
 
 TWICE = "class A:\n    def run(self):\n        x = 1\n\nclass B:\n    def run(self):\n        x = 1\n"
@@ -198,6 +198,14 @@ def test_lines_behind_an_anchor_that_is_there_twice_are_refused() -> None:
     assert error.errors[0].file_lines == (1, 3)
 
 
+def test_lines_behind_an_anchor_above_the_hunk_before_are_refused() -> None:
+    content = "def f\n x\ndef g\n y\n"
+    message = str(refused(content, "@@ def f", "- x", "+ X", "@@ def f", "+ new"))
+    assert "its anchor 'def f' is at line 1, above the place of the hunk before it; put hunks in the order" in message
+    assert updated(content, "@@ def f", "- x", "+ X", "@@ deff", "+ new").endswith(" y\n new\n")
+    assert updated("a\nb\n", "@@", "-b", "+c", "@@ a", "+x", "*** End of File") == "a\nc\nx\n"
+
+
 # What a text keeps
 
 
@@ -270,6 +278,16 @@ def test_what_is_not_text_is_refused_with_the_offset() -> None:
     with pytest.raises(UpdateTargetNotText, match="byte at offset 1 is not UTF-8") as caught:
         update(fs, "@@", "-a", "+b")
     assert (caught.value.status, caught.value.error_code) == ("error", "update_target_non_utf8")
+
+
+@pytest.mark.parametrize("hunk", [("@@", "-a", "+\udc80"), ("@@ a", "+\ud800")])
+def test_half_of_a_surrogate_pair_is_refused_with_the_line(hunk: tuple[str, ...]) -> None:
+    fs = filesystem("a\n")
+    with pytest.raises(PatchParseError, match="half of a surrogate pair into '/a'") as caught:
+        update(fs, *hunk)
+    assert caught.value.line == 3
+    assert fs.read("/a").content == "a\n"
+    refused("a\n", "@@", "-\udc80", "+b")
 
 
 # What a refusal tells

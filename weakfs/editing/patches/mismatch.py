@@ -35,6 +35,8 @@ def explain(document: Document, hunk: Hunk, misfit: Misfit, cursor: int) -> tupl
             f"{why}, at lines {named}; add more lines of context, {_remedy(hunk)}",
             misfit.places[:MAX_PLACES],
         )
+    if misfit.is_all:
+        return misfit.reason, ()
     if not hunk.old:
         return f"{misfit.reason}; name lines of the file, each below the one before it", ()
     told, lines = _nearest(document, hunk, misfit, cursor)

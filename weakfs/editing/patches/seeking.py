@@ -25,11 +25,15 @@ ANCHOR_MISSED = "anchor not found"
 class Misfit(Exception):
     """A hunk has no place of its own; `places` are the lines (from 1) where it fits, if it does in several.
 
-    `anchored` is the line of the anchor that it does not follow, `hunk` the hunk as it was read at last.
+    `anchored` is the line of the anchor that it does not follow, `hunk` the hunk as it was read at last, `is_all`
+    says that there is no more to tell than the reason.
     """
 
-    def __init__(self, reason: str, places: tuple[int, ...] = (), *, anchored: int | None = None) -> None:
+    def __init__(
+        self, reason: str, places: tuple[int, ...] = (), *, anchored: int | None = None, is_all: bool = False
+    ) -> None:
         self.reason = reason
+        self.is_all = is_all
         self.places = places
         self.anchored = anchored
         self.hunk: Hunk | None = None
@@ -99,6 +103,8 @@ class Seeker:
         found = self._anchors(anchors, self.cursor)
         if found is None and len(anchors) > 1:
             raise self._unmatched(anchors)
+        if found is None and anchors and not hunk.at_end:
+            self._refuse_anchor_above(anchors[0])
         if hunk.at_end or found is None:
             return Place(end, hunk, ANCHOR_MISSED if anchors and found is None else LEVELS[0], self.cursor)
         first, last, level = found
@@ -107,6 +113,15 @@ class Seeker:
         if again is not None and again[1] != last and not self.takes_first:
             raise Misfit(f"its anchor {quoted(anchors[0])} is in the file several times", others)
         return Place(last + 1, hunk, LEVELS[level], last + 1)
+
+    def _refuse_anchor_above(self, anchor: str) -> None:
+        above = self._line(anchor, 0, len(LEVELS) - 1)
+        if above is not None:
+            raise Misfit(
+                f"its anchor {quoted(anchor)} is at line {above[0] + 1}, above the place of the hunk before it; "
+                "put hunks in the order of the file",
+                is_all=True,
+            )
 
     # Anchors
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import cast
 
 from attrs import evolve, frozen
 
+from weakfs.editing.patches.absence import why_absent
 from weakfs.editing.patches.codex import rewrite_as_codex
 from weakfs.editing.patches.dialect import Dialect
 from weakfs.editing.patches.document import Document
@@ -17,11 +17,7 @@ from weakfs.editing.patches.mismatch import explain
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 from weakfs.editing.patches.places import Entry, Places, Unusable
 from weakfs.editing.patches.rewriting import HunkMisfit, rewrite
-from weakfs.filesystem.paths import join, parent
 from weakfs.filesystem.protocol import Filesystem
-
-# A file that is not there is compared with so many others in its directory.
-MOST_NAMES = 1000
 
 EXECUTABLE = 0o111
 NEW_FILE = 0o644
@@ -102,28 +98,23 @@ class Stage:
         (path,) = paths
         path, there = self._room(operation, path, follow=not operation.is_link)
         text = "\n".join(operation.lines)
+        if not operation.is_link and operation.lines and operation.ended and self.dialect.added_file_newline:
+            text += "\n"
+        content = self._encoded(path, text, operation.line)
         if operation.is_link:
             entry = Entry(None, None, None, text)
         else:
-            if operation.lines and operation.ended and self.dialect.added_file_newline:
-                text += "\n"
             mode = operation.mode if operation.mode is not None else None if there is None else there.mode
-            entry = Entry(None, mode, self._encoded(operation, path, text))
+            entry = Entry(None, mode, content)
         self.places.put(path, entry)
         self._touch("add", path)
 
-    def _encoded(self, operation: Operation, path: str, text: str) -> bytes:
+    def _encoded(self, path: str, text: str, line: int) -> bytes:
         try:
             return text.encode()
         except UnicodeEncodeError as error:
-            raise Refused(
-                PatchProblem(
-                    "patch_parse_error",
-                    f"the patch puts half of a surrogate pair into {path!r}, which UTF-8 has no form for; leave it out",
-                    path,
-                    operation.line,
-                )
-            ) from error
+            message = f"line {line} of the patch: it puts half of a surrogate pair into {path!r}, which is no text; leave it out"
+            raise Refused(PatchProblem("patch_parse_error", message, path, line)) from error
 
     def _room(self, operation: Operation, path: str, *, follow: bool = True) -> tuple[str, Entry | None]:
         """Give where a new file goes, and what it replaces there."""
@@ -173,8 +164,7 @@ class Stage:
         except Unusable as error:
             raise _forbidden(operation, path, error) from error
         if entry is None:
-            why = self._why_gone(path) or f"there is no such file; {self._hint(path)}"
-            message = f"cannot {verb} {path!r}: {why}"
+            message = f"cannot {verb} {path!r}: {why_absent(self.fs, path, self._gone)}"
             raise Refused(PatchProblem(error_code, message, path, operation.line))
         return entry
 
@@ -187,26 +177,6 @@ class Stage:
                 return Entry(path, there.mode)
             return self.places.take(path)
         return self.places.entry(path)
-
-    def _why_gone(self, path: str) -> str | None:
-        """Say what an earlier operation did with the file at a path, if one did."""
-        if path not in self._gone:
-            return None
-        to = self._gone[path]
-        if to is None:
-            return "there is no such file then: an earlier operation of this patch deletes it; put this one before that, or leave it out"
-        return f"there is no such file then: an earlier operation of this patch moves it to {to!r}; use that path"
-
-    def _hint(self, path: str) -> str:
-        directory, name = parent(path), path.rpartition("/")[2]
-        try:
-            names = [entry.name for entry in self.fs.list(directory)[:MOST_NAMES]]
-        except (OSError, ValueError):
-            names = []
-        near = get_close_matches(name, names, n=1)
-        if near:
-            return f"did you mean {join(directory, near[0])!r}?"
-        return f"list {directory!r} to see what is there"
 
     # Updating
 
@@ -247,6 +217,8 @@ class Stage:
         return path, self._there(operation, path, "update_target_not_found", "update")
 
     def _updated(self, operation: UpdateFile, path: str, entry: Entry) -> Entry:
+        for hunk in operation.hunks:
+            self._encoded(path, "".join([line[1:] for line in hunk.lines if line[0] == "+"]), hunk.line)
         if entry.is_link:
             return evolve(entry, origin=None, target="\n".join(operation.hunks[0].new))
         if self.dialect.is_codex:
@@ -279,7 +251,7 @@ class Stage:
         self.fits += [
             HunkFit(path, number, operation.hunks[number - 1].line, fit) for number, fit in enumerate(fits, 1)
         ]
-        return self._encoded(operation, path, made)
+        return made.encode()
 
     def _text(self, operation: Operation, path: str, entry: Entry) -> str:
         try:
