@@ -4,9 +4,9 @@ A text is bytes; its lines end at `\\n` only, and each is a text of its own: not
 `^` and `$` are a line's edges, and a `\\r` before the `\\n` belongs to the line, so that `$` comes after it
 (as in ripgrep). Bytes that are not UTF-8 are seen, and shown, as U+FFFD.
 
-The engine runs over the whole text and Python only looks at the lines that it hits; which of many small texts
-have such lines, it tells in one run over all. What each line alone would answer is the definition, and the
-tests hold the one against the other. Nothing is kept of a text: a first search costs what a later one does.
+The engine runs over the whole text, or over many small ones that are joined, and Python only looks at the lines
+that it hits. What each line alone would answer is the definition, and the tests hold the one against the other.
+Nothing is kept of a text.
 """
 
 from __future__ import annotations
