@@ -186,12 +186,15 @@ class OverlayFilesystem(SessionFilesystem):
 
     def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
         canonical, leaf = super()._file(path, verb)
-        segments = self._parse(canonical)[1]
+        return canonical, self._noted(canonical, leaf, verb)
+
+    def _noted(self, path: str, leaf: Leaf, verb: str) -> Leaf:
+        segments = self._parse(path)[1]
         if verb != "read" or Layers(self._upper(), self._lower).held(segments) is not None:
-            return canonical, leaf
-        content = self._lower._content(canonical, leaf)
-        self._remember(canonical, segments, leaf, content)
-        return canonical, (content, *leaf[1:])
+            return leaf
+        content = self._lower._content(path, leaf)
+        self._remember(path, segments, leaf, content)
+        return (content, *leaf[1:])
 
     def _remember(self, path: str, segments: Segments, leaf: Leaf, content: bytes) -> None:
         """Write down what was read, once as long as it stays the same."""

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from errno import EACCES, EFBIG, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
+from errno import EACCES, EBUSY, EFBIG, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
 from typing import Literal, cast
 
 from weakfs.filesystem import paths
@@ -151,8 +151,15 @@ class Primitives(ABC):
                 done[:], target = self._from_the_top(target, path)
             todo.extend(part for part in reversed(target.split("/")) if part not in ("", "."))
         found = tuple(done)
+        node = self._find(found)
+        if follow and type(node) is tuple and is_link(node):
+            raise fault(
+                OSError,
+                EBUSY,
+                f"cannot use {path!r}: {_shown(found)!r} became a symbolic link while it was looked at; try again",
+            )
         # What lies outside has no path of its own here.
-        return (_shown(found) if found[:1] != ("..",) else path), found, self._find(found)
+        return (_shown(found) if found[:1] != ("..",) else path), found, node
 
     def _climb(self, done: list[str], path: str) -> None:
         """Go up one directory, as a link on the way of `path` says."""
@@ -202,6 +209,9 @@ class Primitives(ABC):
         node = self._find(segments)
         if type(node) is tuple and type(node[0]) not in NO_FILE:
             return canonical, node
+        return self._file_there(path, verb)
+
+    def _file_there(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
         canonical, _, node = self._existing(path, verb)
         if type(node) is FileTree:
             raise fault(
@@ -211,6 +221,10 @@ class Primitives(ABC):
             )
         self._refuse_special(canonical, node, verb)
         return canonical, node
+
+    def _noted(self, path: str, leaf: Leaf, verb: str) -> Leaf:
+        """Give a file that was found as it is to be read, for a backend that takes note of what was."""
+        return leaf
 
     def _refuse_special(self, path: str, leaf: Leaf, verb: str) -> None:
         if is_special(leaf):

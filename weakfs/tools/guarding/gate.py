@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from copy import copy
 
 from weakfs.filesystem import BaseFilesystem, Limits, SymlinkPolicy
 from weakfs.filesystem.paths import Parsed, join
@@ -67,12 +68,18 @@ class Gate(BaseFilesystem):
         return place
 
     def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
-        self._locate(path)
-        canonical, leaf = self._inner._file(path, verb)
-        if self.follow_symlinks == "within_root_only":
-            # Links may have been swapped since: what counts is where this one ended.
-            self._access.check(self._operation, canonical)
-        return canonical, leaf
+        canonical, leaf = self._file_there(path, verb)
+        return canonical, self._inner._noted(canonical, leaf, verb)
+
+    def _resolved(self) -> Primitives:
+        """Give the files for a change at a path without links, so that one which is swapped in meanwhile is refused."""
+        bounded = self._access.roots is not None or bool(self._access.policy.rules)
+        wanted: SymlinkPolicy = "deny" if bounded else self.follow_symlinks
+        if self._inner.follow_symlinks == wanted:
+            return self._inner
+        strict = copy(self._inner)
+        strict.follow_symlinks = wanted
+        return strict
 
     def _commit(self, event: Event) -> None:
         access = self._access
@@ -90,7 +97,7 @@ class Gate(BaseFilesystem):
                 access.check_size(path, len(event.tail))
             elif isinstance(event, FileSpliced):
                 access.check_size(path, sum(len(content) for _, _, content in event.pieces))
-        self._inner._commit(event)
+        self._resolved()._commit(event)
 
     def _check_transfer(self, event: EntryMoved | EntryCopied) -> None:
         """Judge both ends, entry by entry: what may not be seen is not taken to where it may be."""
