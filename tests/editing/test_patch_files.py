@@ -261,6 +261,17 @@ def test_what_is_within_a_quota_in_the_end_is_so_all_the_time() -> None:
     assert contents(fs) == {"/b": "1\n", "/c": "z" * 15 + "\n"}
 
 
+def test_a_file_that_is_left_as_it_was_is_not_changed() -> None:
+    fs = filesystem(a="1\n", b="2\n", c="3\n")
+    same = ("*** Update File: a", "@@", " 1", "*** Update File: b", "@@", "-2", "+2", "*** Add File: c", "+3")
+    report = apply(fs, *same)
+    assert (report.files_changed, report.changed_paths, report.replaced) == (0, (), ())
+    assert report.summary == "nothing changed"
+
+    report = apply(fs, *same, "*** Update File: b", "@@", "-2", "+4")
+    assert report.changed_paths == ("/b",)
+
+
 @pytest.mark.parametrize("again", [["*** Update File: app.py", "@@", "-1", "+2"], ["*** Delete File: app.py"]])
 @pytest.mark.parametrize(
     ("gone", "says"),

@@ -105,6 +105,19 @@ def test_empty_lines_above_the_first_hunk_are_context_where_they_fit() -> None:
     refused("x\nx\n", "", "-x", "+y")
 
 
+@pytest.mark.parametrize(("hunk", "line"), [(("@@", ""), 3), (("@@ zz", "", ""), 3), (("@@", "-A", "+B", "@@", ""), 6)])
+def test_a_hunk_of_empty_lines_that_are_nowhere_has_no_lines(hunk: tuple[str, ...], line: int) -> None:
+    fs = filesystem("A\nb\n")
+    with pytest.raises(PatchParseError, match="the hunk has no lines") as caught:
+        update(fs, *hunk)
+    assert caught.value.line == line
+    assert fs.read("/a").content == "A\nb\n"
+
+
+def test_a_hunk_of_empty_lines_may_be_context() -> None:
+    assert updated("x\n\nx\n", "@@", "", "@@", "-x", "+y") == "x\n\ny\n"
+
+
 def test_lines_that_only_come_are_not_drawn_to_a_blank_line() -> None:
     assert updated("a\n\nb\n", "@@ b", "+c", "") == "a\n\nb\nc\n"
     assert updated("a\n\nb\n", "@@", "+c", "") == "a\n\nb\nc\n"

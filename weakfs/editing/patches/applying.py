@@ -12,7 +12,7 @@ from weakfs.editing.patches.dialect import Dialect, FinalNewline, OnAmbiguous, O
 from weakfs.editing.patches.errors import refusal
 from weakfs.editing.patches.operations import Operation, UpdateFile
 from weakfs.editing.patches.staging import HunkFit, Stage
-from weakfs.editing.patches.steps import steps_of
+from weakfs.editing.patches.steps import Step, steps_of
 from weakfs.editing.patches.unified import parse_unified
 from weakfs.editing.patches.v4a import parse_v4a
 from weakfs.filesystem.protocol import Filesystem
@@ -35,7 +35,7 @@ class PatchReport:
     """What a patch changed, or with `dry_run` would change.
 
     `changed_paths` are in the order of the patch, of a move the old path and the new one; `replaced` those where
-    another file gave way. `hunks` tells of each hunk how it fitted.
+    another file gave way. A file that is left as it was is in neither. `hunks` tells of each hunk how it fitted.
     """
 
     files_changed: int
@@ -98,7 +98,7 @@ def _apply(fs: Filesystem, patch: str, patch_format: PatchFormat, dialect: Diale
         foresee(fs, steps)
         if not dry_run:
             commit(fs, steps)
-    return _report(stage, dry_run)
+    return _report(stage, steps, dry_run)
 
 
 def paths_in(patch: str, *, patch_format: PatchFormat = "v4a") -> tuple[str, ...]:
@@ -124,18 +124,16 @@ def _parsed(patch: str, patch_format: str, dialect: Dialect) -> tuple[Operation,
     return parse_unified(patch)
 
 
-def _report(stage: Stage, dry_run: bool) -> PatchReport:
+def _report(stage: Stage, steps: list[Step], dry_run: bool) -> PatchReport:
     counts = stage.counts
-    changed = tuple(
-        path
-        for path in stage.touched
-        if stage.places.now.get(path) is not None or stage.places.before(path) is not None
-    )
+    made = {path for step in steps for path in (step.path, step.destination)}
+    changed = tuple(path for path in stage.touched if path in made)
+    replaced = tuple(path for path in stage.replaced if path in made)
     ops = PatchOps(counts["add"], counts["update"], counts["delete"], counts["move"])
     told = [f"{count} {verb}" for verb, count in _verbs(ops) if count]
     files = f"{len(changed)} file{'' if len(changed) == 1 else 's'} changed"
-    summary = files + (f" ({', '.join(told)})" if told else "")
-    return PatchReport(len(changed), changed, ops, tuple(stage.replaced), tuple(stage.fits), summary, dry_run)
+    summary = files + (f" ({', '.join(told)})" if told else "") if changed else "nothing changed"
+    return PatchReport(len(changed), changed, ops, replaced, tuple(stage.fits), summary, dry_run)
 
 
 def _verbs(ops: PatchOps) -> tuple[tuple[str, int], ...]:

@@ -11,6 +11,8 @@ MAX_PROBLEMS = 10
 # What a message quotes of a file or a patch, in characters.
 QUOTED = 160
 
+NO_LINES = "the hunk has no lines; give the lines that change, with '-' and '+', below it"
+
 
 @frozen
 class PatchProblem:

@@ -27,6 +27,11 @@ class Hunk:
     new_unended: bool = False
 
     @property
+    def is_blank(self) -> bool:
+        """Whether all its lines are empty ones: it is no hunk, unless they are context."""
+        return self.trailing_blanks == len(self.lines)
+
+    @property
     def old(self) -> list[str]:
         """The lines to find. O(lines)."""
         return [line[1:] for line in self.lines if line[0] != "+"]

@@ -224,6 +224,9 @@ class Seeker:
 def _readings(hunk: Hunk) -> Iterator[Hunk]:
     """Give what a hunk may mean: its empty lines at both ends as context, then only as what separates hunks."""
     first, last = hunk.leading_blanks, hunk.trailing_blanks
+    if hunk.is_blank:
+        yield hunk
+        return
     # Around lines that only come, empty lines separate hunks: as context they would draw it to any blank line.
     if all(line[0] == "+" for line in hunk.lines[first : len(hunk.lines) - last]):
         yield hunk.without_blanks(first, last)

@@ -12,7 +12,7 @@ from weakfs.editing.patches.absence import why_absent
 from weakfs.editing.patches.codex import rewrite_as_codex
 from weakfs.editing.patches.dialect import Dialect
 from weakfs.editing.patches.document import Document
-from weakfs.editing.patches.errors import MAX_PROBLEMS, PatchProblem, quoted
+from weakfs.editing.patches.errors import MAX_PROBLEMS, NO_LINES, PatchProblem, quoted
 from weakfs.editing.patches.mismatch import explain
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 from weakfs.editing.patches.places import Entry, Places, Unusable
@@ -113,8 +113,8 @@ class Stage:
         try:
             return text.encode()
         except UnicodeEncodeError as error:
-            message = f"line {line} of the patch: it puts half of a surrogate pair into {path!r}, which is no text; leave it out"
-            raise Refused(PatchProblem("patch_parse_error", message, path, line)) from error
+            what = f"it puts half of a surrogate pair into {path!r}, which is no text; leave it out"
+            raise Refused(PatchProblem("patch_parse_error", f"line {line} of the patch: {what}", path, line)) from error
 
     def _room(self, operation: Operation, path: str, *, follow: bool = True) -> tuple[str, Entry | None]:
         """Give where a new file goes, and what it replaces there."""
@@ -271,6 +271,10 @@ class Stage:
     def _rejected(self, path: str, document: Document, error: HunkMisfit) -> Refused:
         problems: list[PatchProblem] = []
         for number, hunk, misfit, cursor in error.failures:
+            if hunk.is_blank and not self.dialect.is_codex:
+                message = f"line {hunk.line} of the patch: {NO_LINES}"
+                problems.append(PatchProblem("patch_parse_error", message, path, hunk.line, number + 1))
+                continue
             why, lines = explain(document, hunk, misfit, cursor)
             anchor = f" ({quoted(hunk.anchors[-1])})" if hunk.anchors else ""
             message = f"{path}: hunk {number + 1}{anchor}, line {hunk.line} of the patch, does not fit: {why}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from itertools import takewhile
 
-from weakfs.editing.patches.errors import PatchParseError, malformed, quoted
+from weakfs.editing.patches.errors import NO_LINES, PatchParseError, malformed, quoted
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 
 BEGIN = "*** Begin Patch"
@@ -193,7 +193,7 @@ class _Reader:
     def _no_lines(self, start: int) -> PatchParseError:
         if self.at < self.last and not self.lines[self.at].startswith("***"):
             return self._unmarked()
-        return malformed(start, "the hunk has no lines; give the lines that change, with '-' and '+', below it")
+        return malformed(start, NO_LINES)
 
     def _unmarked(self) -> PatchParseError:
         line = self.lines[self.at]
