@@ -59,12 +59,43 @@ def test_operations_know_their_lines() -> None:
         f'apply_patch <<-"X"\n{BODY}\n\nX\n\n',
         f"cat <<'EOF' | apply_patch\n{BODY}\nEOF",
         f"applypatch << EOF\n{BODY}\n",
+        f"bash -lc 'apply_patch <<\"EOF\"\n{BODY}\nEOF'\n",
+        f"/bin/sh -c 'apply_patch <<EOF\n{BODY}\nEOF\n'",
+        f"apply_patch \"$(cat <<'EOF'\n{BODY}\nEOF\n)\"\n",
+        f"apply_patch $(cat <<EOF\n{BODY}\nEOF\n)",
+        f'bash -lc \'apply_patch "$(cat <<"EOF"\n{BODY}\nEOF\n)"\'',
+        f"/usr/bin/apply_patch <<'EOF'\n{BODY}\nEOF",
+        f"apply_patch - <<'EOF'\n{BODY}\nEOF",
+        f"cat <<'EOF' | /usr/bin/apply_patch -\n{BODY}\nEOF",
+        f"apply_patch <<\\EOF\n{BODY}\nEOF",
+        f"$ apply_patch <<EOF\n{BODY}\nEOF",
+        f"apply_patch <<'END-OF-PATCH'\n{BODY}\nEND-OF-PATCH\n",
+        f"```\n{BODY}\n```\n",
+        f"```diff\r\n{BODY}\r\n```",
+        f"~~~~ \n\n{BODY}\n\n~~~~",
+        f"```sh\napply_patch <<'EOF'\n{BODY}\nEOF\n```",
     ],
 )
-def test_a_heredoc_and_blanks_around_a_patch_are_passed_over(patch: str) -> None:
+def test_a_heredoc_a_fence_and_blanks_around_a_patch_are_passed_over(patch: str) -> None:
     (operation,) = parse_v4a(patch)
     assert isinstance(operation, DeleteFile)
     assert operation.path == "a"
+
+
+def test_a_quote_in_a_word_of_a_shell_is_one() -> None:
+    (operation,) = parse_v4a(
+        "bash -lc 'apply_patch <<EOF\n*** Begin Patch\n*** Add File: a\n+it'\\''s\n*** End Patch\nEOF'"
+    )
+    assert isinstance(operation, AddFile)
+    assert operation.lines == ("it's",)
+
+
+def test_lines_of_a_file_are_no_end_of_what_is_around_the_patch() -> None:
+    body = "*** Begin Patch\n*** Add File: a\n+EOF\n+```\n*** End Patch"
+    for patch in (f"apply_patch <<EOF\n{body}\nEOF", f"```\n{body}\n```"):
+        (operation,) = parse_v4a(patch)
+        assert isinstance(operation, AddFile)
+        assert operation.lines == ("EOF", "```")
 
 
 def test_markers_behind_a_mark_are_lines_like_others() -> None:
@@ -83,6 +114,11 @@ def test_markers_behind_a_mark_are_lines_like_others() -> None:
         ("--- a/x\n+++ b/x\n", 1, "it looks like a unified diff: apply it with patch_format='unified'"),
         ("*** Begin Patch", 1, "'*** End Patch' is missing: the patch was cut off"),
         ("*** Begin Patch\n*** Add File: a\n+x\n+*** End Patch", 4, "the patch was cut off"),
+        (f"cd foo && apply_patch <<'EOF'\n{BODY}\nEOF", 1, "leave the 'cd' out, and give all paths from the root"),
+        (f"bash -lc 'cd foo; apply_patch <<EOF\n{BODY}\nEOF'", 1, "leave the 'cd' out"),
+        (f"cd foo\napply_patch <<EOF\n{BODY}\nEOF", 1, "leave the 'cd' out"),
+        (f"```\n{BODY}\nthat was it\n```", 5, "there is text after '*** End Patch'"),
+        ("apply_patch <<'" + "E" * 100_000, 1, "a patch cannot start with"),
         (f"{BODY}\nthat was it", 4, "there is text after '*** End Patch'"),
         ("*** Begin Patch\n*** Rename File: a\n*** End Patch", 2, "'*** Rename File: a' is no operation"),
         ("*** Begin Patch\n*** Add File:\n*** End Patch", 2, "without a path"),

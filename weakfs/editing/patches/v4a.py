@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from itertools import takewhile
 
 from weakfs.editing.patches.errors import NO_LINES, PatchParseError, malformed, quoted
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
+from weakfs.editing.patches.wrapping import unwrapped
 
 BEGIN = "*** Begin Patch"
 END = "*** End Patch"
@@ -17,47 +17,26 @@ UPDATE = "*** Update File:"
 MOVE = "*** Move to:"
 END_OF_FILE = "*** End of File"
 
-# `apply_patch <<'EOF'`, `cat <<EOF | apply_patch`, or the bare redirection.
-_HEREDOC = re.compile(
-    r"(?:cat|apply_patch|applypatch)?\s*<<-?\s*(?P<quote>['\"]?)(?P<tag>\w+)(?P=quote)\s*(?:\|\s*apply_?patch)?"
-)
-
 
 def parse_v4a(text: str, *, as_codex: bool = False) -> tuple[Operation, ...]:
     """Read a patch. Raises `PatchParseError` with the line of the patch. O(patch).
 
-    A carriage return at the end of a line of text belongs to that text, unless the patch's own lines end in one
-    as well. `as_codex` reads the few things that Codex reads in another way: no line keeps a carriage return, and a
-    blank line at the start of a hunk without '@@' is no context.
+    A shell's heredoc or a Markdown fence around it is passed over. A carriage return at the end of a line of text
+    belongs to that text, unless the patch's own lines end in one as well. `as_codex` reads the few things that Codex
+    reads in another way: no line keeps a carriage return, and a blank line at the start of a hunk without '@@' is no
+    context.
     """
     lines = text.removeprefix("\ufeff").split("\n")
-    first, last = _enclosed(lines)
-    if as_codex or lines[first - 1].endswith("\r"):
-        lines = [line.removesuffix("\r") for line in lines]
-    return tuple(_Reader(lines, first, last, passes_blanks=as_codex).operations())
-
-
-def _enclosed(lines: list[str]) -> tuple[int, int]:
-    """Find the lines between the markers; a shell's heredoc around them is passed over."""
-    at, end = 0, len(lines)
-    while at < end and not lines[at].strip():
-        at += 1
-    while end > at and not lines[end - 1].strip():
-        end -= 1
-    heredoc = _HEREDOC.fullmatch(lines[at].strip()) if at < end else None
-    if heredoc:
-        at += 1
-        if lines[end - 1].strip() == heredoc["tag"]:
-            end -= 1
-        while end > at and not lines[end - 1].strip():
-            end -= 1
+    lines, at, end = unwrapped(lines)
     if at >= end:
         raise malformed(1, f"the patch is empty; start it with {BEGIN!r}")
     if lines[at].strip() != BEGIN:
         raise _no_beginning(lines, at)
     if end - 1 == at or lines[end - 1].strip() != END:
         raise _no_end(lines, at, end)
-    return at + 1, end - 1
+    if as_codex or lines[at].endswith("\r"):
+        lines = [line.removesuffix("\r") for line in lines]
+    return tuple(_Reader(lines, at + 1, end - 1, passes_blanks=as_codex).operations())
 
 
 def _no_beginning(lines: list[str], at: int) -> PatchParseError:

@@ -1,0 +1,80 @@
+"""What stands around a V4A patch where a model writes it as a shell or a chat would have it: heredocs and fences."""
+
+from __future__ import annotations
+
+import re
+
+from weakfs.editing.patches.errors import malformed, quoted
+
+# A first line that is longer is none of these.
+LONGEST = 1024
+# One in another: a fence, and a heredoc in it.
+DEEPEST = 3
+
+_FENCE = re.compile(r"(?P<fence>`{3,}|~{3,})[\w+-]*")
+
+_PROGRAM = r"(?:\S*/)?apply_?patch"
+# `apply_patch <<'EOF'`, `cat <<EOF | apply_patch`, or the bare redirection, in a shell's own words or in those of one
+# that is started for it.
+_HEREDOC = re.compile(
+    r"(?:\$\s+)?"
+    r"(?:(?:\S*/)?(?:ba|z|da)?sh\s+-\w*c\s+(?P<word>'))?\s*"
+    r"(?P<moves>cd\s+[^;&|<]+(?:&&|;)\s*)?"
+    rf"(?:cat|{_PROGRAM}(?:\s+-|\s+(?P<inner>\"?)(?P<output>\$\(\s*cat))?)?"
+    r"\s*<<-?\s*(?:'(?P<single>[^'\s]+)'|\"(?P<double>[^\"\s]+)\"|\\?(?P<bare>[\w.-]+))"
+    rf"\s*(?:\|\s*{_PROGRAM}(?:\s+-)?)?"
+)
+_MOVE = re.compile(r"(?:\$\s+)?cd\s+\S.*")
+# How a quote is written inside a word in single quotes.
+_QUOTE = "'\\''"
+
+
+def unwrapped(lines: list[str]) -> tuple[list[str], int, int]:
+    """Give the lines, and which of them (from, to before) are the patch. Raises `PatchParseError`. O(lines)."""
+    at, end = _without_blanks(lines, 0, len(lines))
+    for _ in range(DEEPEST):
+        first = lines[at].strip() if at < end else ""
+        fence = _FENCE.fullmatch(first) if len(first) <= LONGEST else None
+        heredoc = _HEREDOC.fullmatch(first) if len(first) <= LONGEST else None
+        if fence:
+            end -= lines[end - 1].strip() == fence["fence"]
+        elif heredoc and not heredoc["moves"]:
+            end = _end_of_heredoc(lines, at, end, heredoc)
+            if heredoc["word"]:
+                lines = [line.replace(_QUOTE, "'") for line in lines]
+        else:
+            _refuse_move(first, at, is_heredoc=heredoc is not None)
+            break
+        at, end = _without_blanks(lines, at + 1, end)
+    return lines, at, end
+
+
+def _without_blanks(lines: list[str], at: int, end: int) -> tuple[int, int]:
+    while at < end and not lines[at].strip():
+        at += 1
+    while end > at and not lines[end - 1].strip():
+        end -= 1
+    return at, end
+
+
+def _end_of_heredoc(lines: list[str], at: int, end: int, found: re.Match[str]) -> int:
+    """Give where the lines of a heredoc end: above its tag and what closes the words around it, if they are there."""
+    tag = found["single"] or found["double"] or found["bare"]
+    closing = tag + (")" if found["output"] else "") + (found["inner"] or "") + (found["word"] or "")
+    tail = ""
+    for number in range(end - 1, max(at, end - 1 - len(closing)), -1):
+        tail = lines[number].strip() + tail
+        if tail == closing or (tail == tag and not found["output"]):
+            return number
+        if len(tail) > len(closing):
+            break
+    return end
+
+
+def _refuse_move(first: str, at: int, *, is_heredoc: bool) -> None:
+    if is_heredoc or (len(first) <= LONGEST and _MOVE.fullmatch(first)):
+        raise malformed(
+            at + 1,
+            f"{quoted(first)} changes the directory, which a patch cannot; leave the 'cd' out, and give all paths from "
+            "the root",
+        )
