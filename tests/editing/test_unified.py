@@ -254,3 +254,12 @@ def test_a_path_that_climbs_out_is_refused() -> None:
 def test_a_hunk_of_a_diff_that_fits_in_several_places_gets_advice_for_diffs() -> None:
     with pytest.raises(HunkRejected, match="at lines 1, 3; add more lines of context, or correct the line numbers"):
         apply(filesystem(a="x\nb\nx\nb\n"), "--- a/a\n+++ b/a\n@@ -9 +9 @@\n-x\n+y\n")
+
+
+def test_one_hunk_shows_what_line_ends_another_means() -> None:
+    fs = InMemoryFilesystem()
+    fs.write_bytes("a", b"1\r\n2\r\n3\r\n")
+    apply(fs, "--- a/a\n+++ b/a\n@@ -1 +0,0 @@\n-1\r\n@@ -2,0 +2 @@\n+new\n")
+    assert fs.read_bytes("a").content == b"2\r\nnew\n3\r\n"
+    apply(fs, "--- a/a\n+++ b/a\n@@ -1 +0,0 @@\n-2\n@@ -3,0 +3 @@\n+more\n")
+    assert fs.read_bytes("a").content == b"new\n3\r\nmore\r\n"

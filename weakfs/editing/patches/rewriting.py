@@ -76,7 +76,10 @@ def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_f
 
 
 def _change(document: Document, places: list[Place]) -> None:
-    runs = [run for place in places for run in _runs(document, place)]
+    is_diff = any(place.hunk.start is not None for place in places)
+    # The hunks of a diff were made alike, and one of them may show what another has no line for.
+    meant = is_diff and _means_returns(document, places)
+    runs = [run for place in places for run in _runs(document, place, meant or _means_returns(document, [place]))]
     runs.sort(key=lambda run: run[:2])
     was_last = len(document.lines)
     document.replace(_apart(runs))
@@ -99,9 +102,8 @@ def _apart(runs: list[Run]) -> list[Run]:
     return made
 
 
-def _runs(document: Document, place: Place) -> Iterator[Run]:
+def _runs(document: Document, place: Place, means_returns: bool) -> Iterator[Run]:
     """Give the runs of lines that a hunk replaces, each added line with its ending."""
-    means_returns = _means_returns(document, place)
     at = place.at
     start, added = at, list[str]()
     for line in (*place.hunk.lines, " "):
@@ -116,12 +118,15 @@ def _runs(document: Document, place: Place) -> Iterator[Run]:
             start, added = at, []
 
 
-def _means_returns(document: Document, place: Place) -> bool:
-    """Tell whether the hunk shows carriage returns, and in the same lines as the file has them."""
-    hunk = place.hunk
-    if not any(line.endswith("\r") for line in hunk.lines):
+def _means_returns(document: Document, places: Sequence[Place]) -> bool:
+    """Tell whether hunks show carriage returns, and in the same lines as the file has them."""
+    if not any(line.endswith("\r") for place in places for line in place.hunk.lines):
         return False
-    return all(line.endswith("\r") == document.has_return(at) for at, line in enumerate(hunk.old, place.at))
+    return all(
+        line.endswith("\r") == document.has_return(at)
+        for place in places
+        for at, line in enumerate(place.hunk.old, place.at)
+    )
 
 
 def _with_endings(lines: list[str], start: int, stop: int, added: list[str]) -> list[str]:
