@@ -192,6 +192,13 @@ def test_line_numbers_of_a_unified_diff_are_no_anchor() -> None:
     assert updated("f\na\ng\na\n", "@@ -1,2 +1,2 @@ g", "-a", "+x") == "f\na\ng\nx\n"
 
 
+def test_an_anchor_with_a_mark_behind_it_is_tried_without_it() -> None:
+    content = "def f\n p\ndef g\n p\n"
+    assert updated(content, "@@ def g @@", "- p", "+ q") == "def f\n p\ndef g\n q\n"
+    assert updated(content, "@@ def f @@", "+ q") == "def f\n q\n p\ndef g\n p\n"
+    assert updated("a @@\nb\na\nb\n", "@@ a @@", "+x") == "a @@\nx\nb\na\nb\n"
+
+
 # Lines that only come
 
 

@@ -82,7 +82,7 @@ class Seeker:
             return self._place_of_addition(hunk)
         if hunk.start is not None:
             return self._near(hunk, old, hunk.start - 1 + self.drift)
-        anchors = _named(hunk.anchors)
+        anchors = self._named(hunk.anchors)
         found = self._anchors(anchors, self.cursor)
         if found is None and len(anchors) > 1:
             raise self._unmatched(anchors)
@@ -99,7 +99,7 @@ class Seeker:
         if hunk.start is not None:
             at = min(max(hunk.start + self.drift, self.cursor), end)
             return Place(at, hunk, LEVELS[0], at)
-        anchors = _named(hunk.anchors)
+        anchors = self._named(hunk.anchors)
         found = self._anchors(anchors, self.cursor)
         if found is None and len(anchors) > 1:
             raise self._unmatched(anchors)
@@ -124,6 +124,16 @@ class Seeker:
             )
 
     # Anchors
+
+    def _named(self, anchors: tuple[str, ...]) -> list[str]:
+        """Give the lines that anchors name, less what stands around them as in a unified diff: numbers, `@@` behind."""
+        named = [self._unmarked(_NUMBERS.sub("", anchor)) for anchor in anchors]
+        return [anchor for anchor in named if anchor.strip()]
+
+    def _unmarked(self, anchor: str) -> str:
+        bare = anchor.rstrip().removesuffix(" @@")
+        is_marked = bare != anchor.rstrip() and self._line(anchor, 0, len(LEVELS) - 1) is None
+        return bare if is_marked else anchor
 
     def _anchors(self, anchors: list[str], start: int, most: int = len(LEVELS) - 1) -> tuple[int, int, int] | None:
         """Find lines one behind the other: where the first and the last are, and at which level the first matches."""
@@ -234,9 +244,3 @@ def _readings(hunk: Hunk) -> Iterator[Hunk]:
     for leading in dict.fromkeys((0, first)):
         for trailing in dict.fromkeys((0, min(1, last), last)):
             yield hunk.without_blanks(leading, trailing)
-
-
-def _named(anchors: tuple[str, ...]) -> list[str]:
-    """Give the anchors that name a line; of one that looks as in a unified diff, what stands behind the numbers."""
-    named = [_NUMBERS.sub("", anchor) for anchor in anchors]
-    return [anchor for anchor in named if anchor.strip()]
