@@ -105,6 +105,26 @@ def test_line_ends_that_are_given_exactly_are_an_exact_match() -> None:
     assert replace("a\r\nb\r\n", "a\nb", "c").how == "fuzzy"
 
 
+def test_half_of_a_line_end_is_no_match() -> None:
+    assert replace("a\r\nb\r\n", "\nb", "\nB").text == "a\r\nB\r\n"
+    assert replace("a\r\nb", "\nb", "").text == "a\r\n"
+    assert replace("a\r\nb\r\n", "a\r", "A").text == "A\r\nb\r\n"
+    assert replace("a\r\n\nb", "\nb", "B").text == "a\r\nB"
+    assert replace("\r\n\na\n", "\n", "\n\n", replace_all=True).spans == ((2, 3), (4, 5))
+    assert replace("a\r\n\r\nb\n\r\n", "\n\r\n", "").text == "a\r\n\r\nb"
+    for old in ("\n", "\r", "\n\r"):
+        with pytest.raises(TargetNotFound, match="only white space"):
+            replace("a\r\n\r\nb\r\n", old, "x", replace_all=True)
+
+
+def test_repeated_halves_of_line_ends_are_no_trouble() -> None:
+    """Quadratic work here would take hours."""
+    text = "\r\n" * 500_000
+    with pytest.raises(TargetNotFound):
+        replace(text, "\n\r" * 100_000, "x")
+    assert replace(text + "\n", "\n", "", replace_all=True).text == text
+
+
 def test_letter_case_counts() -> None:
     with pytest.raises(TargetNotFound):
         replace("Alpha", "alpha", "beta")

@@ -178,3 +178,24 @@ def test_several_places_are_all_named(text: str, old: str) -> None:
 @given(st.text(max_size=30))
 def test_folding_twice_is_folding_once(text: str) -> None:
     assert folded(text.replace("\udfff", "")).count("  ") == 0
+
+
+ENDS = ("\n", "\r\n", "\r")
+mixed = st.lists(st.sampled_from(("a", "b", " ", "\t", "\n", "\r", "\r\n")), max_size=8).map("".join)
+
+
+@settings(max_examples=1500)
+@given(st.lists(st.sampled_from("ab \t\n"), max_size=14), st.sampled_from(ENDS), mixed, mixed, st.booleans(), st.data())
+def test_a_file_with_one_kind_of_line_end_keeps_only_that_kind(
+    chars: list[str], end: str, other: str, new: str, replace_all: bool, data: st.DataObject
+) -> None:
+    text = "".join(chars).replace("\n", end)
+    start = data.draw(st.integers(0, len(text)))
+    old = data.draw(st.sampled_from((other, text[start : data.draw(st.integers(start, len(text)))])))
+    done = refused_or_done(text, old, new, replace_all)
+    if isinstance(done, EditError) or end not in text:
+        return
+
+    left = done.text.replace(end, "")
+    assert "\n" not in left
+    assert "\r" not in left

@@ -19,6 +19,9 @@ from weakfs.editing.refusals import AmbiguousTarget, EmptyOldString, NoChange
 Piece = tuple[int, int, str]
 How = Literal["exact", "fuzzy"]
 
+# Stands for a `\r\n` of which no half is a match; UTF-8 has no form for these two, so that no file holds them.
+WHOLE = "\udffe\udfff"
+
 # An error names the lines of this many matches: all of them in 32 MiB of one letter would be a gigabyte.
 MAX_LINES = 1000
 # And a message, which a model reads, those of this many.
@@ -57,9 +60,10 @@ class Replacement:
 def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Replacement:
     """Replace `old` by `new` in `text`: the only match, or with `replace_all` every one, left to right.
 
-    An exact match counts before all others. Where there is none, one that differs in white space, line ends,
-    quotes, dashes or Unicode form does (see `weakfs.editing.folding`), and what is put in takes the
-    indentation of the lines that were found. Matches do not overlap, and what was put in is not searched again.
+    An exact match counts before all others; one that begins or ends inside a `\\r\\n` is none. Where there is
+    none, one that differs in white space, line ends, quotes, dashes or Unicode form does (see
+    `weakfs.editing.folding`), and what is put in takes the indentation of the lines that were found. Matches do
+    not overlap, and what was put in is not searched again.
     Line ends that are put in are those of `text` where it has only one kind, and a byte order mark at its start
     stays there. Raises `EmptyOldString`, `NoChange`, `TargetNotFound` or `AmbiguousTarget`, all of them
     `EditError`. O(text + old + new).
@@ -68,13 +72,14 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
         raise EmptyOldString("the text to replace is empty; give the exact text that is to change")
     if old == new:
         raise NoChange("the old and the new text are the same; give a new text that differs")
-    first = text.find(old)
+    searched, wanted = _with_whole_line_ends(text, old)
+    first = searched.find(wanted)
     if first < 0:
         return _replace_equivalent(text, old, new, replace_all)
-    several = text.find(old, first + len(old)) >= 0
-    count = text.count(old) if several else 1
+    several = searched.find(wanted, first + len(wanted)) >= 0
+    count = searched.count(wanted) if several else 1
     if several and not replace_all:
-        starts = (start for start, _, _ in _pieces(text, old, "", ""))
+        starts = (start for start, _, _ in _pieces(searched, wanted, "", ""))
         raise _ambiguous(text, starts, count)
     inserted = with_line_ends(new, only_kind(text)) if "\n" in new or "\r" in new else new
     if inserted == old:
@@ -83,11 +88,22 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
     if at_start == old and not several:
         raise NoChange("nothing but the byte order mark would go, and that stays; give a new text that differs")
     if several:
-        pieces = partial(_pieces, text, old, inserted, at_start)
-        fast = partial(text.replace, old, inserted)
-        return Replacement(count, "exact", "", pieces, fast if at_start == inserted else partial(_pieced, text, pieces))
+        pieces = partial(_pieces, searched, wanted, inserted, at_start)
+        plainly = searched is text and at_start == inserted
+        make = partial(text.replace, old, inserted) if plainly else partial(_pieced, text, pieces)
+        return Replacement(count, "exact", "", pieces, make)
     only = partial(iter, ((first, first + len(old), at_start),))
     return Replacement(1, "exact", "", only, partial(_pieced, text, only))
+
+
+def _with_whole_line_ends(text: str, old: str) -> tuple[str, str]:
+    """Give both texts in forms of the same length in which no half of a `\\r\\n` is found.
+
+    Only where `old` may begin or end with such a half are they others than those given. O(text) then.
+    """
+    if not (old.startswith("\n") or old.endswith("\r")) or "\r\n" not in text:
+        return text, old
+    return text.replace("\r\n", WHOLE), old.replace("\r\n", WHOLE)
 
 
 def _keeping_mark(text: str, old: str, new: str) -> str:
