@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from attrs import evolve
 
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.editing import HunkRejected, PatchError, PatchPathForbidden, PatchReport, apply_patch
@@ -41,28 +43,25 @@ def fs(make: Make) -> Filesystem:
     return fs
 
 
-def apply(fs: Filesystem, *lines: str, replaces: bool = True) -> PatchReport:
+def apply(fs: Filesystem, *lines: str, on_existing: Literal["replace", "reject"] = "replace") -> PatchReport:
+    """Apply a patch, whose dry run must have said the same."""
     patch = "\n".join(("*** Begin Patch", *lines, "*** End Patch"))
-    on_existing = "replace" if replaces else "reject"
-    told: list[str] = []
-    for dry_run in (True, False):
-        try:
-            report = apply_patch(fs, patch, dry_run=dry_run, on_existing=on_existing)
-        except PatchError as error:
-            told.append(str(error))
-            if not dry_run:
-                assert told[0] == told[1]
-                raise
-        else:
-            told.append(report.summary)
-    assert told[0] == told[1]
+    try:
+        planned = apply_patch(fs, patch, dry_run=True, on_existing=on_existing)
+    except PatchError as error:
+        with pytest.raises(type(error)) as caught:
+            apply_patch(fs, patch, on_existing=on_existing)
+        assert caught.value.errors == error.errors
+        raise
+    report = apply_patch(fs, patch, on_existing=on_existing)
+    assert planned == evolve(report, dry_run=True)
     return report
 
 
 def test_two_moves_to_one_file_by_two_names_are_seen(fs: Filesystem) -> None:
     moves = ("*** Update File: d/x", "*** Move to: l/z", "*** Update File: d/w", "*** Move to: again/z")
     with pytest.raises(HunkRejected, match="'/d/z' is there already"):
-        apply(fs, *moves, replaces=False)
+        apply(fs, *moves, on_existing="reject")
     assert fs.read("/d/x").content == "1\n"
 
     report = apply(fs, *moves)
@@ -114,3 +113,23 @@ def test_where_links_are_not_followed_nothing_below_one_is_named(make: Make) -> 
         with pytest.raises(PatchPathForbidden, match="links are not followed here"):
             apply(fs, *lines)
     assert [entry.path for entry in fs.walk()] == ["/d", "/d/x", "/l"]
+
+
+@pytest.mark.parametrize(
+    "taking", [("*** Delete File: l",), ("*** Update File: l", "*** Move to: m"), ("*** Delete File: again/../l",)]
+)
+def test_nothing_is_named_through_a_link_that_the_patch_takes_away(fs: Filesystem, taking: tuple[str, ...]) -> None:
+    with pytest.raises(PatchPathForbidden, match="'/l' is a symbolic link that this patch takes away"):
+        apply(fs, *taking, "*** Add File: l/x", "+other")
+    assert fs.read("/d/x").content == "1\n"
+
+
+def test_a_diff_that_makes_a_directory_of_a_link_is_refused(fs: Filesystem) -> None:
+    diff = (
+        "diff --git a/l b/l\ndeleted file mode 120000\n--- a/l\n+++ /dev/null\n@@ -1 +0,0 @@\n-d\n"
+        "\\ No newline at end of file\n"
+        "diff --git a/l/x b/l/x\nnew file mode 100644\n--- /dev/null\n+++ b/l/x\n@@ -0,0 +1 @@\n+other\n"
+    )
+    with pytest.raises(PatchPathForbidden, match="takes away"):
+        apply_patch(fs, diff, patch_format="unified")
+    assert fs.read("/d/x").content == "1\n"

@@ -77,7 +77,18 @@ class Places:
                 raise Unusable(str(error)) from error
             if found == "/":
                 raise Unusable(f"cannot use {path!r}: it is the root; name a file inside it")
+        self._refuse_below_lost_link(normalize(path))
         return found
+
+    def _refuse_below_lost_link(self, path: str) -> None:
+        """Raise `Unusable` for a path that leads through a link which the patch takes away."""
+        for above in _ancestors(path):
+            there = self._before.get(above)
+            if there is not None and there.is_symlink and self._is_gone(above) and self.now.get(above) is None:
+                raise Unusable(
+                    f"cannot use {path!r}: {above!r} is a symbolic link that this patch takes away; name the real "
+                    "path, or change what is below it in a patch of its own"
+                )
 
     def _resolved(self, path: str) -> str:
         lexical = normalize(path)
