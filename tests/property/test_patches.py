@@ -23,10 +23,9 @@ def test_a_patch_that_names_every_line_turns_the_one_into_the_other(old: dict[st
     report = apply_patch(fs, patches.v4a(old, new))
 
     expected = {path: ending_as(old.get(path, "\n"), content) for path, content in new.items()}
-    assert patches.files_of(fs) == {path: new[path] if old.get(path) == new[path] else expected[path] for path in new}
-    assert set(report.changed_paths) == {
-        "/" + path for path in {*old, *new} if (path in old) != (path in new) or old[path] != new[path]
-    }
+    left = {path: new[path] if old.get(path) == new[path] else expected[path] for path in new}
+    assert patches.files_of(fs) == left
+    assert set(report.changed_paths) == {"/" + path for path in {*old, *left} if old.get(path) != left.get(path)}
 
 
 def ending_as(old: str, new: str) -> str:
