@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,6 +138,86 @@ FITTED = [
     ("one that the edit has too", "\ufeffimport  a\n", "\ufeffimport a", "import b", "\ufeffimport b\n"),
     ("a piece of a word", "max =  1\n", "x = 1", "x = 2", "max = 2\n"),
 ]
+
+
+# Of lines whose steps must stay steps, in the file's own tabs or spaces.
+STEPPED = [
+    (
+        "a body that is shifted by a tab",
+        "def f(s):\n\treturn 1\n",
+        "def f(s):\n\t\treturn 1",
+        "def f(s):\n\t\tfor x in y:\n\t\t\tif x:\n\t\t\t\tlog(x)\n\t\treturn 1",
+        "def f(s):\n\tfor x in y:\n\t\tif x:\n\t\t\tlog(x)\n\treturn 1\n",
+    ),
+    (
+        "by two steps of two",
+        "def f(s):\n  return 1\n",
+        "def f(s):\n      return 1",
+        "def f(s):\n      for x in y:\n        if x:\n          log(x)\n      return 1",
+        "def f(s):\n  for x in y:\n    if x:\n      log(x)\n  return 1\n",
+    ),
+    (
+        "by a step of four",
+        "def f(s):\n    return 1\n",
+        "def f(s):\n        return 1",
+        "def f(s):\n        for x in y:\n            if x:\n                log(x)\n        return 1",
+        "def f(s):\n    for x in y:\n        if x:\n            log(x)\n    return 1\n",
+    ),
+    (
+        "behind a first line without its indentation",
+        "class A:\n\tclass B:\n\t\tdef f(s):\n\t\t\treturn 1\n",
+        "def f(s):\n\t\treturn 1",
+        "def f(s):\n\t\tfor x in y:\n\t\t\tif x:\n\t\t\t\tlog(x)\n\t\treturn 1",
+        "class A:\n\tclass B:\n\t\tdef f(s):\n\t\t\tfor x in y:\n\t\t\t\tif x:\n\t\t\t\t\tlog(x)\n\t\t\treturn 1\n",
+    ),
+    (
+        "two given steps are one tab",
+        "func f() {\n\tx()\n\ty()\n}\n",
+        "        x()\n        y()",
+        "        x()\n        if q {\n            y()\n        }",
+        "func f() {\n\tx()\n\tif q {\n\t\ty()\n\t}\n}\n",
+    ),
+    (
+        "a first line that is new",
+        "def f():\n\ta = 1\n\tb = 2\n",
+        "        a = 1\n        b = 2",
+        "        if p:\n            if q:\n                a = 1\n        b = 2",
+        "def f():\n\tif p:\n\t\tif q:\n\t\t\ta = 1\n\tb = 2\n",
+    ),
+    (
+        "one given step is two tabs",
+        "{\n\t{\n\t\tx\n\t\ty\n",
+        "    x\n    y",
+        "    x\n    if z:\n        y",
+        "{\n\t{\n\t\tx\n\t\tif z:\n\t\t\ty\n",
+    ),
+    (
+        "one given tab is two steps",
+        "class A:\n    def f():\n        x = 1\n        y = 2\n",
+        "\tx = 1\n\ty = 2",
+        "\tx = 1\n\tif z:\n\t\ty = 2",
+        "class A:\n    def f():\n        x = 1\n        if z:\n            y = 2\n",
+    ),
+    (
+        "a tab in a file of spaces",
+        "def f():\n    a  = 1\n    b = 2\n",
+        "a = 1\nb = 2",
+        "if q:\n\ta = 1\nb = 2",
+        "def f():\n    if q:\n        a  = 1\n    b = 2\n",
+    ),
+    (
+        "one given tab is nothing",
+        "x = 1\ny = 2\nif a:\n    b\n",
+        "\tx = 1\n\ty = 2",
+        "\tx = 1\n\tif z:\n\t\ty = 2",
+        "x = 1\nif z:\n    y = 2\nif a:\n    b\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "old", "new", "expected"), [c[1:] for c in STEPPED], ids=[c[0] for c in STEPPED])
+def test_steps_of_indentation_stay_steps(text: str, old: str, new: str, expected: str) -> None:
+    assert replace(text, old, new).text == expected
 
 
 @pytest.mark.parametrize(("text", "old", "new", "expected"), [case[1:] for case in FITTED], ids=[c[0] for c in FITTED])
@@ -274,3 +356,35 @@ def test_lines_around_a_match_stay_as_they_are(text: str, old: str, new: str) ->
     ((start, stop),) = done.spans
     assert done.text.startswith(f"<{text}>"[:start])
     assert done.text.endswith(f"<{text}>"[stop:])
+
+
+units = st.sampled_from(("\t", "  ", "    "))
+bases = st.integers(0, 3)
+
+
+@given(units, units, bases, bases, st.booleans(), st.integers(1, 4))
+def test_lines_further_in_stay_further_in_with_the_steps_of_the_file(
+    unit: str, other: str, base: int, given_base: int, is_first_line_bare: bool, depth: int
+) -> None:
+    """The file has only tabs or only spaces, and so has what is put into it."""
+    body = [(0, "if a:"), (1, "b  = 1"), (1, "c = 1")]
+    nested = [(0, "if a:"), (1, "b = 1"), *((1 + deep, f"if d{deep}:") for deep in range(depth)), (1 + depth, "c = 1")]
+
+    def shown(rows: list[tuple[int, str]], unit: str, base: int) -> str:
+        return "\n".join(unit * (base + deep) + row for deep, row in rows)
+
+    above = "def head():\n" + unit + "if e:\n" + unit * 2 + "f\n"
+    text = above + shown(body, unit, base) + "\n"
+    old, new = shown(body, other, given_base).replace("b  =", "b ="), shown(nested, other, given_base)
+    if is_first_line_bare:
+        old, new = old.lstrip(), new.lstrip()
+
+    done = replace(text, old, new)
+
+    indents = [row[: len(row) - len(row.lstrip())] for row in done.text.splitlines()[3:]]
+    assert set("".join(indents)) <= set(unit)
+    assert all(len(one) < len(next_one) for one, next_one in pairwise(indents) if one != next_one)
+    assert len(set(indents)) == depth + 2
+    # A body of which only the lines further in than its first are known may be given with steps of another width.
+    if given_base and not is_first_line_bare:
+        assert done.text == above + shown(nested, unit, base).replace("b =", "b  =") + "\n"

@@ -14,17 +14,22 @@ from attrs import frozen
 Pair = tuple[str, str]
 
 
+# What a tab is in a file of spaces whose step cannot be seen.
+USUAL_WIDTH = 4
+
+
 @frozen
 class Indents:
     """What the indentations of a given text are in the file.
 
-    `pairs` are known; from them others are told by what they have more or less. `step` characters more are
-    `unit` more in the file, 0 if as many of the same.
+    `pairs` are known; from them others are told by what they have more or less. `step` spaces more are `unit`
+    more in the file, 0 if as many of the same, and a tab more is `tab`.
     """
 
     pairs: tuple[Pair, ...]
     step: int = 0
     unit: str = ""
+    tab: str = "\t"
 
     @cached_property
     def _known(self) -> dict[str, str]:
@@ -49,50 +54,72 @@ class Indents:
 
     def extra(self, extra: str) -> str:
         """Give what is further in, without what it is further in than, as the file has it."""
+        blanks = extra.replace("\t", "")
+        tabs = self.tab * (len(extra) - len(blanks))
         if not self.step:
-            return extra
-        steps, rest = divmod(len(extra), self.step)
-        return self.unit * steps + extra[len(extra) - rest :]
+            return tabs + blanks
+        steps, rest = divmod(len(blanks), self.step)
+        return tabs + self.unit * steps + blanks[len(blanks) - rest :]
 
 
 def learn(pairs: Iterable[Pair], given: Sequence[str], nearby: Sequence[str]) -> Indents:
-    """Learn from pairs; `given` are all indentations of the given texts, `nearby` those around it in the file."""
-    distinct = dict(reversed([*pairs]))
-    known = sorted(distinct.items(), key=lambda pair: len(pair[0]))
-    if all(one == other for one, other in known):
+    """Learn from pairs; `given` are all indentations of the given texts, `nearby` those around it in the file.
+
+    A step of the given texts becomes one of the file, so that what is further in there is so in the file: a block
+    that is elsewhere than given is shifted, its steps are not squeezed.
+    """
+    known = sorted(dict(reversed([*pairs])).items(), key=lambda pair: len(pair[0]))
+    there = next((there for _, there in reversed(known) if there), "")
+    usual = usual_unit(nearby)
+    own = given_step(given)
+    if _tabs(there or usual):
+        return Indents(tuple(known), own, "\t")
+    usual = "" if _tabs(usual) else usual
+    if not there and not usual:
         return Indents(tuple(known))
+    tab = _measured(known, 1, usual) or usual or _width(nearby)
+    if not own or all(one == other for one, other in known):
+        return Indents(tuple(known), tab=tab)
+    step, unit = own, _measured(known, own, usual)
+    if not unit:
+        short, near = known[-1]
+        unit = usual if short and len(short) * len(usual) == len(near) * own else ""
+    if len(unit) in (0, own):
+        # No-break spaces and the like are as many spaces.
+        step, unit = (0, "") if "".join(given).isascii() else (1, " ")
+    return Indents(tuple(known), step, unit, tab)
+
+
+def given_step(given: Sequence[str]) -> int:
+    """Give how many spaces one step of given indentations is, 0 if none of them is of spaces."""
+    widths = [len(indent) for indent in given if indent and "\t" not in indent]
+    step = gcd(*widths)
+    # What is set below an opening bracket is no step.
+    return step if step != 1 else min(widths)
+
+
+def _measured(known: Sequence[Pair], own: int, usual: str) -> str:
+    """Give what one step, `own` characters, is in a file of spaces, from two lines of which one is further in."""
     for (short, near), (long, far) in pairwise(known):
-        if long.startswith(short) and far.startswith(near) and len(far) > len(near):
-            return _stepping(known, len(long) - len(short), far[len(near) :])
-    short, near = known[-1]
-    own = gcd(*(len(indent) for indent in given))
-    if _tabs(short) == _tabs(near) and short and near:
-        unit = usual_unit(nearby)
-        if own and not _tabs(near) and len(unit) != own and len(short) * len(unit) == len(near) * own:
-            return _stepping(known, own, unit)
-        return _alike(known, given)
-    if short and near and (len(short) % len(near) == 0 or len(near) % len(short) == 0):
-        return _stepping(known, len(short), near)
-    unit = near[:1] if _tabs(near) else usual_unit(nearby)
-    if own and _tabs(unit) and not any(map(_tabs, given)):
-        return _stepping(known, own, unit)
-    return _alike(known, given)
-
-
-def _alike(known: Sequence[Pair], given: Sequence[str]) -> Indents:
-    """Take what is more or less as it is, no-break spaces and the like as spaces."""
-    return Indents(tuple(known), *((0, "") if "".join(given).isascii() else (1, " ")))
+        steps, rest = divmod(len(long) - len(short), own)
+        further = far.removeprefix(near)
+        if not long.startswith(short) or not far.startswith(near) or not further or not steps or rest:
+            continue
+        if _tabs(long) != (own == 1):
+            continue
+        if steps > 1 and usual and len(further) in (len(usual), len(usual) * steps):
+            return usual
+        return further[: len(further) // steps] or usual
+    return ""
 
 
 def _tabs(indent: str) -> bool:
     return indent.startswith("\t")
 
 
-def _stepping(known: Sequence[Pair], step: int, unit: str) -> Indents:
-    parts = gcd(step, len(unit)) if len(set(unit)) == 1 else 1
-    step, unit = step // parts, unit[: len(unit) // parts]
-    same = step == len(unit) and all(_tabs(given) == _tabs(there) for given, there in known if given and there)
-    return Indents(tuple(known), 0 if same else step, unit)
+def _width(nearby: Sequence[str]) -> str:
+    width = gcd(*map(len, nearby))
+    return " " * (width if 1 < width < USUAL_WIDTH else USUAL_WIDTH)
 
 
 def usual_unit(indents: Sequence[str]) -> str:
