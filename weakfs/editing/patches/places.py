@@ -129,29 +129,33 @@ class Places:
         return found
 
     def _behind(self, link: FileStat) -> str:
-        """Give the directory that a link leads to, which need not be there; of one outside, the link's own path.
+        """Give the directory that a link leads to, which need not be there; of one outside, the link's own path."""
+        found = self._target(parent(link.path), link.target or "")
+        if found is None:
+            # What the filesystem says of the entries behind it is right whatever the link.
+            with suppress(OSError):
+                for entry in self.fs.walk(link.path):
+                    return parent(entry.path)
+        return link.path if found is None else found
 
-        What the filesystem says of the entries in it is right whatever the link; an empty directory has none.
-        """
-        with suppress(OSError):
-            for entry in self.fs.walk(link.path):
-                return parent(entry.path)
-        target = link.target or ""
-        here = parent(link.path)
+    def _target(self, here: str, target: str) -> str | None:
+        """Follow the target of a link from the directory of the link; `None` where only the filesystem can."""
         if target.startswith("/"):
             here, top = "/", self.fs.root.rstrip("/")
-            if top and is_within(target, top):
-                target = target[len(top) :]
-            elif top and self._stat(target) is None:
-                return link.path
+            if not is_within(target, top or "/"):
+                return None
+            target = target[len(top) :]
         # Links that lead in circles were refused when the whole path was looked up.
         for name in target.split("/"):
             if name == "..":
                 if here == "/":
-                    return link.path
+                    return None
                 here = parent(here)
             elif name not in ("", "."):
-                here = self._directory(join(here, name))
+                below = join(here, name)
+                if normalize(below) != below:
+                    return None
+                here = self._directory(below)
         return here
 
     def _stat(self, path: str) -> FileStat | None:

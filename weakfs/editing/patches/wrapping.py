@@ -15,16 +15,16 @@ _FENCE = re.compile(r"(?P<fence>`{3,}|~{3,})[\w+-]*")
 
 _PROGRAM = r"(?:\S*/)?apply_?patch"
 # `apply_patch <<'EOF'`, `cat <<EOF | apply_patch`, or the bare redirection, in a shell's own words or in those of one
-# that is started for it.
+# that is started for it. There is never more than one blank, so that each can be matched in one way only.
 _HEREDOC = re.compile(
-    r"(?:\$\s+)?"
-    r"(?:(?:\S*/)?(?:ba|z|da)?sh\s+-\w*c\s+(?P<word>'))?\s*"
-    r"(?P<moves>cd\s+[^;&|<]+(?:&&|;)\s*)?"
-    rf"(?:cat|{_PROGRAM}(?:\s+-|\s+(?P<inner>\"?)(?P<output>\$\(\s*cat))?)?"
-    r"\s*<<-?\s*(?:'(?P<single>[^'\s]+)'|\"(?P<double>[^\"\s]+)\"|\\?(?P<bare>[\w.-]+))"
-    rf"\s*(?:\|\s*{_PROGRAM}(?:\s+-)?)?"
+    r"(?:\$ )?"
+    r"(?:(?:\S*/)?(?:ba|z|da)?sh -\w*c (?P<word>') ?)?"
+    r"(?P<moves>cd [^;&|<]+(?:&&|;) ?)?"
+    rf"(?:cat|{_PROGRAM}(?: -| (?P<inner>\"?)(?P<output>\$\( ?cat))?)?"
+    r" ?<<-? ?(?:'(?P<single>[^'\s]+)'|\"(?P<double>[^\"\s]+)\"|\\?(?P<bare>[\w.-]+))"
+    rf"(?: ?\| ?{_PROGRAM}(?: -)?)?"
 )
-_MOVE = re.compile(r"(?:\$\s+)?cd\s+\S.*")
+_MOVE = re.compile(r"(?:\$ )?cd \S.*")
 # How a quote is written inside a word in single quotes.
 _QUOTE = "'\\''"
 
@@ -33,9 +33,8 @@ def unwrapped(lines: list[str]) -> tuple[list[str], int, int]:
     """Give the lines, and which of them (from, to before) are the patch. Raises `PatchParseError`. O(lines)."""
     at, end = _without_blanks(lines, 0, len(lines))
     for _ in range(DEEPEST):
-        first = lines[at].strip() if at < end else ""
-        fence = _FENCE.fullmatch(first) if len(first) <= LONGEST else None
-        heredoc = _HEREDOC.fullmatch(first) if len(first) <= LONGEST else None
+        first = " ".join(lines[at].split()) if at < end and len(lines[at]) <= LONGEST else ""
+        fence, heredoc = _FENCE.fullmatch(first), _HEREDOC.fullmatch(first)
         if fence:
             end -= lines[end - 1].strip() == fence["fence"]
         elif heredoc and not heredoc["moves"]:
@@ -72,7 +71,7 @@ def _end_of_heredoc(lines: list[str], at: int, end: int, found: re.Match[str]) -
 
 
 def _refuse_move(first: str, at: int, *, is_heredoc: bool) -> None:
-    if is_heredoc or (len(first) <= LONGEST and _MOVE.fullmatch(first)):
+    if is_heredoc or _MOVE.fullmatch(first):
         raise malformed(
             at + 1,
             f"{quoted(first)} changes the directory, which a patch cannot; leave the 'cd' out, and give all paths from "
