@@ -90,6 +90,13 @@ def test_a_new_file_below_a_link_has_the_path_where_it_leads(fs: Filesystem, lin
     assert fs.read(f"{real}/new").content == "2\n"
 
 
+def test_a_link_with_a_name_of_another_form_leads_where_the_filesystem_says(fs: Filesystem) -> None:
+    fs.write("/caf\u00e9/x", "1\n")
+    fs.symlink("caf\u00e9", "/composed")
+    report = apply(fs, "*** Add File: composed/new", "+1", "*** Add File: caf\u00e9/new", "+2")
+    assert report.changed_paths == ("/caf\u00e9/new",)
+
+
 def test_an_absolute_target_is_followed_as_the_filesystem_does(fs: Filesystem) -> None:
     fs.symlink(f"{fs.root.rstrip('/')}/empty", "/absolute")
     report = apply(fs, "*** Add File: absolute/new", "+1")

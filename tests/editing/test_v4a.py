@@ -73,6 +73,7 @@ def test_operations_know_their_lines() -> None:
         f"```\n{BODY}\n```\n",
         f"```diff\r\n{BODY}\r\n```",
         f"~~~~ \n\n{BODY}\n\n~~~~",
+        f"$   bash  -lc  'apply_patch   -   << \"EOF\"\n{BODY}\nEOF'",
         f"```sh\napply_patch <<'EOF'\n{BODY}\nEOF\n```",
     ],
 )

@@ -119,6 +119,15 @@ def test_a_replaced_file_and_an_inexact_hunk_are_told(toolset: Toolset) -> None:
     assert "/src/app.py: hunk 1 fitted apart from indentation" in result.message
 
 
+def test_a_patch_that_leaves_all_as_it_was_says_so(toolset: Toolset) -> None:
+    result = toolset.call(
+        "apply_patch", patch_of("*** Update File: src/app.py", "@@", " port = 80", "*** Add File: old.txt", "+old")
+    )
+
+    assert result.message == "The patch changes nothing"
+    assert (value(result).files_changed, value(result).changed_paths, value(result).replaced) == (0, (), ())
+
+
 def test_a_unified_diff_is_a_patch_too(toolset: Toolset) -> None:
     diff = "--- a/src/app.py\n+++ b/src/app.py\n@@ -1,2 +1,2 @@\n-port = 80\n+port = 81\n host = 'a'\n"
     assert toolset.call("apply_patch", {"patch": diff, "patch_format": "unified"}).success
