@@ -310,6 +310,12 @@ def test_a_new_text_that_is_there_in_the_place_of_the_old_one_is_no_change() -> 
         replace("a\r\nb\r\n", "a\r\nb", "a\nb")
 
 
+def test_white_space_around_that_cannot_change_is_told_as_such() -> None:
+    with pytest.raises(NoChange, match=r"only white space around .* exactly, with the line ends of the file"):
+        replace("a\r\n\r\nb\r\n", "\n\nb", "\nb")
+    assert replace("a\r\n\r\nb\r\n", "\r\n\r\nb", "\r\nb").text == "a\r\nb\r\n"
+
+
 def test_what_differed_is_told() -> None:
     assert replace("a\r\nb\r\n", "a\nb", "c").overlooked == "line ends"
     assert replace("a\tb\n", "a b", "c").overlooked == "white space"

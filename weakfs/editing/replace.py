@@ -84,15 +84,15 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
     inserted = with_line_ends(new, only_kind(text)) if "\n" in new or "\r" in new else new
     if inserted == old:
         raise NoChange("nothing but line ends would change, and those of the file stay; give a new text that differs")
-    at_start = _keeping_mark(text, old, inserted) if first == 0 else inserted
-    if at_start == old and not several:
-        raise NoChange("nothing but the byte order mark would go, and that stays; give a new text that differs")
+    at_first = _keeping_mark(text, old, inserted, first)
+    if at_first == old and not several:
+        raise NoChange("nothing but the byte order mark would change, and that stays; give a new text that differs")
     if several:
-        pieces = partial(_pieces, searched, wanted, inserted, at_start)
-        plainly = searched is text and at_start == inserted
+        pieces = partial(_pieces, searched, wanted, inserted, at_first)
+        plainly = searched is text and at_first == inserted
         make = partial(text.replace, old, inserted) if plainly else partial(_pieced, text, pieces)
         return Replacement(count, "exact", "", pieces, make)
-    only = partial(iter, ((first, first + len(old), at_start),))
+    only = partial(iter, ((first, first + len(old), at_first),))
     return Replacement(1, "exact", "", only, partial(_pieced, text, only))
 
 
@@ -106,19 +106,22 @@ def _with_whole_line_ends(text: str, old: str) -> tuple[str, str]:
     return text.replace("\r\n", WHOLE), old.replace("\r\n", WHOLE)
 
 
-def _keeping_mark(text: str, old: str, new: str) -> str:
-    """Give what takes the place of a match at the start, which may hold the file's byte order mark."""
-    if old.startswith(BYTE_ORDER_MARK) and text.startswith(BYTE_ORDER_MARK):
-        return BYTE_ORDER_MARK + new.removeprefix(BYTE_ORDER_MARK)
-    return new
+def _keeping_mark(text: str, old: str, new: str, first: int) -> str:
+    """Give what takes the place of the first match, which may hold or follow the file's byte order mark."""
+    if first > 1 or not text.startswith(BYTE_ORDER_MARK):
+        return new
+    bare = new.removeprefix(BYTE_ORDER_MARK)
+    return bare if first else BYTE_ORDER_MARK + bare
 
 
-def _pieces(text: str, old: str, new: str, at_start: str) -> Iterator[Piece]:
+def _pieces(text: str, old: str, new: str, at_first: str) -> Iterator[Piece]:
     start = text.find(old)
+    inserted = at_first
     while start >= 0:
         stop = start + len(old)
-        yield start, stop, new if start else at_start
+        yield start, stop, inserted
         start = text.find(old, stop)
+        inserted = new
 
 
 def _pieced(text: str, pieces: Callable[[], Iterable[Piece]]) -> str:
@@ -132,31 +135,49 @@ def _pieced(text: str, pieces: Callable[[], Iterable[Piece]]) -> str:
 
 def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Replacement:
     haystack = Haystack(text)
-    if text.startswith(BYTE_ORDER_MARK) and old.startswith(BYTE_ORDER_MARK):
-        # The mark stays whatever is put in, and is no part of what is searched.
-        old, new = old.removeprefix(BYTE_ORDER_MARK), new.removeprefix(BYTE_ORDER_MARK)
-    needle = Needle.of(old)
-    count = haystack.count(needle)
+    bare, at_mark = old, False
+    if text.startswith(BYTE_ORDER_MARK):
+        # The mark stays whatever is put in, and is no part of what is searched: it says where that is.
+        bare, new = old.removeprefix(BYTE_ORDER_MARK), new.removeprefix(BYTE_ORDER_MARK)
+        at_mark = bare != old
+    needle = Needle.of(bare)
+    find = partial(_at_mark if at_mark else Haystack.find_all, haystack, needle)
+    count = sum(1 for _ in find()) if at_mark else haystack.count(needle)
     if count == 0:
         raise missing(haystack, old, new)
-    places = haystack.find_all(needle)
+    places = find()
     first = next(places)
-    if not replace_all:
+    if not replace_all and not at_mark:
         also = haystack.overlapping(needle, first) if count == 1 else next(places)
         if also is not None:
             starts = map(haystack.original, chain((first, also), places))
             raise _ambiguous(text, starts, max(2, count), " with other white space, quotes or dashes")
-    fitting = Fitting(text, old, new)
-    pieces = partial(_fitted, haystack, needle, fitting)
+    pieces = partial(_fitted, haystack, find, Fitting(text, bare, new))
     if all(text[start:stop] == inserted for start, stop, inserted in pieces()):
-        raise NoChange("what would be put in is already there; read it again and give a new text that differs")
+        raise _unchanged(bare, new)
     found = text[haystack.original(first) : haystack.original(first + len(needle.core))]
-    return Replacement(count, "fuzzy", _overlooked(old, found), pieces, partial(_pieced, text, pieces))
+    return Replacement(count, "fuzzy", _overlooked(bare, found), pieces, partial(_pieced, text, pieces))
 
 
-def _fitted(haystack: Haystack, needle: Needle, fitting: Fitting) -> Iterator[Piece]:
-    for at in haystack.find_all(needle):
+def _at_mark(haystack: Haystack, needle: Needle) -> Iterator[int]:
+    """Give the place of a needle if that is the first text after the byte order mark."""
+    first = haystack.first(needle)
+    if first is not None and not haystack.text[len(BYTE_ORDER_MARK) : haystack.original(first)].strip():
+        yield first
+
+
+def _fitted(haystack: Haystack, find: Callable[[], Iterator[int]], fitting: Fitting) -> Iterator[Piece]:
+    for at in find():
         yield fitting.fit(haystack.original, at)
+
+
+def _unchanged(old: str, new: str) -> NoChange:
+    if with_line_ends(old, "\n").strip() == with_line_ends(new, "\n").strip():
+        return NoChange(
+            "only white space around the text would change, and that is no part of a match that is not exact; "
+            "give the old text exactly, with the line ends of the file"
+        )
+    return NoChange("what would be put in is already there; read it again and give a new text that differs")
 
 
 def _overlooked(old: str, found: str) -> str:
