@@ -87,6 +87,43 @@ def test_a_near_miss_is_told_with_its_place_and_its_cause(
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("number", ["{}. ", "{}) ", "Line {}: ", "{}> ", "#{} ", "shop/a.py:{}:", "{}-"])
+def test_line_numbers_are_known_in_any_style_where_the_text_is_there_without_them(number: str) -> None:
+    old = f"{number.format(12)}        for item in items:\n{number.format(13)}            total += item.price"
+    with pytest.raises(TargetNotFound) as caught:
+        replace(SHOP, old, "x")
+    assert (caught.value.hint, caught.value.lines) == ("line_numbers", (12, 13))
+
+    with pytest.raises(TargetNotFound) as caught:
+        replace(SHOP, old.replace("price", "cost"), "x")
+    assert caught.value.hint == "similar"
+
+
+@pytest.mark.parametrize("old", ["caf\\u00e9 = 1", "caf\\u00e9 = 1 # \\ud83d\\ude00"])
+def test_characters_that_are_escaped_by_their_number_are_told(old: str) -> None:
+    with pytest.raises(TargetNotFound) as caught:
+        replace("caf\u00e9 = 1 # \U0001f600\n", old, "x")
+    assert (caught.value.hint, caught.value.lines) == ("escapes", (1, 1))
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        "def total(self, items):\n    total = 0 ... return total",
+        "def total(self, items):\n    # rest of code\n    return total",
+        "def total(self, items):\n    # the remaining lines\n    return total",
+    ],
+)
+def test_what_is_left_out_is_told_where_both_ends_are_there(old: str) -> None:
+    with pytest.raises(TargetNotFound, match="leaves lines out") as caught:
+        replace(SHOP, old, "x")
+    assert (caught.value.hint, caught.value.lines) == ("elision", (10, 14))
+
+    with pytest.raises(TargetNotFound) as caught:
+        replace(SHOP, old.replace("return total", "return nothing"), "x")
+    assert caught.value.hint == "similar"
+
+
 def test_the_first_line_that_differs_is_quoted() -> None:
     with pytest.raises(TargetNotFound) as caught:
         replace("def area(w, h):\n    return w * h\n", "def area(w, h):\n    return w + h", "x")

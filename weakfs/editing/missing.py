@@ -17,12 +17,20 @@ from weakfs.editing.refusals import TargetNotFound
 
 # `     1\tx`, `1→x`, `12: x`, `12| x`, `L12: x`, `[12] x` and the like, and at last `12   x`.
 NUMBERED = re.compile(r"[^\S\n]*(?:[L\[(]?\d{1,7}[^\S\n]?(?:\t|→|│|\||:|\])[ ]?|\d{1,7}[^\S\n]+)")
-ESCAPE = re.compile(r"\\([nrt\"'`$\\/])")
-ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
-# A line that stands for others: `...`, `// ... existing code ...`, `# … rest`.
-ELIDED = re.compile(
-    r"\s*(?:(?://|#|--|;|%|/\*|<!--|\{/\*|\*)\s*[\[(<]?(?:\.{3}|…).*|[\[(<]?(?:\.{3,}|…)[\])>]?(?: .*)?)"
+# These are only taken for line numbers where the text is there without them: `1. x`, `1) x`, `Line 1: x`, `1> x`,
+# `#1 x`, `1-x`, `a.py:1:x`.
+PERHAPS_NUMBERED = re.compile(
+    r"[^\S\n]*(?:(?:[Ll]ine[ ]|[L#\[(]|[\w./-]{1,200}:)?\d{1,7}[^\S\n]?(?:\t|→|│|\||:|\]|\.|\)|>|-)[ ]?"
+    r"|#?\d{1,7}[^\S\n]+)"
 )
+ESCAPE = re.compile(r"((?:\\u[0-9a-fA-F]{4})+)|\\([nrt\"'`$\\/])")
+ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
+# A line that stands for others: `...`, `// ... existing code ...`, `# … rest`, `# rest of code`.
+ELIDED = re.compile(
+    r"\s*(?:(?://|#|--|;|%|/\*|<!--|\{/\*|\*)\s*(?:[\[(<]?(?:\.{3}|…)|(?:the )?(?:rest of|remaining|existing)\b).*"
+    r"|[\[(<]?(?:\.{3,}|…)[\])>]?(?: .*)?)"
+)
+ELIDED_INSIDE = re.compile(r"[^\S\n]+(?:\.{3,}|…)[^\S\n]+")
 
 # Longer texts are only looked at so far: a model reads what is said here, and it has to be said soon.
 MOST_LOOKED_AT = 100_000
@@ -51,8 +59,14 @@ def missing(haystack: Haystack, old: str, new: str) -> TargetNotFound:
         why = "it is only white space, which is matched exactly or not at all; give some of the text around it"
         return TargetNotFound(f"the text to replace is not in it: {why}", matches=0)
     old = old[:MOST_LOOKED_AT]
-    bare = _unnumbered(old)
-    guess = _numbered(haystack, bare) or _escaped(haystack, old) or _elided(haystack, old) or _applied(haystack, new)
+    bare = _unnumbered(old, NUMBERED)
+    guess = (
+        _numbered(haystack, bare)
+        or _numbered(haystack, _unnumbered(old, PERHAPS_NUMBERED))
+        or _escaped(haystack, old)
+        or _elided(haystack, old)
+        or _applied(haystack, new)
+    )
     return _told(haystack.text, guess) if guess else _like(haystack.text, old, bare)
 
 
@@ -73,10 +87,10 @@ def _found(haystack: Haystack, hint: str, wanted: str, why: str) -> Guess | None
     return None if at is None else Guess(hint, haystack.original(at), haystack.original(at + len(needle.core)), why)
 
 
-def _unnumbered(old: str) -> str:
+def _unnumbered(old: str, numbered: re.Pattern[str]) -> str:
     """Give a text without its line numbers, "" if most of its lines have none."""
     lines = old.split("\n")
-    without = [NUMBERED.sub("", line, count=1) if NUMBERED.match(line) else line for line in lines]
+    without = [numbered.sub("", line, count=1) if numbered.match(line) else line for line in lines]
     given = sum(bool(line.strip()) for line in lines)
     changed = sum(one != other for one, other in zip(lines, without, strict=True))
     return "\n".join(without) if changed * 2 >= given else ""
@@ -88,14 +102,16 @@ def _numbered(haystack: Haystack, bare: str) -> Guess | None:
         return None
     # A numbered list, or keys that are numbers: then they are part of the file.
     line = haystack.text.rfind("\n", 0, guess.start) + 1
-    return None if NUMBERED.fullmatch(haystack.text[line : guess.start][:QUOTED]) else guess
+    return None if PERHAPS_NUMBERED.fullmatch(haystack.text[line : guess.start][:QUOTED]) else guess
 
 
 def _escaped(haystack: Haystack, old: str) -> Guess | None:
     forms: list[tuple[str, str]] = []
     if "\\" in old:
-        unescaped = ESCAPE.sub(lambda escape: ESCAPED.get(escape[1], escape[1]), old)
-        forms.append((unescaped, 'it has escapes such as \\n or \\" where the file has the characters themselves'))
+        unescaped = ESCAPE.sub(_unescaped, old)
+        forms.append(
+            (unescaped, 'it has escapes such as \\n, \\" or \\u00e9 where the file has the characters themselves')
+        )
     if "&" in old:
         forms.append((html.unescape(old), "it has escapes such as &lt; where the file has the characters themselves"))
     if '"' in old or "\\" in old or "\n" in old.strip():
@@ -112,13 +128,22 @@ def _escaped(haystack: Haystack, old: str) -> Guess | None:
     return None
 
 
+def _unescaped(escape: re.Match[str]) -> str:
+    if not escape[1]:
+        return ESCAPED.get(escape[2], escape[2])
+    # Characters above U+FFFF are escaped as two.
+    return bytes.fromhex(escape[1].replace("\\u", "")).decode("utf-16-be", "replace")
+
+
 def _elided(haystack: Haystack, old: str) -> Guess | None:
     parts: list[list[str]] = [[]]
     for line in old.split("\n"):
         if ELIDED.fullmatch(line):
             parts.append([])
         else:
-            parts[-1].append(line)
+            head, *others = ELIDED_INSIDE.split(line)
+            parts[-1].append(head)
+            parts += ([other] for other in others)
     given = ["\n".join(part) for part in parts if any(map(str.strip, part))]
     if len(parts) == 1 or not given or len(given) > MOST_PARTS:
         return None
