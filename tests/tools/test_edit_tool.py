@@ -119,3 +119,17 @@ def test_an_answer_to_megabytes_that_are_not_there_stays_short(toolset: Toolset)
 
     assert (result.status, receipt(result).hint) == ("not_found", "similar")
     assert len(result.message) <= 2000
+
+
+@pytest.mark.parametrize(
+    ("path", "code"), [("/none", "not_found"), ("/d", "is_directory"), ("/f/x", "not_a_directory")]
+)
+def test_what_is_no_file_cannot_be_edited(toolset: Toolset, path: str, code: str) -> None:
+    toolset.filesystem.mkdir("/d")
+    toolset.filesystem.write("/f", "a")
+
+    result = toolset.call("edit_file", {"path": path, "old_string": "a", "new_string": "b"})
+
+    assert result.error_code == code
+    assert result.message.startswith(f"cannot edit '{path}': ")
+    assert result.summary_text.startswith(f"cannot edit '{path}': ")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from errno import ENOENT
 from typing import Literal
 
 from attrs import field, frozen
 
 from weakfs.editing import EditError, Replacement, replace
 from weakfs.filesystem import Filesystem
+from weakfs.filesystem.errors import fault
 from weakfs.tools.arguments import about
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText
@@ -50,8 +53,7 @@ class EditFileReceipt(Receipt):
 def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolResult[EditFileReceipt]:
     """Replace `old_string` in a file; nothing is written unless it is clear which place is meant."""
     fs = require_filesystem(context)
-    found = fs.read_bytes(params.path)
-    data, path = found.content, found.path
+    path, data = _contents(fs, params.path)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -79,6 +81,16 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
             summary_text=summarize(f"Updated {path} ({plural(done.count, 'replacement')}{differing})"),
         )
     )
+
+
+def _contents(fs: Filesystem, path: str) -> tuple[str, bytes]:
+    """Give a file's canonical path and its bytes; what is no file is refused as an edit of it."""
+    try:
+        found = fs.read_bytes(path)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        message = re.sub("^cannot read ", "cannot edit ", str(error))
+        raise fault(type(error), error.errno or ENOENT, message) from error
+    return found.path, found.content
 
 
 def _check_size(fs: Filesystem, path: str, text: str, data: bytes, done: Replacement) -> int:
