@@ -151,7 +151,8 @@ class Toolset:
         if isinstance(call.tool, Tool) and call.tool.is_async:
             return await self._await(call)
         loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(None, copy_context().run, self._perform, call)
+        own = copy_context()
+        work = loop.run_in_executor(None, lambda: own.run(self._perform, call))
         work.add_done_callback(_heard)
         try:
             return await asyncio.shield(work)

@@ -123,7 +123,7 @@ class Access:
     def narrowed(self, policy: SymlinkPolicy) -> SymlinkPolicy:
         """Give the narrower of a filesystem's way with links and the capability's."""
         own = self.capability.follow_symlinks
-        return policy if own is None else min(policy, own, key=_LINKS.index)
+        return policy if own is None or _LINKS.index(policy) <= _LINKS.index(own) else own
 
 
 def clamped(asked: int | None, most: int | None) -> int | None:
