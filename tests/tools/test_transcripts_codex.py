@@ -257,7 +257,7 @@ def test_paths_start_where_the_command_works(tmp_path: Path) -> None:
         tmp_path / "t",
         [
             meta(),
-            shell_call("1", ["bash", "-lc", add], workdir=f"{ROOT}/work"),
+            shell_call("1", ["bash", "-lc", add], workdir=f"{ROOT}/desk"),
             output("1"),
             turn,
             shell_call("2", ["bash", "-lc", add]),
@@ -268,7 +268,7 @@ def test_paths_start_where_the_command_works(tmp_path: Path) -> None:
     )
 
     assert [one.agreement for one in done.verdicts] == ["agreed", "agreed", "outside"]
-    assert sorted(entry.path for entry in done.files.walk() if entry.is_file) == ["/turn/a", "/work/a"]
+    assert sorted(entry.path for entry in done.files.walk() if entry.is_file) == ["/desk/a", "/turn/a"]
 
 
 def test_of_a_patch_with_a_path_outside_the_rest_is_put_there(tmp_path: Path) -> None:
