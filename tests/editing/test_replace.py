@@ -179,9 +179,11 @@ def test_a_refusal_is_a_value_error_that_says_how_to_go_on() -> None:
 
 @given(texts, needles, texts)
 def test_replacing_all_is_what_str_replace_does(text: str, old: str, new: str) -> None:
-    plainly = text.replace(old, new)
-    # The file's mark is neither taken away nor doubled.
-    expected = {plainly, "\ufeff" + plainly, plainly.removeprefix("\ufeff")}
+    expected = {text.replace(old, new)}
+    if text.startswith("\ufeff"):
+        # The file's mark is neither taken away nor doubled; a text without one is replaced as it is.
+        (plainly,) = expected
+        expected |= {"\ufeff" + plainly, plainly.removeprefix("\ufeff")}
     assume(old in text)
     try:
         done = replace(text, old, new, replace_all=True)
