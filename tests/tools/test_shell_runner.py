@@ -267,7 +267,7 @@ def test_a_command_whose_time_is_over_is_ended_whatever_it_ignores(
 def test_a_command_whose_time_is_over_may_say_a_last_word(
     tmp_path: Path, mode: SandboxMode, until_begun: float
 ) -> None:
-    command = "trap 'echo bye; exit 0' TERM; echo awake; touch begun; echo busy; sleep 1000 & wait"
+    command = "trap 'echo bye; exit 0' TERM; sleep 1000 & echo awake; touch begun; echo busy; wait"
     done = run(command, tmp_path, mode, timeout=until_begun, grace=20)
 
     assert (done.exit_code, done.timed_out) == (None, True)
