@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weakfs.editing import AmbiguousTarget, TargetNotFound, folding, replace
-from weakfs.editing.folding import Haystack, Needle
+from weakfs.editing.normalization import Haystack, Needle
 
 MILLION = 1_000_000
 

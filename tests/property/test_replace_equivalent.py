@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from weakfs.editing import AmbiguousTarget, EditError, NoChange, Replacement, TargetNotFound, replace
-from weakfs.editing.folding import Haystack, Needle, folded
+from weakfs.editing.normalization import Haystack, Needle, folded
 
 QUOTES = str.maketrans({"\u2019": "'", "\u201c": '"', "\u2014": "-", "\u2212": "-"})
 BLANK = " \n\t\u00a0\r\u2028"

@@ -9,10 +9,10 @@ from typing import Literal
 
 from attrs import field, frozen
 
-from weakfs.editing.fitting import Fitting
-from weakfs.editing.folding import BYTE_ORDER_MARK, Haystack, Needle, plain
+from weakfs.editing.layout import Layout
+from weakfs.editing.normalization import BYTE_ORDER_MARK, Haystack, Needle, plain
 from weakfs.editing.line_ends import only_kind, with_line_ends
-from weakfs.editing.missing import missing
+from weakfs.editing.diagnosis import missing
 from weakfs.editing.refusals import AmbiguousTarget, EmptyOldString, NoChange
 
 # Where a match was, in characters of the old text, and what was put there.
@@ -62,7 +62,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
 
     An exact match counts before all others; one that begins or ends inside a `\\r\\n` is none. Where there is
     none, one that differs in white space, line ends, quotes, dashes or Unicode form does (see
-    `weakfs.editing.folding`), and what is put in takes the indentation of the lines that were found. Matches do
+    `weakfs.editing.normalization`), and what is put in takes the indentation of the lines that were found. Matches do
     not overlap, and what was put in is not searched again.
     Line ends that are put in are those of `text` where it has only one kind, and a byte order mark at its start
     stays there. Raises `EmptyOldString`, `NoChange`, `TargetNotFound` or `AmbiguousTarget`, all of them
@@ -152,7 +152,7 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
         if also is not None:
             starts = map(haystack.original, chain((first, also), places))
             raise _ambiguous(text, starts, max(2, count), " with other white space, quotes or dashes")
-    pieces = partial(_fitted, haystack, find, Fitting(text, bare, new))
+    pieces = partial(_fitted, haystack, find, Layout(text, bare, new))
     if all(text[start:stop] == inserted for start, stop, inserted in pieces()):
         raise _unchanged(bare, new)
     found = text[haystack.original(first) : haystack.original(first + len(needle.core))]
@@ -166,7 +166,7 @@ def _at_mark(haystack: Haystack, needle: Needle) -> Iterator[int]:
         yield first
 
 
-def _fitted(haystack: Haystack, find: Callable[[], Iterator[int]], fitting: Fitting) -> Iterator[Piece]:
+def _fitted(haystack: Haystack, find: Callable[[], Iterator[int]], fitting: Layout) -> Iterator[Piece]:
     for at in find():
         yield fitting.fit(haystack.original, at)
 

@@ -14,7 +14,7 @@ from unicodedata import category
 
 from attrs import frozen
 
-from weakfs.editing.folding import folded, plain
+from weakfs.editing.normalization import folded, plain
 
 WORD = re.compile(r"\w{3,}")
 MOST_LINES = 1000

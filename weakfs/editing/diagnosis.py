@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from weakfs.editing.folding import Haystack, Needle, folded
-from weakfs.editing.likeness import first_difference, is_invisible, loose, nearest, spaceless, unrepeated, visible
+from weakfs.editing.normalization import Haystack, Needle, folded
+from weakfs.editing.similarity import first_difference, is_invisible, loose, nearest, spaceless, unrepeated, visible
 from weakfs.editing.refusals import TargetNotFound
 
 # `     1\tx`, `1→x`, `12: x`, `12| x`, `L12: x`, `[12] x` and the like, and at last `12   x`.

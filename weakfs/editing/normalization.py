@@ -14,7 +14,7 @@ from functools import cache
 
 from attrs import frozen
 
-from weakfs.editing.marks import composed, is_mark, may_change, unusual
+from weakfs.editing.combining import composed, is_mark, may_change, unusual
 
 BYTE_ORDER_MARK = "\ufeff"
 

@@ -8,7 +8,7 @@ from weakfs.editing.line_ends import with_line_ends
 
 
 @frozen
-class Passage:
+class TextBlock:
     """The lines of a text that are not blank, stripped, and the gaps around them: one more than lines.
 
     Line ends are `\\n` here. A gap holds what trails the line before it, its line end, blank lines, and the
@@ -19,7 +19,7 @@ class Passage:
     gaps: tuple[str, ...]
 
     @classmethod
-    def of(cls, text: str) -> Passage:
+    def of(cls, text: str) -> TextBlock:
         lines: list[str] = []
         gaps: list[str] = []
         gap: list[str] = []

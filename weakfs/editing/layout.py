@@ -11,10 +11,10 @@ from functools import cached_property
 
 from attrs import frozen
 
-from weakfs.editing.folding import BYTE_ORDER_MARK, folded
-from weakfs.editing.indents import Indents, Pair, learn
+from weakfs.editing.normalization import BYTE_ORDER_MARK, folded
+from weakfs.editing.indentation import Indents, Pair, learn
 from weakfs.editing.line_ends import LINE_END, only_kind, with_line_ends
-from weakfs.editing.passage import Passage
+from weakfs.editing.text_block import TextBlock
 from weakfs.reducers.lines import TooMuchWork, matches
 
 # Where a line is in the file: its start and stop, without the white space around it.
@@ -30,12 +30,12 @@ BREAKS = ("\n", "\r")
 OPENING = (":", "{", "(", "[")
 
 
-class Fitting:
+class Layout:
     """One edit of a text, to be fitted to each place where the old text was found."""
 
     def __init__(self, text: str, old: str, new: str) -> None:
         self.text = text
-        self.old, self.new = Passage.of(old), Passage.of(new)
+        self.old, self.new = TextBlock.of(old), TextBlock.of(new)
         self.end = only_kind(text) or only_kind(new) or "\n"
         self.kept = _unchanged(self.old.lines, self.new.lines)
         # All indentations of both texts, and those around the first match.
@@ -130,7 +130,7 @@ def _unchanged(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
 class _Place:
     """One place where the old text was found: its lines there, and what they are indented by."""
 
-    fitting: Fitting
+    fitting: Layout
     spots: Sequence[Spot]
 
     @cached_property
