@@ -15,10 +15,11 @@ from weakfs.editing.patches import (
     UpdateTargetNotText,
     apply_patch,
 )
-from weakfs.editing.refusals import AmbiguousTarget, EditError, EmptyOldString, NoChange, TargetNotFound
+from weakfs.editing.refusals import AmbiguousIndentation, AmbiguousTarget, EditError, EmptyOldString, NoChange, TargetNotFound
 from weakfs.editing.replace import Replacement, replace
 
 __all__ = [
+    "AmbiguousIndentation",
     "AmbiguousTarget",
     "DeleteTargetNotFound",
     "EditError",

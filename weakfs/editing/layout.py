@@ -12,8 +12,8 @@ from functools import cached_property
 from attrs import frozen
 
 from weakfs.editing.normalization import BYTE_ORDER_MARK, folded
-from weakfs.editing.indentation import Indents, Pair, learn
 from weakfs.editing.line_ends import LINE_END, only_kind, with_line_ends
+from weakfs.editing.reindentation import TRIPLE_QUOTES, NewLine, OldLine, Reindentation
 from weakfs.editing.text_block import TextBlock
 from weakfs.reducers.lines import TooMuchWork, matches
 
@@ -27,7 +27,6 @@ NEARBY = 4000
 # Matches that look the same are fitted once; so many characters of them are remembered.
 MOST_REMEMBERED = 1_000_000
 BREAKS = ("\n", "\r")
-OPENING = (":", "{", "(", "[")
 
 
 class Layout:
@@ -38,13 +37,11 @@ class Layout:
         self.old, self.new = TextBlock.of(old), TextBlock.of(new)
         self.end = only_kind(text) or only_kind(new) or "\n"
         self.kept = _unchanged(self.old.lines, self.new.lines)
-        # All indentations of both texts, and those around the first match.
-        self.given = [
-            passage.indent(number) for passage in (self.old, self.new) for number in range(len(passage.lines))
-        ]
         self.nearby: list[str] = []
         self._fitted: dict[tuple[str, str | None], tuple[int, str]] = {}
         self._remembered = 0
+        # Where lines were counted to last, and how many there are before that.
+        self._counted = (0, 0)
 
     @cached_property
     def _plain(self) -> bool:
@@ -72,6 +69,7 @@ class Layout:
         spots = [(original(at + start), original(at + stop)) for start, stop in self.places]
         start, stop = spots[0][0], spots[-1][1]
         if not self.new.lines:
+            _ = _Place(self, spots).reindentation
             return start, stop, self._blank()
         key = (self.text[start:stop], indent_before(self.text, start))
         if key not in self._fitted:
@@ -83,6 +81,17 @@ class Layout:
             self._remembered += stop - start + len(self._fitted[key][1]) + 100
         before, inserted = self._fitted[key]
         return start - before, stop, inserted
+
+    def line_of(self, offset: int) -> int:
+        """Give the number (from 1) of the line that an offset is on. Fast for offsets in rising order."""
+        start, lines = self._counted if self._counted[0] <= offset else (0, 0)
+        lines += self.text.count("\r" if self.end == "\r" else "\n", start, offset)
+        self._counted = offset, lines
+        return lines + 1
+
+    def is_in_string(self, offset: int) -> bool:
+        """Tell whether a string of several lines, as Python writes them, is open at an offset. O(text)."""
+        return sum(self.text.count(quotes, 0, offset) for quotes in TRIPLE_QUOTES) % 2 == 1
 
     def _indents_around(self, start: int, stop: int) -> list[str]:
         begin = max(0, start - NEARBY)
@@ -130,13 +139,13 @@ def _unchanged(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
 class _Place:
     """One place where the old text was found: its lines there, and what they are indented by."""
 
-    fitting: Layout
+    layout: Layout
     spots: Sequence[Spot]
 
     @cached_property
     def own(self) -> tuple[str | None, ...]:
         """What each line is indented by in the file, `None` for one that begins inside a line."""
-        text = self.fitting.text
+        text = self.layout.text
         found = [indent_before(text, self.spots[0][0])]
         for (_, stop), (start, _) in zip(self.spots, self.spots[1:], strict=False):
             gap = text[stop:start]
@@ -145,99 +154,62 @@ class _Place:
         return tuple(found)
 
     @cached_property
-    def hangs(self) -> bool:
-        """Whether the old text begins behind its first line's indentation, and the others have theirs."""
-        old, first = self.fitting.old, self.own[0]
-        if old.lead or not first:
-            return False
-        others = [(old.indent(i), own) for i, own in enumerate(self.own) if i and own is not None]
-        if not others:
-            return self._new_hangs(first)
-        given, there = min(others, key=lambda pair: len(pair[0]))
-        if given == there:
-            return True
-        if not there.startswith(first):
-            return True
-        # Tabs tell how wide they are: a step of more than four says that the first line's tabs count too.
-        deeper = len(there) - len(first)
-        return there.startswith("\t") and not given.startswith("\t") and len(given) > 4 * deeper
-
-    def _new_hangs(self, first: str) -> bool:
-        """Tell from the new text alone: no line of it is further out than the first, if that is at `first`."""
-        new = self.fitting.new
-        inner = [new.indent(number) for number in range(1, len(new.lines))]
-        if not inner or any(len(indent) < len(first) or indent[:1] != first[:1] for indent in inner):
-            return False
-        # What a line opens is further in than the line itself.
-        return len(inner[0]) > len(first) or not new.lines[0].endswith(OPENING)
-
-    @cached_property
-    def indents(self) -> Indents:
-        fitting = self.fitting
-        pairs: list[Pair] = []
-        for number, own in enumerate(self.own):
-            if own is not None and (number or not self.hangs):
-                pairs.append((fitting.old.indent(number), own))
-        if all(given == there for given, there in pairs):
-            return Indents(tuple(pairs[:1]))
-        return learn(pairs, fitting.given, fitting.nearby)
-
-    @cached_property
-    def dedented(self) -> str:
-        """What the new text was moved out by as a whole, against the old one: the block stays where it is."""
-        moved = self.fitting.old.indent(0)
-        if self.fitting.new.indent(0) or not moved or self._new_hangs(moved):
-            return ""
-        return moved
+    def reindentation(self) -> Reindentation:
+        """What the lines of the new text are indented by here. Raises `DoubtfulIndentation`."""
+        layout = self.layout
+        old = [
+            OldLine(layout.old.indent(at), line, own, layout.line_of(start))
+            for at, (line, own, (start, _)) in enumerate(zip(layout.old.lines, self.own, self.spots, strict=True))
+        ]
+        new = [
+            NewLine(layout.new.indent(at), line, layout.kept.get(at), layout.new.gaps[at].count("\n") - 1)
+            for at, line in enumerate(layout.new.lines)
+        ]
+        found = Reindentation(old, new, layout.nearby, in_string=layout.is_in_string(self.spots[0][0]))
+        found.check()
+        return found
 
     def before_first(self) -> tuple[int, str]:
         """Give how far before the match the piece begins, and what goes before the new text's first line."""
-        fitting = self.fitting
-        old, new, own = fitting.old, fitting.new, self.own[0]
+        layout = self.layout
+        old, new, own = layout.old, layout.new, self.own[0]
         more = max(0, new.lead.count("\n") - old.lead.count("\n"))
         if own is None:
             if not old.lead:
-                return 0, with_line_ends(new.lead, fitting.end)
-            return 0, fitting.end * more + (new.indent(0) if more else "")
+                return 0, with_line_ends(new.lead, layout.end)
+            return 0, layout.end * more + (new.indent(0) if more else "")
         if not old.lead:
             above, line_end, indent = new.lead.rpartition("\n")
-            told = self.indents.of(indent) if line_end else self.indents.extra(indent)
-            return 0, with_line_ends(above + line_end, fitting.end) + told
+            told = self.reindentation.of(0) if line_end else self.reindentation.indents.extra(indent)
+            return 0, with_line_ends(above + line_end, layout.end) + told
         target = own
         if new.indent(0) and new.indent(0) != old.indent(0):
-            target = self.indents.of(new.indent(0))
+            target = self.reindentation.of(0)
         if not more and target.startswith(own):
             return 0, target[len(own) :]
-        return len(own), fitting.end * more + target
+        return len(own), layout.end * more + target
 
     def between(self, number: int) -> str:
         """Give the white space before a line of the new text that is not its first."""
-        fitting = self.fitting
-        gap = fitting.new.gaps[number]
-        above, here = fitting.kept.get(number - 1), fitting.kept.get(number)
-        if above is not None and here is not None and here == above + 1 and fitting.old.gaps[here] == gap:
-            return fitting.text[self.spots[above][1] : self.spots[here][0]]
-        trailing, *blank, indent = gap.split("\n")
-        blanks = "".join(f"{self.indents.of(row) if row else row}{fitting.end}" for row in blank)
-        return self._line_end(above, trailing) + blanks + self._indent(number, here, indent)
+        layout = self.layout
+        gap = layout.new.gaps[number]
+        above, here = layout.kept.get(number - 1), layout.kept.get(number)
+        if above is not None and here is not None and here == above + 1 and layout.old.gaps[here] == gap:
+            return layout.text[self.spots[above][1] : self.spots[here][0]]
+        trailing, *blank, _ = gap.split("\n")
+        indents = self.reindentation.indents
+        blanks = "".join(f"{indents.of(row) if row else row}{layout.end}" for row in blank)
+        return self._line_end(above, trailing) + blanks + self.reindentation.of(number)
 
     def _line_end(self, above: int | None, trailing: str) -> str:
         """Give what ends a line: what it had in the file if it is line `above` of the old text."""
-        fitting = self.fitting
+        layout = self.layout
         if above is not None and above + 1 < len(self.spots):
-            gap = fitting.text[self.spots[above][1] : self.spots[above + 1][0]]
+            gap = layout.text[self.spots[above][1] : self.spots[above + 1][0]]
             end = LINE_END.search(gap)
-            if end and fitting.old.gaps[above + 1].partition("\n")[0] == trailing:
+            if end and layout.old.gaps[above + 1].partition("\n")[0] == trailing:
                 return gap[: end.end()]
-        return trailing + fitting.end
-
-    def _indent(self, number: int, here: int | None, indent: str) -> str:
-        if here is not None and indent == self.fitting.old.indent(here):
-            own = self.own[here]
-            # The old text's first line may begin behind its indentation, which is then not known.
-            if own is not None and (here or not self.hangs):
-                return own
-        return self.indents.of(self.dedented + indent)
+        return trailing + layout.end
 
 
 def indent_before(text: str, start: int) -> str | None:

@@ -1,8 +1,10 @@
 """Which texts count as the same where there is no exact match, and where one of them is in another.
 
-There is one equivalence, not a ladder of guesses. Runs of white space are equal, line breaks included; quotes and
-dashes equal their typographic forms; text is compared in NFC. Letters and their case never fold. Both texts are
-folded to one form and searched there by `str.find`, which takes linear time whatever is in them.
+There is one equivalence, not a ladder of guesses. Runs of white space are equal to one another, and runs with a line
+break to one another; a line break equals a blank inside brackets only, and never behind a comment. Quotes and dashes
+equal their typographic forms, and text is compared in NFC. Letters and their case never fold. A match begins and ends
+at the borders of words. Both texts are folded to one form and searched there by `str.find`, which takes linear time
+whatever is in them.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 
 from attrs import frozen
 
@@ -24,9 +26,22 @@ TYPOGRAPHIC = {
     "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
 }
 
+GAPS = " \n"
+GAP = re.compile("[ \n]")
+# What may begin a comment; text that follows it on a line is no code.
+COMMENT = re.compile(r"#|//|/\*|--|<!--|(?:^|\s);|^[*%]|\bREM\b", re.MULTILINE)
+# So many characters of places that were none are compared: a tenth of a second of work.
+MOST_WORK = 1 << 28
+CLOSING = {")": "(", "]": "[", "}": "{"}
+STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+OPERATORS = frozenset("=<>!&|+*/%^~-")
+# Scripts that write words without white space between them: their borders cannot be seen.
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+
 # Stand before and after a letter with marks in folded text, so that neither the letter nor a part of its marks is
 # found there. UTF-8 has no form for them, so that no file holds them.
 MARKED, MARKED_END = "\udffe", "\udfff"
+WORD_SIGNS = frozenset({"_", MARKED, MARKED_END})
 
 # A text is folded in chunks of so many characters; where a match was is only worked out in the chunks that it is in.
 CHUNK = 1 << 16
@@ -36,13 +51,20 @@ RUN = re.compile(r"\s{2,}")
 
 
 def folded(text: str) -> str:
-    """Give the form that all equivalent texts share, a run of white space as one space. O(text)."""
+    """Give the form that all equivalent texts share: a run of white space as a blank, or as `\\n`. O(text)."""
     if not text:
         return text
     text = plain(composed(text, MARKED, MARKED_END))
-    before = " " if text[0].isspace() else ""
-    words = " ".join(text.split())
-    return f"{before}{words} " if words and text[-1].isspace() else before + words
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    rows = text.split("\n")
+    words = [" ".join(row.split()) for row in rows]
+    body = "\n".join([row for row in words if row])
+    if not body:
+        return "\n" if len(rows) > 1 else " "
+    before = "\n" if not words[0] else " " if rows[0][0].isspace() else ""
+    after = "\n" if not words[-1] else " " if rows[-1][-1].isspace() else ""
+    return before + body + after
 
 
 def plain(text: str) -> str:
@@ -54,23 +76,82 @@ def plain(text: str) -> str:
     return text
 
 
+class TooRepetitive(Exception):
+    """There are too many places that are nearly equal to look at each of them."""
+
+
+def is_inside_word(text: str, at: int) -> bool:
+    """Tell whether the characters before and at an offset belong together: to one word, number or operator."""
+    before, after = text[at - 1 : at], text[at : at + 1]
+    if before in OPERATORS and after in OPERATORS:
+        return True
+    if _is_of_word(after):
+        # The fraction of a number, and words with a hyphen.
+        if before == "." and after.isdigit() and text[at - 2 : at - 1].isdigit():
+            return True
+        if before == "-" and after.isalpha() and _is_of_word(text[at - 2 : at - 1]):
+            return True
+    if not _is_of_word(before):
+        return False
+    if after == "." and before.isdigit() and text[at + 1 : at + 2].isdigit():
+        return True
+    if after == "-" and before.isalnum() and text[at + 1 : at + 2].isalpha():
+        return True
+    return _is_of_word(after) and not (UNSPACED.match(before) and UNSPACED.match(after))
+
+
+def _is_of_word(char: str) -> bool:
+    return char.isalnum() or (char != "" and char in WORD_SIGNS)
+
+
+def wraps_in(core: str) -> frozenset[int]:
+    """Give the places of white space in folded text where a line break says no more than a blank. O(text).
+
+    They are inside brackets. Between braces only those are, where the line break is next to a comma, a semicolon or a
+    bracket: elsewhere it may end a statement.
+    """
+    if not any(bracket in core for bracket in CLOSING.values()) or not GAP.search(core):
+        return frozenset()
+    # A bracket in a string is none, but what seems to be a string may be none either: both readings must agree.
+    plainly = _inside(core)
+    return plainly & _inside(STRING.sub(lambda string: "_" * len(string[0]), core))
+
+
+def _inside(core: str) -> frozenset[int]:
+    found: set[int] = set()
+    opened: list[str] = []
+    for at, char in enumerate(core):
+        if char in "([{":
+            opened.append(char)
+        elif char in CLOSING:
+            if opened and opened[-1] == CLOSING[char]:
+                opened.pop()
+            else:
+                opened.clear()
+        elif char in GAPS and opened:
+            if opened[-1] != "{" or core[at - 1] in ",;{([" or core[at + 1] in "})]":
+                found.add(at)
+    return frozenset(found)
+
+
 @frozen
 class Needle:
-    """What is searched for: folded, without its outer white space, of which only is asked whether there was some."""
+    """What is searched for: folded, without its outer white space, of which only is asked whether there was some.
+
+    `wraps` are the places of white space in it that may hold a line break where the text has none, or the reverse.
+    """
 
     core: str
     after_gap: bool
     before_gap: bool
+    wraps: frozenset[int]
 
     @classmethod
     def of(cls, text: str) -> Needle:
         """Fold a text to search for; its `core` is empty if it is only white space."""
         form = folded(text)
-        return cls(form.strip(" "), form.startswith(" "), form.endswith(" "))
-
-    @property
-    def pattern(self) -> str:
-        return " " * self.after_gap + self.core + " " * self.before_gap
+        core = form.strip(GAPS)
+        return cls(core, form[:1].isspace(), form[-1:].isspace(), wraps_in(core))
 
 
 class Haystack:
@@ -87,7 +168,7 @@ class Haystack:
         self._starts: list[int] = []
         self._folded_starts: list[int] = []
         # The start and the end of a text count as gaps.
-        parts = [" "]
+        parts = ["\n"]
         at = 1
         for start, stop in _chunks(text, self._skipped):
             form = folded(text[start:stop])
@@ -95,38 +176,72 @@ class Haystack:
             self._folded_starts.append(at)
             parts.append(form)
             at += len(form)
-        parts.append(" ")
+        parts.append("\n")
         self._folded = "".join(parts)
         # The chunk that was looked into last, with the ends of what changes its length in it.
         self._known: tuple[int, list[int], list[int]] = (-1, [], [])
 
+    @cached_property
+    def _unbroken(self) -> str:
+        """The folded text without its line breaks."""
+        return self._folded.replace("\n", " ")
+
     def find_all(self, needle: Needle, after: int = 0) -> Iterator[int]:
-        """Go through the places of a needle's core from `after` on, not overlapping. O(text + needle)."""
-        if not needle.core:
+        """Go through the places of a needle's core from `after` on, not overlapping. O(text + needle).
+
+        Raises `TooRepetitive` where very many places are nearly one, as in a file of one letter.
+        """
+        core = needle.core
+        if not core:
             return
-        pattern, gap = needle.pattern, int(needle.after_gap)
-        start = self._folded.find(pattern, after)
-        while start >= 0:
-            # Only a letter alone can be found at one with marks: any other needle has another character where they are.
-            if len(pattern) > 1 or self._folded[start - 1] != MARKED:
-                yield start + gap
-            # A gap between two matches serves both.
-            start = self._folded.find(pattern, start + gap + len(needle.core))
+        wanted, among = (core.replace("\n", " "), self._unbroken) if needle.wraps else (core, self._folded)
+        work = 0
+        at = among.find(wanted, after)
+        while at >= 0:
+            if self._fits(needle, at):
+                yield at
+                # A gap between two matches serves both.
+                at = among.find(wanted, at + len(core))
+                continue
+            work += len(core)
+            if work > MOST_WORK:
+                raise TooRepetitive
+            at = among.find(wanted, at + 1)
+
+    def _fits(self, needle: Needle, at: int) -> bool:
+        """Tell whether a place where all but the kinds of white space is right is one of the needle."""
+        folded, stop = self._folded, at + len(needle.core)
+        before = folded[at - 1]
+        # A letter alone is not the one that marks follow.
+        if before == MARKED or (before not in GAPS and (needle.after_gap or is_inside_word(folded, at))):
+            return False
+        if folded[stop] not in GAPS and (needle.before_gap or is_inside_word(folded, stop)):
+            return False
+        if not needle.wraps or folded.startswith(needle.core, at):
+            return True
+        return self._wraps_alike(needle, at)
+
+    def _wraps_alike(self, needle: Needle, at: int) -> bool:
+        """Tell whether a place differs from the needle only in line breaks that say nothing."""
+        core, folded = needle.core, self._folded
+        for gap in GAP.finditer(core):
+            here = gap.start()
+            if core[here] != folded[at + here] and (
+                here not in needle.wraps
+                or COMMENT.search(folded, folded.rfind("\n", 0, at + here) + 1, at + here)
+                or COMMENT.search(core, core.rfind("\n", 0, here) + 1, here)
+            ):
+                return False
+        return True
 
     def count(self, needle: Needle) -> int:
         """Count what `find_all` gives."""
-        if not needle.core:
-            return 0
-        if needle.after_gap and needle.before_gap:
-            return sum(1 for _ in self.find_all(needle))
-        count = self._folded.count(needle.pattern)
-        return count - self._folded.count(MARKED + needle.core) if len(needle.pattern) == 1 else count
+        return sum(1 for _ in self.find_all(needle))
 
     def overlapping(self, needle: Needle, place: int) -> int | None:
         """Give the first place of a needle that begins inside the one at `place`. O(text)."""
-        start = self._folded.find(needle.pattern, place + 1 - needle.after_gap)
-        at = start + needle.after_gap
-        return at if start >= 0 and at < place + len(needle.core) else None
+        at = self.first(needle, place + 1)
+        return at if at is not None and at < place + len(needle.core) else None
 
     def first(self, needle: Needle, after: int = 0) -> int | None:
         """Give the first of `find_all`, at `after` or later."""

@@ -51,3 +51,10 @@ class AmbiguousTarget(EditError):
 
     status = "ambiguous"
     error_code = "ambiguous_matches"
+
+
+class AmbiguousIndentation(EditError):
+    """The old text is there with another indentation, which leaves in doubt how deep the new lines belong."""
+
+    status = "ambiguous"
+    error_code = "ambiguous_indentation"

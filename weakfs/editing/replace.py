@@ -10,10 +10,17 @@ from typing import Literal
 from attrs import field, frozen
 
 from weakfs.editing.layout import Layout
-from weakfs.editing.normalization import BYTE_ORDER_MARK, Haystack, Needle, plain
+from weakfs.editing.normalization import BYTE_ORDER_MARK, Haystack, Needle, TooRepetitive, plain
 from weakfs.editing.line_ends import only_kind, with_line_ends
 from weakfs.editing.diagnosis import missing
-from weakfs.editing.refusals import AmbiguousTarget, EmptyOldString, NoChange
+from weakfs.editing.refusals import (
+    AmbiguousIndentation,
+    AmbiguousTarget,
+    EmptyOldString,
+    NoChange,
+    TargetNotFound,
+)
+from weakfs.editing.reindentation import DoubtfulIndentation
 
 # Where a match was, in characters of the old text, and what was put there.
 Piece = tuple[int, int, str]
@@ -65,8 +72,8 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
     `weakfs.editing.normalization`), and what is put in takes the indentation of the lines that were found. Matches do
     not overlap, and what was put in is not searched again.
     Line ends that are put in are those of `text` where it has only one kind, and a byte order mark at its start
-    stays there. Raises `EmptyOldString`, `NoChange`, `TargetNotFound` or `AmbiguousTarget`, all of them
-    `EditError`. O(text + old + new).
+    stays there. Raises `EmptyOldString`, `NoChange`, `TargetNotFound`, `AmbiguousTarget` or `AmbiguousIndentation`,
+    all of them `EditError`. O(text + old + new).
     """
     if not old:
         raise EmptyOldString("the text to replace is empty; give the exact text that is to change")
@@ -142,7 +149,11 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
         at_mark = bare != old
     needle = Needle.of(bare)
     find = partial(_at_mark if at_mark else Haystack.find_all, haystack, needle)
-    count = sum(1 for _ in find()) if at_mark else haystack.count(needle)
+    try:
+        count = sum(1 for _ in find())
+    except TooRepetitive:
+        why = "it nearly is in very many places, too many to look at each; give more of the text around one of them"
+        raise TargetNotFound(f"the text to replace is not in it: {why}", matches=0) from None
     if count == 0:
         raise missing(haystack, old, new)
     places = find()
@@ -153,7 +164,12 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
             starts = map(haystack.original, chain((first, also), places))
             raise _ambiguous(text, starts, max(2, count), " with other white space, quotes or dashes")
     pieces = partial(_fitted, haystack, find, Layout(text, bare, new))
-    if all(text[start:stop] == inserted for start, stop, inserted in pieces()):
+    try:
+        # Every place, so that none of them is found to be in doubt only when the text is made.
+        changes = sum(text[start:stop] != inserted for start, stop, inserted in pieces())
+    except DoubtfulIndentation as error:
+        raise AmbiguousIndentation(error.reason, lines=error.lines, matches=count) from error
+    if not changes:
         raise _unchanged(bare, new)
     found = text[haystack.original(first) : haystack.original(first + len(needle.core))]
     return Replacement(count, "fuzzy", _overlooked(bare, found), pieces, partial(_pieced, text, pieces))
@@ -166,9 +182,9 @@ def _at_mark(haystack: Haystack, needle: Needle) -> Iterator[int]:
         yield first
 
 
-def _fitted(haystack: Haystack, find: Callable[[], Iterator[int]], fitting: Layout) -> Iterator[Piece]:
+def _fitted(haystack: Haystack, find: Callable[[], Iterator[int]], layout: Layout) -> Iterator[Piece]:
     for at in find():
-        yield fitting.fit(haystack.original, at)
+        yield layout.fit(haystack.original, at)
 
 
 def _unchanged(old: str, new: str) -> NoChange:

@@ -1,0 +1,379 @@
+"""The indentation of lines that are put into a file where the lines around them were quoted with another one.
+
+Edits and patches of every format use this. What one indentation of the quoted text is in the file is learnt from the
+lines that both have. Where these lines contradict one another, nobody can tell which block a new line belongs to,
+and it is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+
+from attrs import frozen
+
+from weakfs.editing.indentation import Indents, Pair, given_step, learn
+
+OPENING = (":", "{", "(", "[")
+BRACKETS = {")": "(", "]": "[", "}": "{"}
+# A line of which indentation says nothing: a comment, or a directive of a preprocessor.
+COMMENT = re.compile(r"#|//|/\*|\*|--|<!--|;|%")
+# What stands behind a mark of a list is indented by as much as the mark is wide.
+LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ ]+")
+STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+TRIPLE_QUOTES = ('"""', "'''")
+# What must be followed by a line further in.
+BLOCK_OPENER = re.compile(
+    r"(?:async|case|class|def|elif|else|except|finally|for|if|match|try|while|with)\b[^#]*:\s*(?:#.*)?"
+)
+TAB = 8
+
+
+class DoubtfulIndentation(Exception):
+    """It cannot be told how deep a line belongs; `lines` are those of the file (from 1) that say so."""
+
+    def __init__(self, reason: str, lines: tuple[int, ...]) -> None:
+        self.reason = reason
+        self.lines = lines
+        super().__init__(reason)
+
+
+@frozen
+class OldLine:
+    """A line that is not blank, of the quoted text, and where it was found.
+
+    `actual` is its indentation in the file, `None` for a line that begins inside one of the file's; `number` is the
+    number of that (from 1).
+    """
+
+    indent: str
+    text: str
+    actual: str | None
+    number: int
+
+
+@frozen
+class NewLine:
+    """A line that is not blank, of the text that takes its place.
+
+    `kept` is the number (from 0) of the old line that it is, `None` for one that is put in. `blanks` counts the
+    blank lines above it.
+    """
+
+    indent: str
+    text: str
+    kept: int | None = None
+    blanks: int = 0
+
+
+@frozen
+class _Context:
+    """In what a line stands: brackets that were opened on lines before it, or a string of several lines."""
+
+    depth: int
+    in_string: bool
+
+
+class Reindentation:
+    """The indentation of each line of a new text at one place of a file.
+
+    `nearby` are indentations of lines around that place. `in_string` says that a string of several lines was opened
+    above it. Raises `DoubtfulIndentation` where the lines that both texts have contradict one another.
+    """
+
+    def __init__(
+        self, old: Sequence[OldLine], new: Sequence[NewLine], nearby: Sequence[str], *, in_string: bool = False
+    ) -> None:
+        self.old = old
+        self.new = new
+        self.nearby = nearby
+        self.starts_in_string = in_string
+        self._indents: dict[int, str] = {}
+
+    @cached_property
+    def hangs(self) -> bool:
+        """Whether the quoted text begins behind its first line's indentation, and the others have theirs."""
+        if not self.old or self.old[0].indent or not self.old[0].actual:
+            return False
+        first = self.old[0].actual
+        others = [(line.indent, line.actual) for line in self.old[1:] if line.actual is not None]
+        if not others:
+            return self.new_hangs(first)
+        given, there = min(others, key=lambda pair: len(pair[0]))
+        if given == there:
+            return True
+        if not there.startswith(first):
+            return True
+        # Tabs tell how wide they are: a step of more than four says that the first line's tabs count too.
+        deeper = len(there) - len(first)
+        return there.startswith("\t") and not given.startswith("\t") and len(given) > 4 * deeper
+
+    def new_hangs(self, first: str) -> bool:
+        """Tell from the new text alone: no line of it is further out than the first, if that is at `first`."""
+        inner = [line.indent for line in self.new[1:]]
+        if not inner or any(len(indent) < len(first) or indent[:1] != first[:1] for indent in inner):
+            return False
+        # What a line opens is further in than the line itself.
+        return len(inner[0]) > len(first) or not self.new[0].text.endswith(OPENING)
+
+    @cached_property
+    def moved(self) -> str:
+        """What the new text was moved out by as a whole, against the old one: the block stays where it is."""
+        moved = self.old[0].indent if self.old else ""
+        if not moved or not self.new or self.new[0].indent or self.new_hangs(moved):
+            return ""
+        return moved
+
+    @cached_property
+    def evidence(self) -> tuple[OldLine, ...]:
+        """The lines whose indentation is known both as it was quoted and as it is in the file."""
+        return tuple(line for at, line in enumerate(self.old) if line.actual is not None and (at or not self.hangs))
+
+    @cached_property
+    def is_verbatim(self) -> bool:
+        """Whether the lines were quoted with the indentation of the file."""
+        return all(line.indent == line.actual for line in self.evidence)
+
+    @cached_property
+    def indents(self) -> Indents:
+        """What indentations of the quoted text are in the file."""
+        pairs = [_pair(line) for line in self.evidence]
+        if self.is_verbatim:
+            return Indents(tuple(pairs[:1]))
+        # Where code and what indentation says nothing of disagree, code counts: the first of equal pairs does.
+        pairs = [*map(_pair, self._code), *pairs]
+        return learn(pairs, self._given, self.nearby)
+
+    @cached_property
+    def _given(self) -> list[str]:
+        lines = [
+            line.indent
+            for lines, contexts in ((self.old, self._old_contexts), (self.new, self._new_contexts))
+            for line, context in zip(lines, contexts, strict=True)
+            if not context.depth or not _is_aligned(line.indent)
+        ]
+        return lines or [line.indent for line in (*self.old, *self.new)]
+
+    @cached_property
+    def _old_contexts(self) -> list[_Context]:
+        return [*_contexts([line.text for line in self.old], self.starts_in_string)]
+
+    @cached_property
+    def _new_contexts(self) -> list[_Context]:
+        return [*_contexts([line.text for line in self.new], self.starts_in_string)]
+
+    @cached_property
+    def _code(self) -> list[OldLine]:
+        """The lines whose depth says to which block they belong."""
+        known = {id(line) for line in self.evidence}
+        return [
+            line
+            for line, context in zip(self.old, self._old_contexts, strict=True)
+            if id(line) in known and not context.depth and not context.in_string and not COMMENT.match(line.text)
+        ]
+
+    def check(self) -> None:
+        """Raise `DoubtfulIndentation` where lines stand to one another in another depth than they were quoted."""
+        if self.is_verbatim:
+            return
+        by_depth = sorted(self._code, key=lambda line: (_width(line.indent), _width(line.actual or "")))
+        for one, other in pairwise(by_depth):
+            quoted = _width(other.indent) - _width(one.indent)
+            actual = _width(other.actual or "") - _width(one.actual or "")
+            if (quoted > 0) != (actual > 0) or (not quoted and (one.indent, one.actual) != (other.indent, other.actual)):
+                raise _contradiction(one, other)
+        self._check_new()
+
+    def _check_new(self) -> None:
+        """Raise it where the new text is not indented as its own lines say that it must be."""
+        for one, other in pairwise(self.new):
+            if one.kept is not None and other.kept is not None:
+                continue
+            if BLOCK_OPENER.fullmatch(one.text) and _width(other.indent) <= _width(one.indent):
+                raise DoubtfulIndentation(
+                    f"{_quote(one.text)} opens a block, and the line below it, {_quote(other.text)}, is not further in; "
+                    "give all lines with the indentation of the file",
+                    self._lines(),
+                )
+        for line in self.new:
+            if line.kept is None and line.blanks > 1 and not line.indent and self._is_shifted_in(line.indent):
+                raise DoubtfulIndentation(
+                    f"{_quote(line.text)} stands behind {line.blanks} blank lines at the left margin, and the lines "
+                    "around it are further in in the file than quoted; give all lines with the indentation of the file",
+                    self._lines(),
+                )
+
+    def _is_shifted_in(self, indent: str) -> bool:
+        return _width(self.indents.of(indent)) > _width(indent)
+
+    def _lines(self) -> tuple[int, ...]:
+        return (self.old[0].number,) if self.old else ()
+
+    def of(self, number: int) -> str:
+        """Give the indentation of a new line, by its number (from 0)."""
+        if number not in self._indents:
+            # Each asks for the line that it belongs to, which may be hundreds of lines up: not by recursion.
+            waiting = [number]
+            while self._parents[waiting[-1]] is not None and self._parents[waiting[-1]] not in self._indents:
+                parent = self._parents[waiting[-1]]
+                assert parent is not None
+                waiting.append(parent)
+            for one in reversed(waiting):
+                self._indents[one] = self._indent(one)
+        return self._indents[number]
+
+    def _indent(self, number: int) -> str:
+        line = self.new[number]
+        if line.kept is not None and line.indent == self.old[line.kept].indent:
+            own = self.old[line.kept].actual
+            # The old text's first line may begin behind its indentation, which is then not known.
+            if own is not None and (line.kept or not self.hangs):
+                return own
+        quoted = self.moved + line.indent
+        if self.is_verbatim:
+            return self.indents.of(quoted)
+        direct = self._same_depth(number, quoted)
+        if direct is not None:
+            return direct
+        parent = self._parents[number]
+        if parent is not None:
+            return self._below(self._indents[parent], self.new[parent], quoted[len(self.moved) :])
+        return self._further_out(number, quoted)
+
+    def _same_depth(self, number: int, quoted: str) -> str | None:
+        """Give the indentation that lines quoted like this one have in the file, `None` where there are none."""
+        context = self._new_contexts[number]
+        if not context.in_string and not context.depth:
+            found = next((line for line in self._code if line.indent == quoted), None)
+            if found is not None:
+                return found.actual
+        alike = [
+            (at, line)
+            for at, line in enumerate(self.old)
+            if line.indent == quoted and line.actual is not None and (at or not self.hangs)
+            if self._old_contexts[at].in_string == context.in_string
+        ]
+        if len({line.actual for _, line in alike}) < 2:
+            return alike[0][1].actual if alike else None
+        before = max((kept.kept for kept in self.new[:number] if kept.kept is not None), default=-1)
+        above = [line for at, line in alike if at <= before][-1:]
+        below = [line for at, line in alike if at > before][:1]
+        if above and below and above[0].actual != below[0].actual:
+            raise _contradiction(above[0], below[0])
+        return (above or below)[0].actual
+
+    def _below(self, indent: str, parent: NewLine, quoted: str) -> str:
+        """Give the indentation of a line that is further in than the one that it belongs to."""
+        further = quoted[len(parent.indent) :]
+        mark = LIST_MARK.match(parent.text)
+        if "\t" not in further and (
+            (mark and len(mark[0]) == len(further))
+            or _opened_at(parent.text) == len(further)
+            or len(further) % (given_step(self._given) or 1)
+        ):
+            return indent + further
+        return indent + self.indents.extra(further)
+
+    def _further_out(self, number: int, quoted: str) -> str:
+        """Give the indentation of a line that is not further in than any line above it in the new text."""
+        indents = self.indents
+        shortest = min((line for line in self.evidence), key=lambda line: len(line.indent), default=None)
+        if shortest is not None and shortest.indent.startswith(quoted):
+            less = indents.extra(shortest.indent[len(quoted) :])
+            if len(less) > len(shortest.actual or ""):
+                raise DoubtfulIndentation(
+                    f"{_quote(self.new[number].text)} was given further out than {_quote(shortest.text)}, and line "
+                    f"{shortest.number}, where that stands, is not so far in; give all lines with the indentation of "
+                    "the file",
+                    (shortest.number,),
+                )
+        return indents.of(quoted)
+
+    @cached_property
+    def _parents(self) -> list[int | None]:
+        """For each new line the one that it belongs to: the next one above it that is further out."""
+        parents: list[int | None] = []
+        above: list[int] = []
+        for number, line in enumerate(self.new):
+            while above and not (
+                len(self.new[above[-1]].indent) < len(line.indent) and line.indent.startswith(self.new[above[-1]].indent)
+            ):
+                above.pop()
+            hangs = bool(above) and above[-1] == 0 and self.hangs
+            parents.append(above[-1] if above and not hangs else None)
+            above.append(number)
+        return parents
+
+
+def _pair(line: OldLine) -> Pair:
+    assert line.actual is not None
+    return line.indent, line.actual
+
+
+def _contradiction(one: OldLine, other: OldLine) -> DoubtfulIndentation:
+    one, other = sorted((one, other), key=lambda line: line.number)
+    if one.indent == other.indent:
+        given = "are indented alike in the text that was given"
+    else:
+        given = f"are indented by {_spoken(one.indent)} and {_spoken(other.indent)} in the text that was given"
+    if one.actual == other.actual:
+        there = f"both by {_spoken(one.actual or '')} in the file"
+    else:
+        there = f"by {_spoken(one.actual or '')} and {_spoken(other.actual or '')} in the file"
+    return DoubtfulIndentation(
+        f"its indentation fits the file in two ways: lines {one.number} ({_quote(one.text)}) and {other.number} "
+        f"({_quote(other.text)}) {given}, and {there}, so that it is in doubt which block each line belongs to; "
+        "give all lines with the indentation of the file",
+        (one.number, other.number),
+    )
+
+
+def _spoken(indent: str) -> str:
+    if not indent:
+        return "nothing"
+    kind = "tab" if set(indent) == {"\t"} else "blank" if set(indent) == {" "} else "character"
+    return f"{len(indent)} {kind}{'' if len(indent) == 1 else 's'}"
+
+
+def _quote(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+
+
+def _width(indent: str) -> int:
+    return len(indent.expandtabs(TAB)) if "\t" in indent else len(indent)
+
+
+def _is_aligned(indent: str) -> bool:
+    return "\t" not in indent and len(indent) % 2 == 1
+
+
+def _contexts(texts: Sequence[str], in_string: bool) -> Iterator[_Context]:
+    """Give for each line in what it begins, read lightly: brackets, and the strings of Python that span lines."""
+    depth = 0
+    for text in texts:
+        closes = not in_string and text[:1] in BRACKETS
+        yield _Context(max(0, depth - closes), in_string)
+        quotes = sum(map(text.count, TRIPLE_QUOTES))
+        if not in_string and not quotes:
+            bare = STRING.sub("", text) if '"' in text or "'" in text else text
+            for char in bare:
+                if char in "([{":
+                    depth += 1
+                elif char in BRACKETS and depth:
+                    depth -= 1
+        in_string ^= quotes % 2 == 1
+
+
+def _opened_at(text: str) -> int | None:
+    """Give the column behind the last bracket that a line leaves open, where text stands behind it."""
+    opened: list[int] = []
+    for at, char in enumerate(text):
+        if char in "([{":
+            opened.append(at)
+        elif char in BRACKETS and opened:
+            opened.pop()
+    if not opened or not text[opened[-1] + 1 :].strip():
+        return None
+    return opened[-1] + 1
