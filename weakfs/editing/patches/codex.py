@@ -14,7 +14,7 @@ from weakfs.editing.patches.equivalences import CODEX_FOLDS, LEVELS
 from weakfs.editing.patches.line_index import LineIndex, Run, spliced
 from weakfs.editing.patches.operations import Hunk
 from weakfs.editing.patches.rewriting import HunkMisfit
-from weakfs.editing.patches.seeking import Misfit
+from weakfs.editing.patches.placement import Misfit
 
 
 def rewrite_as_codex(text: str, hunks: Sequence[Hunk]) -> tuple[str, tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from weakfs.editing.patches.equivalences import FOLDS
 from weakfs.editing.patches.line_index import LineIndex, Run, spliced
@@ -72,6 +72,13 @@ class Document:
     def is_at(self, lines: Sequence[str], level: int, at: int) -> bool:
         """Tell whether lines stand at a place, compared as at that level."""
         return self._index(level).is_at(lines, at)
+
+    def places(self, lines: Sequence[str], level: int, start: int, stop: int | None = None) -> Iterator[int]:
+        """Go through where lines stand together, from `start` to before `stop`, compared as at that level."""
+        at = self.find(lines, level, start)
+        while at >= 0 and (stop is None or at < stop):
+            yield at
+            at = self.find(lines, level, at + 1)
 
     def _index(self, level: int) -> LineIndex:
         found = self._indexes.get(level)

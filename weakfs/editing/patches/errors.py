@@ -11,6 +11,7 @@ MAX_PROBLEMS = 10
 # What a message quotes of a file or a patch, in characters.
 QUOTED = 160
 
+NO_MARK = "has no mark; start each line of an update with ' ' if it stays, '-' if it goes or '+' if it comes"
 NO_LINES = "the hunk has no lines; give the lines that change, with '-' and '+', below it"
 
 

@@ -9,7 +9,7 @@ from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.equivalences import LEVELS
 from weakfs.editing.patches.errors import QUOTED, quoted
 from weakfs.editing.patches.operations import Hunk
-from weakfs.editing.patches.seeking import MAX_PLACES, Misfit
+from weakfs.editing.patches.placement import MAX_PLACES, Misfit
 
 # How many lines of a hunk are looked up, and how many places of each.
 LOOKED_UP = 60
@@ -36,7 +36,7 @@ def explain(document: Document, hunk: Hunk, misfit: Misfit, cursor: int) -> tupl
             misfit.places[:MAX_PLACES],
         )
     if misfit.is_all:
-        return misfit.reason, ()
+        return misfit.reason, misfit.lines
     if not hunk.old:
         return f"{misfit.reason}; name lines of the file, each below the one before it", ()
     told, lines = _nearest(document, hunk, misfit, cursor)
@@ -57,11 +57,6 @@ def _nearest(document: Document, hunk: Hunk, misfit: Misfit, cursor: int) -> tup
         return f"it fits at line {at + 1}, above the place of the hunk before it; put hunks in the order of the file", (
             at + 1,
         )
-    if at >= 0 and misfit.anchored is not None and at < misfit.anchored - 1:
-        return (
-            f"its lines are at line {at + 1}, and its anchor is at line {misfit.anchored}, below them; "
-            "give an anchor that stands above them, or none"
-        ), (at + 1, misfit.anchored)
     if at >= 0:
         return f"its lines are at line {at + 1}, which is not where the hunk must be; read the file again", (at + 1,)
     place = _best_place(document, old, cursor)

@@ -11,9 +11,11 @@ class Hunk:
 
     Each of `lines` starts with " " (it stays), "-" (it goes) or "+" (it comes). `anchors` are lines to find first,
     `at_end` ties the hunk to the end of the file. The first `leading_blanks` and the last `trailing_blanks` lines are
-    empty in the patch: they may be context, or only separate the hunk from what is around it. `start` is the line
+    empty in the patch: they may be context, or only separate the hunk from what is around it. Those `unmarked` (by
+    number, from 0) had no mark and were taken for context; `body` is the line of the patch where the lines begin.
+    `start` is the line
     (from 1) that a unified diff names, `old_unended` and `new_unended` that it says that the file ends without a
-    newline.
+    newline. `notes` are sentences on what was passed over in reading it.
     """
 
     line: int
@@ -22,9 +24,12 @@ class Hunk:
     at_end: bool = False
     trailing_blanks: int = 0
     leading_blanks: int = 0
+    unmarked: tuple[int, ...] = ()
+    body: int = 0
     start: int | None = None
     old_unended: bool = False
     new_unended: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def is_blank(self) -> bool:
@@ -41,6 +46,14 @@ class Hunk:
         """The lines to leave. O(lines)."""
         return [line[1:] for line in self.lines if line[0] != "-"]
 
+    def with_context_unmarked(self) -> Hunk:
+        """Give the hunk with its context as if what marks it were a part of each line."""
+        lines = tuple(
+            " " + line if line[0] == " " and line[1:] and at not in self.unmarked else line
+            for at, line in enumerate(self.lines)
+        )
+        return evolve(self, lines=lines, unmarked=())
+
     def without_blanks(self, leading: int, trailing: int) -> Hunk:
         """Give the hunk without so many of its first and last lines, which are empty ones."""
         if not leading and not trailing:
@@ -50,6 +63,8 @@ class Hunk:
             lines=self.lines[leading : len(self.lines) - trailing],
             leading_blanks=self.leading_blanks - leading,
             trailing_blanks=self.trailing_blanks - trailing,
+            unmarked=tuple(at - leading for at in self.unmarked),
+            body=self.body + leading,
         )
 
 

@@ -9,7 +9,9 @@ from attrs import evolve
 from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
 from weakfs.editing.patches.line_index import Run
 from weakfs.editing.patches.operations import Hunk
-from weakfs.editing.patches.seeking import Misfit, Place, Seeker
+from weakfs.editing.patches.blocks import Blocks
+from weakfs.editing.patches.hunk_indentation import reindented
+from weakfs.editing.patches.placement import Misfit, Place, Search, Span
 
 
 class HunkMisfit(Exception):
@@ -20,8 +22,8 @@ class HunkMisfit(Exception):
         super().__init__(f"{len(failures)} hunks do not fit")
 
 
-def rewrite(document: Document, hunks: Sequence[Hunk], *, takes_first: bool, most_failures: int) -> tuple[str, ...]:
-    """Find the places of all hunks, then change the document; give how each fitted.
+def rewrite(document: Document, hunks: Sequence[Hunk], *, takes_first: bool, most_failures: int) -> tuple[Place, ...]:
+    """Find the places of all hunks, then change the document; give where each fitted, and how.
 
     Raises `HunkMisfit`, with at most so many failures, and has changed nothing then.
     """
@@ -35,7 +37,7 @@ def rewrite(document: Document, hunks: Sequence[Hunk], *, takes_first: bool, mos
     finally:
         if shows_mark:
             document.hide_mark()
-    return tuple(place.fit for place in places)
+    return tuple(places)
 
 
 def _has_mark(hunk: Hunk) -> bool:
@@ -56,20 +58,25 @@ def _unmarked(document: Document, hunks: Sequence[Hunk]) -> Sequence[Hunk]:
 
 def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_failures: int) -> list[Place]:
     cursor = drift = 0
+    blocks = Blocks(document.lines)
+    taken: list[Span] = []
     places: list[Place] = []
     failures: list[tuple[int, Hunk, Misfit, int]] = []
     for number, hunk in enumerate(hunks):
         try:
-            place = Seeker(document, cursor, drift, takes_first).place(hunk)
+            place = reindented(document, Search(document, blocks, cursor, drift, taken, takes_first).place(hunk))
         except Misfit as error:
             failures.append((number, error.hunk or hunk, error, cursor))
             if len(failures) >= most_failures:
                 break
             continue
         places.append(place)
-        cursor = place.cursor
+        taken += place.changes
+        # Lines that are put at the end, which nothing in the hunk names, keep no later hunk from its place.
+        if hunk.start is not None or place.hunk.old or place.anchor is not None:
+            cursor = place.cursor
         if hunk.start is not None:
-            drift = place.at - (hunk.start - 1 if cursor > place.at else hunk.start)
+            drift = place.at - (hunk.start - 1 if place.hunk.old else hunk.start)
     if failures:
         raise HunkMisfit(failures)
     return places

@@ -12,7 +12,8 @@ from weakfs.editing.patches.absence import why_absent
 from weakfs.editing.patches.codex import rewrite_as_codex
 from weakfs.editing.patches.dialect import Dialect
 from weakfs.editing.patches.document import Document
-from weakfs.editing.patches.errors import MAX_PROBLEMS, NO_LINES, PatchProblem, quoted
+from weakfs.editing.patches.equivalences import LEVELS
+from weakfs.editing.patches.errors import MAX_PROBLEMS, NO_LINES, NO_MARK, PatchProblem, quoted
 from weakfs.editing.patches.mismatch import explain
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 from weakfs.editing.patches.places import Entry, Places, Unusable
@@ -25,12 +26,16 @@ NEW_FILE = 0o644
 
 @frozen
 class HunkFit:
-    """How one hunk fitted: "exact", or which differences in white space and the like were passed over."""
+    """How one hunk fitted: "exact", or which differences in white space and the like were passed over.
+
+    `line` is that of the patch where it begins; `notes` are sentences on what else was passed over or done.
+    """
 
     path: str
     hunk: int
     line: int
     fit: str
+    notes: tuple[str, ...] = ()
 
 
 class Refused(Exception):
@@ -236,10 +241,13 @@ class Stage:
             document = Document(self._text(operation, path, entry))
         takes_first = self.dialect.on_ambiguous == "first"
         try:
-            fits = rewrite(document, hunks, takes_first=takes_first, most_failures=MAX_PROBLEMS - len(self.problems))
+            places = rewrite(document, hunks, takes_first=takes_first, most_failures=MAX_PROBLEMS - len(self.problems))
         except HunkMisfit as error:
             raise self._rejected(path, document, error) from error
-        self.fits += [HunkFit(path, number, hunks[number - 1].line, fit) for number, fit in enumerate(fits, 1)]
+        self.fits += [
+            HunkFit(path, number, hunk.line, LEVELS[place.level], hunk.notes + place.notes)
+            for number, (hunk, place) in enumerate(zip(hunks, places, strict=True), 1)
+        ]
         return document
 
     def _updated_as_codex(self, operation: UpdateFile, path: str, entry: Entry) -> bytes:
@@ -274,6 +282,11 @@ class Stage:
             if hunk.is_blank and not self.dialect.is_codex:
                 message = f"line {hunk.line} of the patch: {NO_LINES}"
                 problems.append(PatchProblem("patch_parse_error", message, path, hunk.line, number + 1))
+                continue
+            if hunk.unmarked:
+                line, text = hunk.body + hunk.unmarked[0], hunk.lines[hunk.unmarked[0]][1:]
+                message = f"line {line} of the patch: {quoted(text)} {NO_MARK}"
+                problems.append(PatchProblem("patch_parse_error", message, path, line, number + 1))
                 continue
             why, lines = explain(document, hunk, misfit, cursor)
             anchor = f" ({quoted(hunk.anchors[-1])})" if hunk.anchors else ""

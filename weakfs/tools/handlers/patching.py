@@ -6,7 +6,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
-from weakfs.editing import PatchError, PatchOps, PatchReport, apply_patch
+from weakfs.editing import HunkFit, PatchError, PatchOps, PatchReport, apply_patch
 from weakfs.editing.patches.applying import paths_in
 from weakfs.tools.arguments import about
 from weakfs.tools.blobs import BlobArgument
@@ -34,7 +34,7 @@ class ApplyPatchReceipt(Receipt):
     """What was changed, or would be with `dry_run`.
 
     `changed_paths` are in the order of the patch, of a move the old path and the new one; `replaced` those where
-    another file gave way; `inexact` tells which hunks fitted only where white space and the like was passed over.
+    another file gave way; `inexact` says of each hunk that was not applied to the letter what was passed over or done.
     After a refusal `errors` tell what is wrong, at most ten things.
     """
 
@@ -62,9 +62,7 @@ def apply_patch_handler(params: ApplyPatchParams, *, context: ToolContext) -> To
         changed_paths=report.changed_paths,
         ops=report.ops,
         replaced=report.replaced,
-        inexact=tuple(
-            f"{fit.path}: hunk {fit.hunk} fitted apart from {fit.fit}" for fit in report.hunks if fit.fit != "exact"
-        ),
+        inexact=tuple(_note(fit) for fit in report.hunks if fit.fit != "exact" or fit.notes),
         dry_run=report.dry_run,
         summary_text=summarize(_summary(report)),
     )
@@ -106,6 +104,11 @@ def _told(report: PatchReport, receipt: ApplyPatchReceipt) -> list[str]:
     if len(receipt.inexact) > MAX_NAMED:
         lines.append(f"and {plural(len(receipt.inexact) - MAX_NAMED, 'hunk')} more")
     return lines
+
+
+def _note(fit: HunkFit) -> str:
+    notes = [f"fits apart from {fit.fit}"] if fit.fit != "exact" else []
+    return f"{fit.path}: hunk {fit.hunk}: {'; '.join((*notes, *fit.notes))}"
 
 
 def _more(paths: tuple[str, ...]) -> str:
