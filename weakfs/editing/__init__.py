@@ -15,7 +15,14 @@ from weakfs.editing.patches import (
     UpdateTargetNotText,
     apply_patch,
 )
-from weakfs.editing.refusals import AmbiguousIndentation, AmbiguousTarget, EditError, EmptyOldString, NoChange, TargetNotFound
+from weakfs.editing.refusals import (
+    AmbiguousIndentation,
+    AmbiguousTarget,
+    EditError,
+    EmptyOldString,
+    NoChange,
+    TargetNotFound,
+)
 from weakfs.editing.replace import Replacement, replace
 
 __all__ = [

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from attrs import frozen
 
 from weakfs.editing.normalization import Haystack, Needle, folded
-from weakfs.editing.similarity import first_difference, is_invisible, loose, nearest, spaceless, unrepeated, visible
 from weakfs.editing.refusals import TargetNotFound
+from weakfs.editing.similarity import first_difference, is_invisible, loose, nearest, spaceless, unrepeated, visible
 
 # `     1\tx`, `1→x`, `12: x`, `12| x`, `L12: x`, `[12] x` and the like, and at last `12   x`.
 NUMBERED = re.compile(r"[^\S\n]*(?:[L\[(]?\d{1,7}[^\S\n]?(?:\t|→|│|\||:|\])[ ]?|\d{1,7}[^\S\n]+)")

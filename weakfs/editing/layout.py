@@ -11,8 +11,8 @@ from functools import cached_property
 
 from attrs import frozen
 
-from weakfs.editing.normalization import BYTE_ORDER_MARK, folded
 from weakfs.editing.line_ends import LINE_END, only_kind, with_line_ends
+from weakfs.editing.normalization import BYTE_ORDER_MARK, folded
 from weakfs.editing.reindentation import TRIPLE_QUOTES, NewLine, OldLine, Reindentation
 from weakfs.editing.text_block import TextBlock
 from weakfs.reducers.lines import TooMuchWork, matches

@@ -182,7 +182,9 @@ class Reindentation:
         for one, other in pairwise(by_depth):
             quoted = _width(other.indent) - _width(one.indent)
             actual = _width(other.actual or "") - _width(one.actual or "")
-            if (quoted > 0) != (actual > 0) or (not quoted and (one.indent, one.actual) != (other.indent, other.actual)):
+            if (quoted > 0) != (actual > 0) or (
+                not quoted and (one.indent, one.actual) != (other.indent, other.actual)
+            ):
                 raise _contradiction(one, other)
         self._check_new()
 
@@ -298,7 +300,8 @@ class Reindentation:
         above: list[int] = []
         for number, line in enumerate(self.new):
             while above and not (
-                len(self.new[above[-1]].indent) < len(line.indent) and line.indent.startswith(self.new[above[-1]].indent)
+                len(self.new[above[-1]].indent) < len(line.indent)
+                and line.indent.startswith(self.new[above[-1]].indent)
             ):
                 above.pop()
             hangs = bool(above) and above[-1] == 0 and self.hangs

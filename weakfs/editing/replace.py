@@ -9,10 +9,10 @@ from typing import Literal
 
 from attrs import field, frozen
 
-from weakfs.editing.layout import Layout
-from weakfs.editing.normalization import BYTE_ORDER_MARK, Haystack, Needle, TooRepetitive, plain
-from weakfs.editing.line_ends import only_kind, with_line_ends
 from weakfs.editing.diagnosis import missing
+from weakfs.editing.layout import Layout
+from weakfs.editing.line_ends import only_kind, with_line_ends
+from weakfs.editing.normalization import BYTE_ORDER_MARK, Haystack, Needle, TooRepetitive, plain
 from weakfs.editing.refusals import (
     AmbiguousIndentation,
     AmbiguousTarget,

@@ -13,8 +13,8 @@ from itertools import pairwise
 from weakfs.editing.patches.equivalences import CODEX_FOLDS, LEVELS
 from weakfs.editing.patches.line_index import LineIndex, Run, spliced
 from weakfs.editing.patches.operations import Hunk
-from weakfs.editing.patches.rewriting import HunkMisfit
 from weakfs.editing.patches.placement import Misfit
+from weakfs.editing.patches.rewriting import HunkMisfit
 
 
 def rewrite_as_codex(text: str, hunks: Sequence[Hunk]) -> tuple[str, tuple[str, ...]]:

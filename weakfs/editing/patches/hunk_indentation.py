@@ -9,7 +9,6 @@ from attrs import evolve
 
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
-from weakfs.editing.patches.operations import Hunk
 from weakfs.editing.patches.placement import BLANKS_PASSED, Misfit, Place
 from weakfs.editing.reindentation import TRIPLE_QUOTES, DoubtfulIndentation, NewLine, OldLine, Reindentation
 

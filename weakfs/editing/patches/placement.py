@@ -13,7 +13,7 @@ from itertools import islice
 from attrs import evolve, frozen
 
 from weakfs.editing.normalization import is_inside_word
-from weakfs.editing.patches.blocks import Blocks
+from weakfs.editing.patches.outline import Outline
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.equivalences import FOLDS, LEVELS
 from weakfs.editing.patches.errors import quoted
@@ -115,7 +115,7 @@ class Search:
     """
 
     document: Document
-    blocks: Blocks
+    outline: Outline
     cursor: int = 0
     drift: int = 0
     taken: Sequence[Span] = ()
@@ -229,14 +229,14 @@ class Search:
 
     def _nested(self, anchors: Sequence[str], lines: Sequence[int]) -> list[Block]:
         """Give the blocks of the last anchor, each inside one of the anchor before it; the first is at these lines."""
-        blocks = [(line, self.blocks.end(line)) for line in lines]
+        blocks = [(line, self.outline.end(line)) for line in lines]
         for anchor in anchors[1:]:
             inner: dict[Block, None] = {}
             reached = -1
             for first, end in blocks:
                 # What a former block had is not looked up again.
                 for line in self._lines_inside(anchor, max(first, reached), end):
-                    inner[(line, self.blocks.end(line))] = None
+                    inner[(line, self.outline.end(line))] = None
                     reached = max(reached, line)
             blocks = [*islice(inner, MAX_ANCHORS)]
         return blocks
@@ -262,7 +262,7 @@ class Search:
                     notes.append(f"its anchor {quoted(anchor.strip())} was taken for line {lines[0] + 1}, {text}")
             if len(lines) != 1:
                 return None, ()
-            block = lines[0], self.blocks.end(lines[0])
+            block = lines[0], self.outline.end(lines[0])
             start, stop = block[0] + 1, block[1]
         return block, tuple(notes)
 
@@ -281,7 +281,7 @@ class Search:
     def _unmatched(self, anchors: list[str]) -> Misfit:
         at, where = -1, ""
         for anchor in anchors:
-            end = self.blocks.end(at) if at >= 0 else len(self.document.lines)
+            end = self.outline.end(at) if at >= 0 else len(self.document.lines)
             lines = self._lines_inside(anchor, at, end) or self._beginning_with(anchor, at + 1, end)
             if not lines:
                 return self._missing(anchor, where)
@@ -305,9 +305,7 @@ class Search:
         elsewhere = self.document.find([anchor], FREEST, 0)
         if elsewhere < 0 or not where:
             return Misfit(f"its anchor {quoted(anchor)} is not in the file")
-        return Misfit(
-            f"its anchor {quoted(anchor)} is not{where}, but at line {elsewhere + 1}", lines=(elsewhere + 1,)
-        )
+        return Misfit(f"its anchor {quoted(anchor)} is not{where}, but at line {elsewhere + 1}", lines=(elsewhere + 1,))
 
     # Hunks with lines to find
 
@@ -479,14 +477,16 @@ class Search:
         if others and not self.takes_first and abs(others[0] - stated) < CLEARLY * abs(at - stated):
             at = self._under_heading(hunk, levels)
         by = at - stated
-        note = f"its place is {abs(by)} line{'' if abs(by) == 1 else 's'} {'below' if by > 0 else 'above'} the stated one"
+        note = (
+            f"its place is {abs(by)} line{'' if abs(by) == 1 else 's'} {'below' if by > 0 else 'above'} the stated one"
+        )
         return Place(at, hunk, levels[at], (note,))
 
     def _under_heading(self, hunk: Hunk, levels: dict[int, int]) -> int:
         """Choose among places by the heading that a diff gives behind the numbers."""
         for heading in self._named(hunk.anchors):
             lines = islice(self.document.places([heading], BLANKS_PASSED, 0), MAX_ANCHORS)
-            inside = {at for line in lines for at in levels if line < at < self.blocks.end(line)}
+            inside = {at for line in lines for at in levels if line < at < self.outline.end(line)}
             if len(inside) == 1:
                 return inside.pop()
         raise self._several(sorted(levels))

@@ -7,15 +7,18 @@ import re
 from attrs import define, field
 
 from weakfs.editing.patches.diff_names import NOTHING, both_names, name_and_time, paths_of, unquoted
-from weakfs.editing.patches.errors import PatchParseError, malformed, quoted
+from weakfs.editing.patches.errors import NO_LINES, PatchParseError, malformed, quoted
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 
 GIT = "diff --git "
+MISCOUNTED = "the counts in its header are not those of its lines, which were all taken"
 LINK = 0o120000
 SUBMODULE = 0o160000
 KIND = 0o170000
 
 _RANGES = re.compile(r"@@ -(\d{1,15})(?:,(\d{1,15}))? \+(\d{1,15})(?:,(\d{1,15}))? @@")
+# A header without numbers: `@@`, `@@ ... @@`, `@@ def f(): @@`.
+_BARE = re.compile(r"^@@|@@\s*$")
 _MODE = re.compile(r"[0-7]{1,6}")
 _INDEX = re.compile(r"index [0-9a-f]+\.\.[0-9a-f]+(?: ([0-7]{6}))?")
 
@@ -31,6 +34,8 @@ def parse_unified(text: str) -> tuple[Operation, ...]:
     if first.endswith("\r"):
         lines = [line.removesuffix("\r") for line in lines]
     operations = _Reader(lines).operations()
+    if not operations and any(line.strip() == "*** Begin Patch" for line in lines):
+        raise malformed(1, "it is no unified diff but a V4A patch; send it with patch_format='v4a'")
     if not operations:
         raise malformed(1, "there is no diff in it; start with '--- a/path' and '+++ b/path', then '@@ -1,3 +1,4 @@'")
     return tuple(operations)
@@ -61,6 +66,19 @@ class _Header:
     def mode(self) -> int | None:
         """The new mode, if it changes."""
         return None if self.old_mode == self.new_mode else self.new_mode
+
+
+@define
+class _Body:
+    """The lines of one hunk: which of them (from 0) have no mark, and the marks of those that end without a newline.
+
+    The last `trailing_blanks` of them are empty and may belong to what is between hunks.
+    """
+
+    lines: list[str] = field(factory=list)
+    unended: set[str] = field(factory=set)
+    unmarked: list[int] = field(factory=list)
+    trailing_blanks: int = 0
 
 
 class _Reader:
@@ -199,45 +217,104 @@ class _Reader:
             raise malformed(self.at, "no hunk stands below the names; write '@@ -1,3 +1,4 @@' there")
 
     def _hunk(self) -> Hunk:
-        found = _RANGES.match(self.lines[self.at])
-        if found is None:
-            raise malformed(
-                self.at + 1, f"{quoted(self.lines[self.at])} is no hunk header; write one such as '@@ -1,3 +1,4 @@'"
-            )
         start = self.at + 1
-        old, new = (1 if count is None else int(count) for count in (found[2], found[4]))
+        found = _RANGES.match(self.lines[self.at])
+        heading = (self.lines[self.at][found.end() :] if found else _BARE.sub("", self.lines[self.at])).strip()
         self.at += 1
-        lines, unended = self._body(start, old, new)
-        old_unended, new_unended = unended & {" ", "-"} != set(), unended & {" ", "+"} != set()
+        old, new = (1 if count is None else int(count) for count in (found[2], found[4])) if found else (-1, -1)
+        body, is_off = self._body(start, old, new)
+        old_unended, new_unended = body.unended & {" ", "-"} != set(), body.unended & {" ", "+"} != set()
         return Hunk(
             start,
-            tuple(lines),
+            tuple(body.lines),
+            (heading,) if heading else (),
             at_end=old_unended or new_unended,
-            start=int(found[1]),
+            trailing_blanks=body.trailing_blanks,
+            unmarked=tuple(body.unmarked),
+            body=start + 1,
+            start=int(found[1]) if found else None,
             old_unended=old_unended,
             new_unended=new_unended,
+            notes=(MISCOUNTED,) if is_off else (),
         )
 
-    def _body(self, start: int, old: int, new: int) -> tuple[list[str], set[str]]:
-        """Read as many lines as a hunk's header says, and which of the last ones have no newline."""
-        lines: list[str] = []
-        unended: set[str] = set()
+    def _body(self, start: int, old: int, new: int) -> tuple[_Body, bool]:
+        """Read the lines of a hunk, as many as its header says; else all that there are, and say that it was wrong."""
+        first = self.at
+        if old >= 0:
+            for takes_unmarked in (False, True):
+                self.at = first
+                body = self._counted(old, new, takes_unmarked=takes_unmarked)
+                if body is not None:
+                    return body, False
+        self.at = first
+        body = self._uncounted()
+        told = sum(line[0] != "+" for line in body.lines), sum(line[0] != "-" for line in body.lines)
+        if not body.lines or (self.at >= len(self.lines) and self._is_cut_off and (told[0] < old or told[1] < new)):
+            raise self._miscounted(start, *told)
+        return body, old >= 0
+
+    def _counted(self, old: int, new: int, *, takes_unmarked: bool) -> _Body | None:
+        """Read so many old and new lines of a hunk; `None` where it has not as many or more."""
+        body = _Body()
         while self.at < len(self.lines):
             line = self.lines[self.at] or " "
             mark = line[0]
-            if mark == "\\" and lines:
-                unended.add(lines[-1][0])
+            if takes_unmarked and old and new and mark not in " -+\\" and not self._starts_next():
+                body.unmarked.append(len(body.lines))
+                line, mark = " " + line, " "
+            if mark == "\\" and body.lines:
+                body.unended.add(body.lines[-1][0])
             elif mark in " -+" and old >= (mark != "+") and new >= (mark != "-") and old + new:
                 if not self._still_there(line):
                     break
                 old, new = old - (mark != "+"), new - (mark != "-")
-                lines.append(line)
+                body.lines.append(line)
             else:
                 break
             self.at += 1
-        if old or new or self._goes_on():
-            raise self._miscounted(start)
-        return lines, unended
+        return None if old or new or self._goes_on() else body
+
+    def _uncounted(self) -> _Body:
+        """Read the lines of a hunk as far as there are any; empty ones at the end may only stand behind it."""
+        body = _Body()
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            if line[:1] == "\\" and body.lines:
+                body.unended.add(body.lines[-1][0])
+                body.trailing_blanks = 0
+            elif line[:1] in ("", " ", "-", "+") and not self._starts_next() and line.rstrip() != "--":
+                body.lines.append(line or " ")
+                body.trailing_blanks = 0 if line else body.trailing_blanks + 1
+            else:
+                break
+            self.at += 1
+        if self.at >= len(self.lines) and body.trailing_blanks:
+            # What is behind the last newline is no line.
+            body.lines.pop()
+            body.trailing_blanks -= 1
+        if body.trailing_blanks == len(body.lines) or all(
+            line[0] == "+" for line in body.lines[: -body.trailing_blanks or None]
+        ):
+            del body.lines[len(body.lines) - body.trailing_blanks :]
+            body.trailing_blanks = 0
+        return body
+
+    @property
+    def _is_cut_off(self) -> bool:
+        """Whether the patch ends inside a line."""
+        return self.lines[-1] != ""
+
+    def _starts_next(self) -> bool:
+        """Tell whether the line begins the next hunk or the diff of the next file."""
+        line = self.lines[self.at]
+        if line.startswith(("@@", GIT, "Index: ", "diff -")):
+            return True
+        return (
+            self._starts_file(self.at)
+            and self.lines[self.at + 2 : self.at + 3] != []
+            and self.lines[self.at + 2].startswith("@@")
+        )
 
     def _still_there(self, line: str) -> bool:
         """Tell whether an empty line is one of the hunk; the one behind the last newline is none."""
@@ -250,16 +327,13 @@ class _Reader:
         # What git puts below a diff in a mail, and what starts the next file.
         return self.lines[self.at].rstrip() != "--" and not self._starts_file(self.at)
 
-    def _miscounted(self, start: int) -> PatchParseError:
-        at, old, new = start, 0, 0
-        while at < len(self.lines) and self.lines[at][:1] in (" ", "-", "+", "\\") and not self._starts_file(at):
-            mark = self.lines[at][0]
-            old, new = old + (mark in " -"), new + (mark in " +")
-            at += 1
+    def _miscounted(self, start: int, old: int, new: int) -> PatchParseError:
+        if not old and not new:
+            return malformed(start, NO_LINES)
         return malformed(
             start,
-            f"the hunk's header {quoted(self.lines[start - 1])} does not agree with the lines below it, {old} old and "
-            f"{new} new ones; correct the counts, or send the rest if the patch was cut off",
+            f"the hunk's header {quoted(self.lines[start - 1])} says that there are more lines than the {old} old and "
+            f"{new} new ones below it, with which the patch ends in the middle of a line: it was cut off; send all of it",
         )
 
     # What it comes to

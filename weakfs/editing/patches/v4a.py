@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import takewhile
 
-from weakfs.editing.patches.errors import NO_LINES, PatchParseError, malformed, quoted
+from weakfs.editing.patches.errors import NO_LINES, NO_MARK, PatchParseError, malformed, quoted
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 from weakfs.editing.patches.wrapping import unwrapped
 
@@ -16,15 +17,26 @@ DELETE = "*** Delete File:"
 UPDATE = "*** Update File:"
 MOVE = "*** Move to:"
 END_OF_FILE = "*** End of File"
+UNENDED = re.compile(r"\\ No newline at end of file\s*", re.IGNORECASE)
+# What models write for these, which can mean nothing else.
+SYNONYMS = {
+    "*** Create File:": ADD,
+    "*** New File:": ADD,
+    "*** Modify File:": UPDATE,
+    "*** Change File:": UPDATE,
+    "*** Edit File:": UPDATE,
+    "*** Remove File:": DELETE,
+    "*** Move To:": MOVE,
+}
 
 
 def parse_v4a(text: str, *, as_codex: bool = False) -> tuple[Operation, ...]:
     """Read a patch. Raises `PatchParseError` with the line of the patch. O(patch).
 
     A shell's heredoc or a Markdown fence around it is passed over. A carriage return at the end of a line of text
-    belongs to that text, unless the patch's own lines end in one as well. `as_codex` reads the few things that Codex
-    reads in another way: no line keeps a carriage return, and a blank line at the start of a hunk without '@@' is no
-    context.
+    belongs to that text, unless the patch's own lines end in one as well. White space before every line is passed over.
+    `as_codex` reads the few things that Codex reads in another way: no line keeps a carriage return, a blank line at
+    the start of a hunk without '@@' is no context, nor is a line without a mark.
     """
     lines = text.removeprefix("\ufeff").split("\n")
     lines, at, end = unwrapped(lines)
@@ -36,7 +48,10 @@ def parse_v4a(text: str, *, as_codex: bool = False) -> tuple[Operation, ...]:
         raise _no_end(lines, at, end)
     if as_codex or lines[at].endswith("\r"):
         lines = [line.removesuffix("\r") for line in lines]
-    return tuple(_Reader(lines, at + 1, end - 1, passes_blanks=as_codex).operations())
+    operations = _Reader(lines, at + 1, end - 1, is_codex=as_codex).operations()
+    if not operations and not as_codex:
+        raise malformed(at + 2, f"the patch has no operations; write {UPDATE + ' path'!r} and what changes below it")
+    return tuple(operations)
 
 
 def _no_beginning(lines: list[str], at: int) -> PatchParseError:
@@ -56,16 +71,16 @@ def _no_end(lines: list[str], at: int, end: int) -> PatchParseError:
 class _Reader:
     """The lines of one patch, and how far they were read; `at` counts from 0."""
 
-    def __init__(self, lines: list[str], first: int, last: int, *, passes_blanks: bool) -> None:
+    def __init__(self, lines: list[str], first: int, last: int, *, is_codex: bool) -> None:
         self.lines = lines
         self.at = first
         self.last = last
-        self.passes_blanks = passes_blanks
+        self.is_codex = is_codex
 
     def operations(self) -> list[Operation]:
         found: list[Operation] = []
         while self.at < self.last:
-            line = self.lines[self.at].strip()
+            line = self._operation_line()
             if not line:
                 self.at += 1
             elif line.startswith(ADD):
@@ -77,6 +92,15 @@ class _Reader:
             else:
                 raise self._unexpected(line, after=found[-1] if found else None)
         return found
+
+    def _operation_line(self) -> str:
+        """Give the line with its synonyms as what they stand for."""
+        line = self.lines[self.at].strip()
+        if not self.is_codex:
+            for synonym, marker in SYNONYMS.items():
+                if line.startswith(synonym):
+                    line = self.lines[self.at] = marker + line.removeprefix(synonym)
+        return line
 
     def _unexpected(self, line: str, after: Operation | None) -> PatchParseError:
         where = self.at + 1
@@ -92,6 +116,16 @@ class _Reader:
             )
         if line.startswith(MOVE):
             return malformed(where, f"{MOVE!r} can only stand right below {UPDATE!r}; put it there")
+        if line.startswith(("*** Rename", "*** Move File")):
+            return malformed(
+                where,
+                f"{quoted(line)} is no operation; to move a file write {UPDATE + ' old path'!r} and {MOVE + ' new path'!r} below it",
+            )
+        if line.startswith(("--- ", "diff --git ")):
+            return malformed(
+                where,
+                f"{quoted(line)} begins a unified diff; write {UPDATE + ' path'!r}, or send the diff alone with patch_format='unified'",
+            )
         return malformed(
             where,
             f"{quoted(line)} is no operation; write {ADD + ' path'!r}, {UPDATE + ' path'!r} or {DELETE + ' path'!r}",
@@ -107,21 +141,30 @@ class _Reader:
     def _add(self) -> AddFile:
         start = self.at + 1
         path = self._path(ADD)
+        if self.at < self.last and self.lines[self.at].startswith("@@") and not self.is_codex:
+            self.at += 1
         first = self.at
         while self.at < self.last and self.lines[self.at][:1] == "+":
             self.at += 1
-        return AddFile(path, start, tuple([line[1:] for line in self.lines[first : self.at]]))
+        lines = tuple([line[1:] for line in self.lines[first : self.at]])
+        ended = not (lines and self._is_unended())
+        self.at += not ended
+        return AddFile(path, start, lines, ended)
+
+    def _is_unended(self) -> bool:
+        """Tell whether the line says that the one above it is the last of its file, without a newline."""
+        return not self.is_codex and self.at < self.last and bool(UNENDED.match(self.lines[self.at]))
 
     def _update(self) -> UpdateFile:
         start = self.at + 1
         path = self._path(UPDATE)
         move_to = None
-        if self.at < self.last and self.lines[self.at].strip().startswith(MOVE):
+        if self.at < self.last and self._operation_line().startswith(MOVE):
             move_to = self._path(MOVE)
         hunks: list[Hunk] = []
         while self.at < self.last:
             line = self.lines[self.at]
-            if not line.strip() and (hunks or self.passes_blanks):
+            if not line.strip() and (hunks or self.is_codex):
                 self.at += 1
             elif not line and self._is_apart(below := self._below_empty_lines()):
                 self.at = below
@@ -156,9 +199,12 @@ class _Reader:
                 f"a hunk cannot start with {quoted(self.lines[self.at])}; start it with '@@', or '@@ ' and a line",
             )
         first = self.at
-        while self.at < self.last and self.lines[self.at][:1] in ("", " ", "-", "+"):
-            self.at += 1
-        lines = self.lines[first : self.at]
+        unmarked, unended = self._body()
+        lines = (
+            [line for line in self.lines[first : self.at] if not UNENDED.match(line)]
+            if unended
+            else self.lines[first : self.at]
+        )
         if not lines:
             raise self._no_lines(start)
         if self.at < self.last and self.lines[self.at][0] not in "@*":
@@ -167,7 +213,38 @@ class _Reader:
         self.at += at_end
         above = _empty_lines(lines) if first + 1 == start else 0
         below = _empty_lines(reversed(lines)) if above < len(lines) else 0
-        return Hunk(start + above, tuple([line or " " for line in lines]), tuple(anchors), at_end, below, above)
+        return Hunk(
+            start + above,
+            tuple([" " + line if at in unmarked else line or " " for at, line in enumerate(lines)]),
+            tuple(anchors),
+            at_end or bool(unended),
+            below,
+            above,
+            unmarked,
+            first + 1,
+            old_unended=bool(unended & {" ", "-"}),
+            new_unended=bool(unended & {" ", "+"}),
+        )
+
+    def _body(self) -> tuple[tuple[int, ...], set[str]]:
+        """Read the lines of a hunk; give which of them have no mark, and the marks of those that end without a newline."""
+        unmarked: list[int] = []
+        unended: set[str] = set()
+        count = 0
+        while self.at < self.last:
+            line = self.lines[self.at]
+            if count and self._is_unended():
+                above = self.lines[self.at - 1]
+                unended.add(above[0] if above[:1] in ("-", "+") else " ")
+            elif line[:1] in ("", " ", "-", "+"):
+                count += 1
+            elif not self.is_codex and not line.startswith(("@@", "***")):
+                unmarked.append(count)
+                count += 1
+            else:
+                break
+            self.at += 1
+        return tuple(unmarked), unended
 
     def _no_lines(self, start: int) -> PatchParseError:
         if self.at < self.last and not self.lines[self.at].startswith("***"):
@@ -180,8 +257,7 @@ class _Reader:
             return malformed(self.at + 1, f"{quoted(line)} is no anchor; write '@@ ', then a line of the file")
         return malformed(
             self.at + 1,
-            f"{quoted(line)} has no mark; start each line of an update with ' ' if it stays, '-' if it goes or '+' if "
-            f"it comes",
+            f"{quoted(line)} {NO_MARK}",
         )
 
 

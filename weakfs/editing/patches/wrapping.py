@@ -45,7 +45,16 @@ def unwrapped(lines: list[str]) -> tuple[list[str], int, int]:
             _refuse_move(first, at, is_heredoc=heredoc is not None)
             break
         at, end = _without_blanks(lines, at + 1, end)
-    return lines, at, end
+    return _dedented(lines, at, end), at, end
+
+
+def _dedented(lines: list[str], at: int, end: int) -> list[str]:
+    """Give the lines without the white space that stands before each of the patch."""
+    first = lines[at] if at < end else ""
+    indent = first[: len(first) - len(first.lstrip())]
+    if not indent or not all(line.startswith(indent) or not line.strip() for line in lines[at:end]):
+        return lines
+    return [*lines[:at], *(line.removeprefix(indent) for line in lines[at:end]), *lines[end:]]
 
 
 def _without_blanks(lines: list[str], at: int, end: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Blocks of a text, as its indentation shows them: a line and what is further in below it.
+"""Outline of a text, as its indentation shows them: a line and what is further in below it.
 
 An anchor of a patch names one. Read without knowing the language: lines that only close brackets belong to the block
 that they close, and under a line that opens none its block is what stands beside it, down to the end of the block
@@ -18,7 +18,7 @@ _MARKDOWN = re.compile(r"(#{1,6})\s")
 _SECTION = re.compile(r"\[.*\]\s*$")
 
 
-class Blocks:
+class Outline:
     """The blocks of lines, which must not change meanwhile."""
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -38,7 +38,9 @@ class Blocks:
         if _MARKDOWN.match(text) and self._depth(first) == 0 and not _DIRECTIVE.match(text):
             return self._end_of_section(first, text)
         if _SECTION.match(text) and self._depth(first) == 0:
-            return next((at for at in range(first + 1, len(self.lines)) if self.lines[at].startswith("[")), len(self.lines))
+            return next(
+                (at for at in range(first + 1, len(self.lines)) if self.lines[at].startswith("[")), len(self.lines)
+            )
         base = self._depth(first)
         end = self._below(first, base, is_inner=True)
         if any(self.lines[at].strip() for at in range(first + 1, end)):
