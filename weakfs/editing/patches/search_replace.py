@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Literal
 
 from attrs import define, field, frozen
@@ -133,23 +134,27 @@ def _parts(markers: Sequence[_Marker], number: int) -> tuple[int, int]:
         raise _several_dividers(opening, strict)
     if strict.parts is None and loose.parts is None:
         raise _incomplete(opening, loose)
-    if strict.parts is not None and loose.parts is not None and strict.parts != loose.parts:
-        first, second = sorted((strict.parts[1] + 1, loose.parts[1] + 1))
+    readings = {reading.parts: reading for reading in (strict, loose) if reading.parts is not None}
+    if len(readings) > 1:
+        readings = {parts: reading for parts, reading in readings.items() if not reading.leaves_end(markers)}
+    if len(readings) != 1:
+        ends = sorted(reading.closing.at + 1 for reading in (strict, loose) if reading.closing is not None)
         raise malformed(
             opening.at + 1,
-            f"the block that starts here may end at line {first} or at line {second} of the patch; {_OTHER_SIGNS}",
+            f"the block that starts here may end at line {ends[0]} or at line {ends[-1]} of the patch; write the "
+            "three markers of each block with the same number of signs",
         )
-    parts = strict.parts or loose.parts
-    assert parts is not None
+    (parts,) = readings
     return parts
 
 
 @frozen
 class _Reading:
-    """The dividers below an opening marker, and the first other marker below it, `None` at the end of the patch."""
+    """The dividers below an opening marker, and the first other marker, with its place among all of them, if any."""
 
     dividers: tuple[int, ...]
     closing: _Marker | None
+    number: int
 
     @classmethod
     def below(cls, markers: Sequence[_Marker], number: int, *, same_signs: bool) -> _Reading:
@@ -159,9 +164,14 @@ class _Reading:
             if same_signs and marker.signs != markers[number].signs:
                 continue
             if marker.kind != "divider":
-                return cls(tuple(dividers), marker)
+                return cls(tuple(dividers), marker, following)
             dividers.append(marker.at)
-        return cls(tuple(dividers), None)
+        return cls(tuple(dividers), None, len(markers))
+
+    def leaves_end(self, markers: Sequence[_Marker]) -> bool:
+        """Return whether another closing marker comes next, which would then end no block."""
+        following = (marker.kind for marker in islice(markers, self.number + 1, None) if marker.kind != "divider")
+        return next(following, None) == "replace"
 
     @property
     def is_closed(self) -> bool:
