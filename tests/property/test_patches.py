@@ -48,6 +48,38 @@ def test_blocks_made_of_a_difference_turn_the_one_into_the_other(old: str, new: 
     assert patches.files_of(fs) == {"a b.txt": ending_as(old, new), "c": "c\n"}
 
 
+few_lines = st.lists(st.sampled_from(("x", "y", " x", "  x", "x ", "xy", "x y", "(x", ")", "x,", "")), max_size=8)
+
+
+@settings(max_examples=500)
+@given(lines=few_lines, search=few_lines.map(lambda made: made[:3]), new=few_lines.map(lambda made: made[:2]))
+def test_a_block_replaces_whole_lines_with_the_words_that_it_searches_for(
+    lines: list[str], search: list[str], new: list[str]
+) -> None:
+    assume("".join(search).strip() and search != new)
+    fs = patches.filesystem_of({"a.txt": "".join(line + "\n" for line in lines)})
+    windows = [(at, at + size) for size in range(1, len(lines) + 1) for at in range(len(lines) - size + 1)]
+    exact = [(start, stop) for start, stop in windows if lines[start:stop] == search]
+    text = "\n".join(("a.txt", "<<<<<<< SEARCH", *search, "=======", *new, ">>>>>>> REPLACE"))
+    try:
+        apply_patch(fs, text, patch_format="search_replace")
+    except PatchError:
+        assert len(exact) != 1
+        return
+    left = patches.lines_of(fs.read_bytes("/a.txt").content.decode())
+    if exact:
+        ((start, stop),) = exact
+        assert left == lines[:start] + new + lines[stop:]
+        return
+    words = "".join(search).split()
+    assert any(
+        left[:start] == lines[:start]
+        and left[len(left) - len(lines) + stop :] == lines[stop:]
+        and "".join("".join(lines[start:stop]).split()) == "".join(words)
+        for start, stop in windows
+    )
+
+
 @settings(max_examples=100)
 @given(old=blocks_text, new=blocks_text, last=st.sampled_from(("c\n", "")))
 def test_a_last_block_that_does_not_fit_leaves_everything_as_it_was(old: str, new: str, last: str) -> None:
