@@ -131,6 +131,18 @@ def test_line_ends_the_byte_order_mark_and_the_end_of_the_file_stay(content: str
     assert text(fs) == left
 
 
+def test_a_byte_order_mark_in_a_block_stands_for_that_of_the_file() -> None:
+    fs = filesystem(a="\ufeffb\n")
+    applied(fs, "a.txt\n" + block("\ufeffb\n", "\ufeffB\n"))
+    assert text(fs) == "\ufeffB\n"
+
+
+def test_blank_lines_around_an_equivalent_text_stay() -> None:
+    fs = filesystem(a="a\n\n  b  c\n\nd\n")
+    applied(fs, "a.txt\n" + block("\nb c\n\n", "\n\n"))
+    assert text(fs) == "a\n\n\nd\n"
+
+
 def test_lines_of_a_block_that_do_not_change_stay_byte_for_byte() -> None:
     fs = filesystem(a="a\r\nb\nc\r\nd\n")
     applied(fs, "a.txt\n" + block("a\nb\nc\nd\n", "a\nx\nc\nd\n"))
@@ -166,6 +178,14 @@ def test_one_file_may_be_named_in_several_ways(names: tuple[str, ...]) -> None:
 
     assert text(fs).split("\n") == [*(f"line {number}" for number in range(500) if number not in places), ""]
     assert sum(map(len, last_pieces(fs))) < len(text(fs))
+
+
+def test_a_file_that_has_grown_may_be_named_in_another_way_again() -> None:
+    fs = filesystem(a="a\nb\n")
+    names = ("a.txt", "./a.txt", "/a.txt")
+    searches = ("a\n", "x\n", "b\n")
+    applied(fs, "".join(f"{name}\n" + block(old, "x\ny\nz\n") for name, old in zip(names, searches, strict=True)))
+    assert text(fs) == "x\ny\nz\ny\nz\nx\ny\nz\n"
 
 
 def test_a_dry_run_reports_the_same_and_changes_nothing() -> None:

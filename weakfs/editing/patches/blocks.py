@@ -38,7 +38,7 @@ def replace_blocks(
 ) -> tuple[str, ...]:
     """Replace blocks one after another, each in what the former ones left, and return how each fitted.
 
-    Raises `BlockMisfit` with at most so many failures; the document is then of no use any more.
+    Raises `BlockMisfit` with at most so many failures; the document must not be used after that.
     O(blocks * lines), most of it as fast as copying.
     """
     was_changed = document.is_changed
