@@ -1,4 +1,4 @@
-"""Makers of patches: V4A and unified diffs that turn one set of files into another, and git to make real ones."""
+"""Makers of patches that turn one set of files into another, in every format, and git to make real ones."""
 
 from __future__ import annotations
 
@@ -71,6 +71,44 @@ def _marked(old: list[str], new: list[str]) -> list[str]:
         else:
             made += ["-" + line for line in old[start:stop]] + ["+" + line for line in new[new_start:new_stop]]
     return made
+
+
+def search_replace(path: str, old: str, new: str) -> str:
+    """Make blocks that turn one text into another, each with as much context as makes it the only one.
+
+    One of the texts must have a line that is not blank: blocks cannot do without.
+    """
+    now, wanted = lines_of(old), lines_of(new)
+    blocks: list[str] = []
+    for kind, start, stop, new_start, new_stop in SequenceMatcher(None, now, wanted, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        before = wanted[:new_start] + lines_of(old)[start:]
+        end = new_start + stop - start
+        above, below = _context(before, new_start, end)
+        found = before[above:below]
+        if old and not any(map(str.strip, found)):
+            return f"`{path}`\n" + _block(lines_of(old), wanted)
+        blocks.append(_block(found, before[above:new_start] + wanted[new_start:new_stop] + before[end:below]))
+    return f"`{path}`\n" + "".join(blocks)
+
+
+def _context(lines: list[str], start: int, stop: int) -> tuple[int, int]:
+    """Widen a range of lines until they have text and stand nowhere else."""
+    while start > 0 or stop < len(lines):
+        part = lines[start:stop]
+        places = [at for at in range(len(lines) - len(part) + 1) if lines[at : at + len(part)] == part]
+        if any(map(str.strip, part)) and len(places) == 1:
+            break
+        start, stop = max(0, start - 1), min(len(lines), stop + 1)
+    return start, stop
+
+
+def _block(search: list[str], replacement: list[str]) -> str:
+    taken = {len(line.split(" ")[0]) for line in (*search, *replacement) if line[:1] in ("=", ">")}
+    signs = next(signs for signs in (7, 5, 6, 8, 9) if signs not in taken)
+    lines = ["<" * signs + " SEARCH", *search, "=" * signs, *replacement, ">" * signs + " REPLACE"]
+    return "\n".join(lines) + "\n"
 
 
 def git(root: Path, *arguments: str) -> bytes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import cast
 
+import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.models import patches
@@ -14,6 +15,10 @@ from weakfs.backends import InMemoryFilesystem
 from weakfs.editing import PatchError, PatchFormat, PatchReport, apply_patch
 from weakfs.filesystem import Filesystem
 from weakfs.reducers.events import Event
+
+blocks_text = patches.text | st.lists(
+    st.sampled_from(("x", "y", "xy", " x", "", "=====", "=======", ">>>>>> REPLACE")), max_size=12
+).map("\n".join)
 
 
 @settings(max_examples=300)
@@ -32,6 +37,60 @@ def ending_as(old: str, new: str) -> str:
     """Give a text with the final newline that an update leaves: the old text's way."""
     lines = patches.lines_of(new)
     return "\n".join(lines) + "\n" * (bool(lines) and (not old or old.endswith("\n")))
+
+
+@settings(max_examples=300)
+@given(old=blocks_text, new=blocks_text)
+def test_blocks_made_of_a_difference_turn_the_one_into_the_other(old: str, new: str) -> None:
+    assume(old != new and ending_as(old, new) != old and (old.strip() or (not old and new.strip())))
+    fs = patches.filesystem_of({"a b.txt": old, "c": "c\n"})
+    apply_patch(fs, patches.search_replace("a b.txt", old, new), patch_format="search_replace")
+    assert patches.files_of(fs) == {"a b.txt": ending_as(old, new), "c": "c\n"}
+
+
+few_lines = st.lists(st.sampled_from(("x", "y", " x", "  x", "x ", "xy", "x y", "(x", ")", "x,", "")), max_size=8)
+
+
+@settings(max_examples=500)
+@given(lines=few_lines, search=few_lines.map(lambda made: made[:3]), new=few_lines.map(lambda made: made[:2]))
+def test_a_block_replaces_whole_lines_with_the_words_that_it_searches_for(
+    lines: list[str], search: list[str], new: list[str]
+) -> None:
+    assume("".join(search).strip() and search != new)
+    fs = patches.filesystem_of({"a.txt": "".join(line + "\n" for line in lines)})
+    windows = [(at, at + size) for size in range(1, len(lines) + 1) for at in range(len(lines) - size + 1)]
+    exact = [(start, stop) for start, stop in windows if lines[start:stop] == search]
+    text = "\n".join(("a.txt", "<<<<<<< SEARCH", *search, "=======", *new, ">>>>>>> REPLACE"))
+    try:
+        apply_patch(fs, text, patch_format="search_replace")
+    except PatchError:
+        assert len(exact) != 1
+        return
+    left = patches.lines_of(fs.read_bytes("/a.txt").content.decode())
+    if exact:
+        ((start, stop),) = exact
+        assert left == lines[:start] + new + lines[stop:]
+        return
+    words = "".join(search).split()
+    assert any(
+        left[:start] == lines[:start]
+        and left[len(left) - len(lines) + stop :] == lines[stop:]
+        and "".join("".join(lines[start:stop]).split()) == "".join(words)
+        for start, stop in windows
+    )
+
+
+@settings(max_examples=100)
+@given(old=blocks_text, new=blocks_text, last=st.sampled_from(("c\n", "")))
+def test_a_last_block_that_does_not_fit_leaves_everything_as_it_was(old: str, new: str, last: str) -> None:
+    assume(old.strip() and new.strip() and old != new)
+    fs = patches.filesystem_of({"a.txt": old, "c": "c\n"})
+    before = fs.tree().fingerprint
+    wrong = f"c\n<<<<<<< SEARCH\n{last}x\n=======\ny\n>>>>>>> REPLACE\n"
+    patch = patches.search_replace("a.txt", old, new) + wrong
+    with pytest.raises(PatchError):
+        apply_patch(fs, patch, patch_format="search_replace")
+    assert fs.tree().fingerprint == before
 
 
 V4A_LINES = (
@@ -96,6 +155,31 @@ UNIFIED_LINES = (
     "GIT binary patch",
 )
 
+BLOCK_LINES = (
+    "a.txt",
+    "`b.txt`",
+    "### d/c.txt",
+    "n",
+    "Some words:",
+    "```",
+    "<<<<<<< SEARCH",
+    "<<<<<<< SEARCH",
+    "<<<<< ORIGINAL\r",
+    "=======",
+    "=======",
+    "=====",
+    ">>>>>>> REPLACE",
+    ">>>>>>> REPLACE",
+    ">>>>> UPDATED",
+    "x",
+    "y",
+    "xy",
+    " x ",
+    "x\r",
+    "",
+    "\ufeffx",
+)
+
 small = st.text("xy\n\r\ufeff", max_size=8)
 small_files = st.dictionaries(st.sampled_from(("a.txt", "b.txt", "d/c.txt")), small, max_size=3)
 
@@ -107,6 +191,22 @@ def v4a_like() -> st.SearchStrategy[str]:
 
 def unified_like() -> st.SearchStrategy[str]:
     return st.lists(st.sampled_from(UNIFIED_LINES), max_size=16).map("\n".join)
+
+
+def blocks_like() -> st.SearchStrategy[str]:
+    return st.lists(st.sampled_from(BLOCK_LINES), max_size=16).map("\n".join)
+
+
+sides = st.lists(st.sampled_from(("x", "y", " x", "xy", "", "=====")), max_size=3)
+well_formed_blocks = st.lists(
+    st.builds(
+        lambda name, old, new: [*name, "<<<<<<< SEARCH", *old, "=======", *new, ">>>>>>> REPLACE"],
+        st.sampled_from(([], ["a.txt"], ["/a.txt"], ["b.txt"], ["d/c.txt"], ["n"])),
+        sides,
+        sides,
+    ),
+    max_size=5,
+).map(lambda made: "\n".join(("a.txt", *(line for lines in made for line in lines))))
 
 
 hunk = st.lists(st.sampled_from((" x", " y", "-x", "-y", "+x", "+z", "+")), min_size=1, max_size=4)
@@ -168,10 +268,16 @@ def test_any_diff_does_what_its_dry_run_says_or_nothing(files: dict[str, str], p
     check(files, patch, "unified")
 
 
+@settings(max_examples=500)
+@given(files=small_files, patch=blocks_like() | well_formed_blocks)
+def test_any_blocks_do_what_their_dry_run_says_or_nothing(files: dict[str, str], patch: str) -> None:
+    check(files, patch, "search_replace")
+
+
 @settings(max_examples=200)
 @given(
     patch=st.text() | st.text("*+- @\n\r\\Begin Patch End", max_size=60),
-    patch_format=st.sampled_from(("v4a", "unified")),
+    patch_format=st.sampled_from(("v4a", "unified", "search_replace")),
 )
 def test_any_text_is_a_patch_or_an_error_with_a_line(patch: str, patch_format: PatchFormat) -> None:
     check({"a.txt": "x\n"}, patch, patch_format)

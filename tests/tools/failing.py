@@ -85,6 +85,7 @@ FAILURES: list[tuple[str, dict[str, object], str, str]] = [
     ("apply_patch", {"patch": ""}, "parse_error", "patch_parse_error"),
     ("apply_patch", {"patch": PATCH.removesuffix("*** End Patch\n")}, "parse_error", "patch_parse_error"),
     ("apply_patch", {"patch": PATCH, "patch_format": "unified"}, "parse_error", "patch_parse_error"),
+    ("apply_patch", {"patch": PATCH, "patch_format": "search_replace"}, "parse_error", "patch_parse_error"),
     ("apply_patch", {"patch": PATCH, "patch_format": "v5"}, "error", "invalid_arguments"),
     ("apply_patch", {"patch": PATCH.replace("-aa", "-zz")}, "reject", "hunk_rejected"),
     ("apply_patch", {"patch": PATCH.replace("-aa", "-zz"), "dry_run": True}, "reject", "hunk_rejected"),

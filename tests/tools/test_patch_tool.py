@@ -134,6 +134,62 @@ def test_a_unified_diff_is_a_patch_too(toolset: Toolset) -> None:
     assert text(toolset, "/src/app.py") == "port = 81\nhost = 'a'\n"
 
 
+BLOCKS = """\
+The port changes:
+
+`src/app.py`
+```python
+<<<<<<< SEARCH
+port  = 80
+=======
+port = 81
+>>>>>>> REPLACE
+```
+
+**new.txt**
+<<<<<<< SEARCH
+=======
+new
+>>>>>>> REPLACE
+"""
+
+
+def test_search_replace_blocks_are_a_patch_too(toolset: Toolset) -> None:
+    arguments = {"patch": BLOCKS, "patch_format": "search_replace"}
+    planned = toolset.call("apply_patch", {**arguments, "dry_run": True})
+    assert not toolset.filesystem.exists("/new.txt")
+    done = toolset.call("apply_patch", arguments)
+
+    assert planned.message.startswith("Would change: 2 files changed (1 added, 1 updated): /src/app.py, /new.txt")
+    assert done.message.startswith("Applied patch: 2 files changed (1 added, 1 updated): /src/app.py, /new.txt")
+    assert "/src/app.py: hunk 1 fitted apart from white space" in done.message
+    assert text(toolset, "/src/app.py") == "port = 81\nhost = 'a'\n"
+    assert text(toolset, "/new.txt") == "new\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status", "code"),
+    [
+        ("port  = 80", "port = 90", "reject", "hunk_rejected"),
+        ("**new.txt**", "**old.txt**", "reject", "hunk_rejected"),
+        ("src/app.py", "src/no.py", "not_found", "update_target_not_found"),
+        ("**new.txt**", "../new.txt", "forbidden", "path_forbidden"),
+        (">>>>>>> REPLACE\n```", "```", "parse_error", "patch_parse_error"),
+        ("`src/app.py`", "", "parse_error", "patch_parse_error"),
+    ],
+)
+def test_blocks_that_cannot_be_applied_change_nothing(
+    toolset: Toolset, old: str, new: str, status: str, code: str
+) -> None:
+    before = toolset.filesystem.tree().fingerprint
+    patch = BLOCKS.replace(old, new)
+    result = toolset.call("apply_patch", {"patch": patch, "patch_format": "search_replace"})
+
+    assert (result.status, result.error_code) == (status, code)
+    assert result.message.endswith("Nothing was changed.")
+    assert toolset.filesystem.tree().fingerprint == before
+
+
 def test_a_file_that_would_be_too_large_is_told_of_beforehand_too() -> None:
     toolset = Toolset(Session(session_id="s"), limits=Limits(max_file_size=4))
     arguments = patch_of("*** Add File: a", "+12345")
@@ -199,6 +255,15 @@ def test_a_dry_run_is_refused_as_the_call_would_be(capability: dict[str, object]
 
     assert not done.success
     assert (planned.status, planned.error_code, planned.message) == (done.status, done.error_code, done.message)
+
+
+def test_blocks_stay_inside_the_roots_and_the_formats_of_the_capability() -> None:
+    patch = "other.txt\n<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\n"
+    arguments = {"patch": patch, "patch_format": "search_replace"}
+
+    assert guarded(allowed_patch_formats=("search_replace",)).call("apply_patch", arguments).success
+    assert guarded(fs_roots=("/src",)).call("apply_patch", arguments).error_code == "path_forbidden"
+    assert guarded(allowed_patch_formats=("v4a",)).call("apply_patch", arguments).error_code == "operation_forbidden"
 
 
 def test_a_policy_refuses_a_patch_with_its_own_reason() -> None:

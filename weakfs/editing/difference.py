@@ -16,7 +16,7 @@ Change: TypeAlias = tuple[int, int, int, int]
 def hunks(old: list[bytes], new: list[bytes]) -> Iterator[bytes]:
     """Give the hunks between two lists of lines, with three lines of context."""
     group: list[Change] = []
-    for change in _changes(old, new):
+    for change in changes(old, new):
         if group and change[0] - group[-1][1] > 2 * CONTEXT:
             yield from _hunk(old, new, group)
             group = []
@@ -25,7 +25,8 @@ def hunks(old: list[bytes], new: list[bytes]) -> Iterator[bytes]:
         yield from _hunk(old, new, group)
 
 
-def _changes(old: list[bytes], new: list[bytes]) -> Iterator[Change]:
+def changes(old: list[bytes], new: list[bytes]) -> Iterator[Change]:
+    """Yield what differs between two lists of lines, in order and with as few lines as is quickly found."""
     try:
         equal = matches(old, new)
     except TooMuchWork:

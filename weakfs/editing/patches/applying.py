@@ -11,13 +11,14 @@ from weakfs.editing.patches.committing import commit, foresee, transaction
 from weakfs.editing.patches.dialect import Dialect, FinalNewline, OnAmbiguous, OnExisting
 from weakfs.editing.patches.errors import refusal
 from weakfs.editing.patches.operations import Operation, UpdateFile
+from weakfs.editing.patches.search_replace import parse_search_replace
 from weakfs.editing.patches.staging import HunkFit, Stage
 from weakfs.editing.patches.steps import Step, steps_of
 from weakfs.editing.patches.unified import parse_unified
 from weakfs.editing.patches.v4a import parse_v4a
 from weakfs.filesystem.protocol import Filesystem
 
-PatchFormat = Literal["v4a", "unified"]
+PatchFormat = Literal["v4a", "unified", "search_replace"]
 
 
 @frozen
@@ -58,7 +59,7 @@ def apply_patch(
     final_newline: FinalNewline = "keep",
     added_file_newline: bool = True,
 ) -> PatchReport:
-    """Apply a V4A patch or a unified diff: all of it, or nothing where anything is wrong with it.
+    """Apply a V4A patch, a unified diff or SEARCH/REPLACE blocks: all of it, or nothing if anything is wrong with it.
 
     `dry_run` answers or raises the same and writes nothing. `on_existing` says what becomes of a file where another
     is added or moved to, `on_ambiguous` whether a hunk that fits in several places goes to the first.
@@ -121,7 +122,7 @@ def _parsed(patch: str, patch_format: str, dialect: Dialect) -> tuple[Operation,
         raise TypeError(f"a patch is text, not {type(patch).__name__}; decode it first")
     if patch_format == "v4a":
         return parse_v4a(patch, as_codex=dialect.is_codex)
-    return parse_unified(patch)
+    return parse_unified(patch) if patch_format == "unified" else parse_search_replace(patch)
 
 
 def _report(stage: Stage, steps: list[Step], dry_run: bool) -> PatchReport:

@@ -34,6 +34,11 @@ class Document:
         # The runs that were replaced, if that was done once: they are known by the lines of the text as it was.
         self.changed_once: Sequence[Run] | None = None
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether any lines were replaced."""
+        return self._changes > 0
+
     def text(self) -> str:
         """Give the text. O(text)."""
         text = "\n".join(self.lines)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 # A run of lines that is replaced: from which (from 0) to before which, and what comes there.
 Run = tuple[int, int, list[str]]
+_Line = TypeVar("_Line")
 # What makes lines comparable.
 Fold = Callable[[Sequence[str]], list[str]]
 
@@ -109,13 +111,13 @@ class LineIndex:
             self._lines = spliced(self._fold(before) if self._lines is None else self._lines, folded)
 
 
-def spliced(lines: list[str], runs: Sequence[Run]) -> list[str]:
+def spliced(lines: list[_Line], runs: Sequence[tuple[int, int, list[_Line]]]) -> list[_Line]:
     """Give lines with runs of them replaced, in order; the list that is given may be changed for it."""
     if len(runs) <= FEW_RUNS:
         for start, stop, inserted in reversed(runs):
             lines[start:stop] = inserted
         return lines
-    made: list[str] = []
+    made: list[_Line] = []
     done = 0
     for start, stop, inserted in runs:
         made += lines[done:start]

@@ -69,8 +69,31 @@ class Hunk:
 
 
 @frozen
+class Block:
+    """Whole lines to find in a file, and the lines that replace them; `number` counts the blocks of the file from 1."""
+
+    number: int
+    line: int
+    search: tuple[str, ...]
+    replacement: tuple[str, ...]
+
+    @property
+    def old(self) -> list[str]:
+        """The lines to find, without carriage returns at their ends. O(lines)."""
+        return [line.removesuffix("\r") for line in self.search]
+
+    @property
+    def new(self) -> list[str]:
+        """The lines that replace them, without carriage returns at their ends. O(lines)."""
+        return [line.removesuffix("\r") for line in self.replacement]
+
+
+@frozen
 class AddFile:
-    """A new file, or with `is_link` a symbolic link to what `lines` say; `mode` is `None` where nothing is said."""
+    """A new file, or with `is_link` a symbolic link to what `lines` say; `mode` is `None` where nothing is said.
+
+    With `only_if_empty` it replaces no file that has any contents.
+    """
 
     path: str
     line: int
@@ -78,6 +101,7 @@ class AddFile:
     ended: bool = True
     mode: int | None = None
     is_link: bool = False
+    only_if_empty: bool = False
 
 
 @frozen
@@ -95,7 +119,7 @@ class UpdateFile:
     """A file that changes: its lines, its mode, its path. With `copies` the old path stays as it is.
 
     `other_paths` are tried where the first is not there. `from_before` says that a move or copy takes the file as it
-    was before the patch, as the diffs of git do.
+    was before the patch, as the diffs of git do. `blocks` are what a SEARCH/REPLACE patch has in place of hunks.
     """
 
     path: str
@@ -107,6 +131,7 @@ class UpdateFile:
     is_link: bool = False
     other_paths: tuple[str, ...] = ()
     from_before: bool = False
+    blocks: tuple[Block, ...] = ()
 
 
 Operation = AddFile | DeleteFile | UpdateFile

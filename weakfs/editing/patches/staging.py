@@ -9,6 +9,7 @@ from typing import cast
 from attrs import evolve, frozen
 
 from weakfs.editing.patches.absence import why_absent
+from weakfs.editing.patches.blocks import BlockMisfit, replace_blocks
 from weakfs.editing.patches.codex import rewrite_as_codex
 from weakfs.editing.patches.dialect import Dialect
 from weakfs.editing.patches.document import Document
@@ -102,6 +103,8 @@ class Stage:
     def _add(self, operation: AddFile, paths: list[str]) -> None:
         (path,) = paths
         path, there = self._room(operation, path, follow=not operation.is_link)
+        if operation.only_if_empty and there is not None:
+            self._refuse_contents(operation, path, there)
         text = "\n".join(operation.lines)
         if not operation.is_link and operation.lines and operation.ended and self.dialect.added_file_newline:
             text += "\n"
@@ -142,6 +145,15 @@ class Stage:
                 )
             self.replaced[path] = None
         return path, there
+
+    def _refuse_contents(self, operation: AddFile, path: str, there: Entry) -> None:
+        before = None if there.origin is None else self.places.before(there.origin)
+        size = before.size_bytes if there.content is None and before is not None else len(there.data(self.fs))
+        if size:
+            what = f"{path!r} is there already and is not empty, and an empty SEARCH creates a file"
+            remedy = "give the lines to replace in SEARCH, or write the whole file with write_file"
+            message = f"{what}; {remedy}"
+            raise Refused(PatchProblem("hunk_rejected", message, path, operation.line))
 
     # Deleting
 
@@ -193,6 +205,8 @@ class Stage:
             path, entry = self._behind(operation, path, entry)
         if operation.hunks:
             entry = self._updated(operation, path, entry)
+        if operation.blocks:
+            entry = self._with_blocks(operation, path, entry)
         if operation.mode is not None:
             entry = evolve(entry, mode=_with_mode(NEW_FILE if entry.mode is None else entry.mode, operation.mode))
         if operation.move_to is None:
@@ -229,6 +243,24 @@ class Stage:
         if self.dialect.is_codex:
             return evolve(entry, content=self._updated_as_codex(operation, path, entry))
         document = self._rewritten(operation, path, entry, operation.hunks, copies=operation.copies)
+        if self.dialect.final_newline == "add":
+            document.ended = True
+        return evolve(entry, content=document)
+
+    def _with_blocks(self, operation: UpdateFile, path: str, entry: Entry) -> Entry:
+        for block in operation.blocks:
+            self._encoded(path, "".join(block.replacement), block.line)
+        document = entry.content
+        if not isinstance(document, Document):
+            document = Document(self._text(operation, path, entry))
+        takes_first = self.dialect.on_ambiguous == "first"
+        most_failures = MAX_PROBLEMS - len(self.problems)
+        try:
+            fits = replace_blocks(document, operation.blocks, takes_first=takes_first, most_failures=most_failures)
+        except BlockMisfit as error:
+            raise Refused(*error.problems(path)) from error
+        pairs = zip(operation.blocks, fits, strict=True)
+        self.fits += [HunkFit(path, block.number, block.line, fit) for block, fit in pairs]
         if self.dialect.final_newline == "add":
             document.ended = True
         return evolve(entry, content=document)

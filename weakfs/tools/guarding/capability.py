@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import get_args
 
 from attrs import Attribute, field, frozen
 from attrs.validators import in_, optional
 
+from weakfs.editing import PatchFormat
 from weakfs.filesystem import SymlinkPolicy
 from weakfs.tools.errors import LimitExceeded, OperationForbidden
 from weakfs.tools.guarding.operations import Operation, checked
 
-PATCH_FORMATS = ("v4a", "unified")
+PATCH_FORMATS: tuple[str, ...] = get_args(PatchFormat)
 
 
 def _operations(given: Iterable[str] | None) -> frozenset[Operation] | None:

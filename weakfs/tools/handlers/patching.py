@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from attrs import field, frozen
 
-from weakfs.editing import HunkFit, PatchError, PatchOps, PatchReport, apply_patch
+from weakfs.editing import HunkFit, PatchError, PatchFormat, PatchOps, PatchReport, apply_patch
 from weakfs.editing.patches.applying import paths_in
 from weakfs.tools.arguments import about
 from weakfs.tools.blobs import BlobArgument
@@ -25,7 +23,13 @@ class ApplyPatchParams:
     patch: str | BlobArgument = field(
         repr=False, metadata=about("the patch, from '*** Begin Patch' to '*** End Patch'")
     )
-    patch_format: Literal["v4a", "unified"] = field(default="v4a", metadata=about("unified for what git diff writes"))
+    patch_format: PatchFormat = field(
+        default="v4a",
+        metadata=about(
+            "unified for what git diff writes; search_replace for a file name and, below it, <<<<<<< SEARCH, =======, "
+            ">>>>>>> REPLACE around whole lines"
+        ),
+    )
     dry_run: bool = field(default=False, metadata=about("whether only to tell what would change"))
 
 
