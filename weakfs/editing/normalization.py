@@ -128,9 +128,8 @@ def _inside(core: str) -> frozenset[int]:
                 opened.pop()
             else:
                 opened.clear()
-        elif char in GAPS and opened:
-            if opened[-1] != "{" or core[at - 1] in ",;{([" or core[at + 1] in "})]":
-                found.add(at)
+        elif char in GAPS and opened and (opened[-1] != "{" or core[at - 1] in ",;{([" or core[at + 1] in "})]"):
+            found.add(at)
     return frozenset(found)
 
 

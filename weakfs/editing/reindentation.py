@@ -195,8 +195,8 @@ class Reindentation:
                 continue
             if BLOCK_OPENER.fullmatch(one.text) and _width(other.indent) <= _width(one.indent):
                 raise DoubtfulIndentation(
-                    f"{_quote(one.text)} opens a block, and the line below it, {_quote(other.text)}, is not further in; "
-                    "give all lines with the indentation of the file",
+                    f"{_quote(one.text)} opens a block, and {_quote(other.text)} below it is not further in; give all "
+                    "lines with the indentation of the file",
                     self._lines(),
                 )
         for line in self.new:

@@ -1,4 +1,4 @@
-"""The indentation of the lines that a hunk puts in, where it fits only apart from indentation: by the rules of edits."""
+"""The indentation of the lines that a hunk puts in where it fits only apart from indentation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WITH_INDENTATION = "its new lines were indented like the lines around them"
 
 
 def reindented(document: Document, place: Place) -> Place:
-    """Give a place with its new lines in the indentation of the file. Raises `Misfit` where that is in doubt. O(file)."""
+    """Give a place with its new lines in the indentation of the file. Raises `Misfit` if that is in doubt. O(file)."""
     if place.level <= BLANKS_PASSED:
         return place
     if place.anchor is not None:
@@ -86,8 +86,8 @@ def _below_anchor(document: Document, place: Place) -> Place:
         hunk = evolve(place.hunk, lines=tuple(_shifted(line, given, wanted) for line in place.hunk.lines))
         return evolve(place, hunk=hunk, notes=(*place.notes, WITH_INDENTATION))
     raise Misfit(
-        f"its anchor {quoted(place.hunk.anchors[-1])} is indented otherwise in the file, at line {place.anchor + 1}, and "
-        "how deep its lines belong there is in doubt; give the anchor with its indentation, or lines around as context",
+        f"its anchor {quoted(place.hunk.anchors[-1])} is indented otherwise in the file, at line {place.anchor + 1}, "
+        "so that the depth of the new lines is in doubt; give the anchor with its indentation, or context around them",
         lines=(place.anchor + 1,),
         is_all=True,
     )

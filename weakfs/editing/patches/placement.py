@@ -13,11 +13,11 @@ from itertools import islice
 from attrs import evolve, frozen
 
 from weakfs.editing.normalization import is_inside_word
-from weakfs.editing.patches.outline import Outline
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.equivalences import FOLDS, LEVELS
 from weakfs.editing.patches.errors import quoted
 from weakfs.editing.patches.operations import Hunk
+from weakfs.editing.patches.outline import Outline
 from weakfs.editing.similarity import alike
 
 # A message names so many of the places where a hunk fits.

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
-from weakfs.editing.patches.outline import Outline
 from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
 from weakfs.editing.patches.hunk_indentation import reindented
 from weakfs.editing.patches.line_index import Run
 from weakfs.editing.patches.operations import Hunk
+from weakfs.editing.patches.outline import Outline
 from weakfs.editing.patches.placement import Misfit, Place, Search, Span
 
 

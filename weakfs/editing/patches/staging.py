@@ -9,7 +9,6 @@ from typing import cast
 from attrs import evolve, frozen
 
 from weakfs.editing.patches.absence import why_absent
-from weakfs.editing.patches.blocks import BlockMisfit, replace_blocks
 from weakfs.editing.patches.codex import rewrite_as_codex
 from weakfs.editing.patches.dialect import Dialect
 from weakfs.editing.patches.document import Document
@@ -19,6 +18,7 @@ from weakfs.editing.patches.mismatch import explain
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 from weakfs.editing.patches.places import Entry, Places, Unusable
 from weakfs.editing.patches.rewriting import HunkMisfit, rewrite
+from weakfs.editing.patches.search_replace_edits import BlockMisfit, replace_blocks
 from weakfs.filesystem.protocol import Filesystem
 
 EXECUTABLE = 0o111

@@ -9,6 +9,7 @@ from attrs import define, field
 from weakfs.editing.patches.diff_names import NOTHING, both_names, name_and_time, paths_of, unquoted
 from weakfs.editing.patches.errors import NO_LINES, PatchParseError, malformed, quoted
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
+from weakfs.editing.patches.search_replace import looks_like_search_replace
 
 GIT = "diff --git "
 MISCOUNTED = "the counts in its header are not those of its lines, which were all taken"
@@ -36,6 +37,10 @@ def parse_unified(text: str) -> tuple[Operation, ...]:
     operations = _Reader(lines).operations()
     if not operations and any(line.strip() == "*** Begin Patch" for line in lines):
         raise malformed(1, "it is no unified diff but a V4A patch; send it with patch_format='v4a'")
+    if not operations and looks_like_search_replace(text):
+        raise malformed(
+            1, "it is no unified diff but SEARCH/REPLACE blocks; send it with patch_format='search_replace'"
+        )
     if not operations:
         raise malformed(1, "there is no diff in it; start with '--- a/path' and '+++ b/path', then '@@ -1,3 +1,4 @@'")
     return tuple(operations)
@@ -332,8 +337,8 @@ class _Reader:
             return malformed(start, NO_LINES)
         return malformed(
             start,
-            f"the hunk's header {quoted(self.lines[start - 1])} says that there are more lines than the {old} old and "
-            f"{new} new ones below it, with which the patch ends in the middle of a line: it was cut off; send all of it",
+            f"by the hunk's header {quoted(self.lines[start - 1])} there are more lines than the {old} old and {new} new "
+            "ones below it, and the patch ends inside the last one: it was cut off; send all of it",
         )
 
     # What it comes to

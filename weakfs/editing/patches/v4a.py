@@ -8,6 +8,7 @@ from itertools import takewhile
 
 from weakfs.editing.patches.errors import NO_LINES, NO_MARK, PatchParseError, malformed, quoted
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
+from weakfs.editing.patches.search_replace import looks_like_search_replace
 from weakfs.editing.patches.wrapping import unwrapped
 
 BEGIN = "*** Begin Patch"
@@ -50,7 +51,7 @@ def parse_v4a(text: str, *, as_codex: bool = False) -> tuple[Operation, ...]:
         lines = [line.removesuffix("\r") for line in lines]
     operations = _Reader(lines, at + 1, end - 1, is_codex=as_codex).operations()
     if not operations and not as_codex:
-        raise malformed(at + 2, f"the patch has no operations; write {UPDATE + ' path'!r} and what changes below it")
+        raise malformed(at + 1, f"the patch has no operations; write {UPDATE + ' path'!r} and what changes below it")
     return tuple(operations)
 
 
@@ -58,6 +59,8 @@ def _no_beginning(lines: list[str], at: int) -> PatchParseError:
     remedy = f"start it with {BEGIN!r}"
     if lines[at].startswith(("diff --git ", "--- ", "Index: ", "@@ -")):
         remedy = f"it looks like a unified diff: apply it with patch_format='unified', or {remedy}"
+    if looks_like_search_replace("\n".join(lines)):
+        remedy = f"these are SEARCH/REPLACE blocks: apply them with patch_format='search_replace', or {remedy}"
     return malformed(at + 1, f"a patch cannot start with {quoted(lines[at])}; {remedy}")
 
 
@@ -117,15 +120,11 @@ class _Reader:
         if line.startswith(MOVE):
             return malformed(where, f"{MOVE!r} can only stand right below {UPDATE!r}; put it there")
         if line.startswith(("*** Rename", "*** Move File")):
-            return malformed(
-                where,
-                f"{quoted(line)} is no operation; to move a file write {UPDATE + ' old path'!r} and {MOVE + ' new path'!r} below it",
-            )
+            remedy = f"to move a file write {UPDATE + ' old path'!r}, and below it {MOVE + ' new path'!r}"
+            return malformed(where, f"{quoted(line)} is no operation; {remedy}")
         if line.startswith(("--- ", "diff --git ")):
-            return malformed(
-                where,
-                f"{quoted(line)} begins a unified diff; write {UPDATE + ' path'!r}, or send the diff alone with patch_format='unified'",
-            )
+            remedy = f"write {UPDATE + ' path'!r} instead, or send the diff alone with patch_format='unified'"
+            return malformed(where, f"{quoted(line)} begins a unified diff; {remedy}")
         return malformed(
             where,
             f"{quoted(line)} is no operation; write {ADD + ' path'!r}, {UPDATE + ' path'!r} or {DELETE + ' path'!r}",
@@ -227,7 +226,7 @@ class _Reader:
         )
 
     def _body(self) -> tuple[tuple[int, ...], set[str]]:
-        """Read the lines of a hunk; give which of them have no mark, and the marks of those that end without a newline."""
+        """Read the lines of a hunk; give which have no mark, and the marks of those that end without a newline."""
         unmarked: list[int] = []
         unended: set[str] = set()
         count = 0
