@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from random import Random
 
-from benchmarks.edits import mutants, whitespace
+from benchmarks.edits import mutants, partial, wellformed, whitespace
 from benchmarks.edits.corpus import Corpus
 from benchmarks.edits.example import Example
 
@@ -16,6 +16,8 @@ Family = Callable[[Random, Corpus, str], Example | str]
 FAMILIES: dict[str, Family] = {
     "whitespace": whitespace.example,
     "mutants": mutants.example,
+    "wellformed": wellformed.example,
+    "partial": partial.example,
 }
 
 MOST_ATTEMPTS = 50

@@ -12,7 +12,7 @@ from benchmarks.edits.corpus import Corpus, Source, indent_of
 from benchmarks.edits.example import Example
 from benchmarks.edits.mistakes import clipped
 from benchmarks.edits.readings import is_decidable
-from benchmarks.edits.whitespace import SENT, call
+from benchmarks.edits.whitespace import SENT, call, is_exact
 
 BEGINNINGS = ("def ", "class ", "async def ", "function ", "func ", "export ", "static ", "public ")
 
@@ -31,8 +31,8 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
         block = block.with_context(rng.randint(0, 3), rng.randint(0, 3))
     mistake = clipped(source.unit)
     quoted = mistake.quote(block.lines)
-    if quoted is None or quoted == block.lines:
-        return "the mistake cannot be made"
+    if quoted is None or is_exact(block, quoted):
+        return "the old lines are exact"
     if not block.is_unique:
         return "the block is not the only one"
     if not is_decidable(block, quoted, mistake):

@@ -36,8 +36,10 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
         block = block.with_context(rng.randint(0, 3), rng.randint(0, 3))
     mistake = mistakes.get(kind) or _other(kind, block)
     quoted = None if mistake is None else mistake.quote(block.lines)
-    if mistake is None or quoted is None or (quoted == block.lines and kind != "crlf"):
+    if mistake is None or quoted is None:
         return "the mistake cannot be made"
+    if kind != "crlf" and is_exact(block, quoted):
+        return "the old lines are exact"
     if not block.is_unique:
         return "the block is not the only one"
     if not is_decidable(block, quoted, mistake):
@@ -51,7 +53,7 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
         text=source.text,
         call=call(rng, block, quoted, sent),
         expected="".join(f"{line}\n" for line in block.result),
-        loose=block.added if kind.startswith("trailing") else frozenset(),
+        loose=_like_added(block) if kind.startswith("trailing") else frozenset(),
     )
     return _with_crlf(rng, made) if kind == "crlf" else made
 
@@ -65,6 +67,18 @@ def call(rng: Random, block: Block, quoted: tuple[Line, ...], sent: str) -> Edit
     above = enclosing(block.source, block.start)
     anchors = (above.strip(),) if above is not None and rng.random() < 0.3 else ()
     return v4a([Hunk(quoted, block.start, block.start, anchors)])
+
+
+def is_exact(block: Block, quoted: tuple[Line, ...]) -> bool:
+    """Return whether the old lines are quoted as they are: then the new ones may be meant as they are, too."""
+    return all(one == other for one, other in zip(block.lines, quoted, strict=True) if one.mark != "+")
+
+
+def _like_added(block: Block) -> frozenset[int]:
+    """Give the lines that are added, and those of the block like them: which of them came in, nobody can say."""
+    texts = {block.result[number].strip() for number in block.added}
+    new = range(block.start, block.start + sum(line.mark != "-" for line in block.lines))
+    return frozenset(number for number in new if block.result[number].strip() in texts)
 
 
 def enclosing(source: Source, number: int) -> str | None:
