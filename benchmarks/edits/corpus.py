@@ -97,9 +97,10 @@ def default_corpus(directories: Sequence[Path] = ()) -> Corpus:
     return Corpus([*files(FIXTURES), *python, *given])
 
 
-def small_corpus() -> Corpus:
-    """Return a corpus of the fixtures alone, the same everywhere."""
-    return Corpus(files(FIXTURES))
+def small_corpus(modules: Sequence[str] = ()) -> Corpus:
+    """Return a corpus of the fixtures and of some modules of the standard library, such as `json/decoder.py`."""
+    library = Path(sysconfig.get_paths()["stdlib"])
+    return Corpus([*files(FIXTURES), *(library / module for module in modules)])
 
 
 def files(directory: Path, skipped: Iterable[str] = ()) -> Iterator[Path]:

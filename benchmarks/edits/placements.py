@@ -91,6 +91,11 @@ def _arrangements(
                 yield (at, *others)
 
 
+def before_changes(hunk: Hunk) -> int:
+    """Return how many old lines there are before the first change."""
+    return next(number for number, line in enumerate(hunk.lines) if line.mark != " ")
+
+
 def behind_changes(hunk: Hunk) -> int:
     """Return how many old lines there are up to behind the last change."""
     count, behind = 0, 0

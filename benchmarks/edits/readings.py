@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import islice, product
+from itertools import groupby, islice, product
 from warnings import catch_warnings, simplefilter
 
 from benchmarks.edits.blocks import WITH_BRACES, Block, Line
@@ -22,6 +23,9 @@ DEEPEST = 12
 
 def is_decidable(block: Block, quoted: Sequence[Line], mistake: Mistake) -> bool:
     """Return whether the edit of a block is the only plausible one that the quoted lines may stand for."""
+    free = ambiguous_lines(block, quoted)
+    block = replace(block, lines=_freed(block.lines, free))
+    quoted = _freed(quoted, free)
     truth = _indents(line.text for line in block.lines if line.inserted)
     others = set(islice(_readings(block, quoted, mistake), MOST_READINGS + 1)) - {truth}
     if not others:
@@ -32,6 +36,35 @@ def is_decidable(block: Block, quoted: Sequence[Line], mistake: Mistake) -> bool
     # A filter that the truth itself does not pass says nothing.
     telling = [passes for passes in filters if passes(block, truth)]
     return not any(all(passes(block, other) for passes in telling) for other in others)
+
+
+def ambiguous_lines(block: Block, quoted: Sequence[Line]) -> set[int]:
+    """Return the changed lines that may take the place of removed ones with different indentations.
+
+    That is so where a run of changes does not put one line for each, and the call has those indentations as one.
+    """
+    found: set[int] = set()
+    for run in _runs(block.lines):
+        removed = [number for number in run if block.lines[number].mark == "-"]
+        added = [number for number in run if block.lines[number].mark == "+"]
+        meant: dict[str, set[str]] = {}
+        for number in removed:
+            meant.setdefault(indent_of(quoted[number].text), set()).add(indent_of(block.lines[number].text))
+        if len(removed) != len(added):
+            found |= {number for number in added if len(meant.get(indent_of(quoted[number].text), ())) > 1}
+    return found
+
+
+def _runs(lines: Sequence[Line]) -> Iterator[list[int]]:
+    """Give the numbers of the lines of each change."""
+    for changed, run in groupby(range(len(lines)), lambda number: lines[number].mark != " "):
+        if changed:
+            yield list(run)
+
+
+def _freed(lines: Sequence[Line], free: set[int]) -> tuple[Line, ...]:
+    """Return the lines, some of them as if they were inserted."""
+    return tuple(replace(line, inserted=line.inserted or number in free) for number, line in enumerate(lines))
 
 
 def _indents(lines: Iterator[str]) -> tuple[str, ...]:

@@ -10,11 +10,11 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from benchmarks.edits.blocks import Line, altered
+from benchmarks.edits.blocks import WORD, Line, altered
 from benchmarks.edits.calls import Hunk, unified, v4a
 from benchmarks.edits.corpus import Corpus, Source, indent_of
 from benchmarks.edits.example import PATH, Example, Patch
-from benchmarks.edits.placements import has_several_results, places, undecided
+from benchmarks.edits.placements import before_changes, behind_changes, has_several_results, places, undecided
 from benchmarks.edits.repetitive import repetitive
 
 KINDS = ("v4a", "v4a", "v4a", "difflib", "git", "shifted", "counts")
@@ -28,7 +28,7 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
     source = repetitive(rng) if rng.random() < 0.7 else corpus.choose(rng)
     if source is None:
         return "the file does not serve"
-    lines = _edited(rng, source)
+    lines = edited(rng, source)
     if all(line.mark == " " for line in lines):
         return "no edit"
     kind, context = rng.choice(KINDS), rng.randint(0, 3)
@@ -47,12 +47,14 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
 
 
 def _v4a_example(rng: Random, source: Source, lines: Sequence[Line], context: int, name: str, expected: str) -> Example:
-    hunks = [_anchored(rng, source, hunk) for hunk in cut(lines, context, merge_below=rng.choice((0, 2 * context)))]
+    kept = _kept(lines)
+    cuts = cut(lines, context, merge_below=rng.choice((0, 2 * context)))
+    hunks = [_anchored(rng, source, hunk, kept) for hunk in cuts]
     doubtful = undecided(source.lines, hunks)
     must_refuse = any(not hunk.anchors for hunk in doubtful) and has_several_results(source.lines, hunks)
-    mistake = "v4a"
+    mistake = _kind_of_anchors(source, hunks)
     if doubtful:
-        mistake = "v4a, several places" if must_refuse else "v4a, repeated anchor or later hunks tell"
+        mistake = "several places" if must_refuse else "anchor in doubt"
     return Example(
         name,
         "wellformed",
@@ -66,7 +68,22 @@ def _v4a_example(rng: Random, source: Source, lines: Sequence[Line], context: in
     )
 
 
-def _edited(rng: Random, source: Source) -> list[Line]:
+def _kept(lines: Sequence[Line]) -> frozenset[int]:
+    """Return the numbers of the old lines that stay: one that the patch itself takes away is no anchor."""
+    old = (line for line in lines if line.mark != "+")
+    return frozenset(number for number, line in enumerate(old) if line.mark == " ")
+
+
+def _kind_of_anchors(source: Source, hunks: Sequence[Hunk]) -> str:
+    known = {line.strip() for line in source.lines}
+    if any(anchor not in known for hunk in hunks for anchor in hunk.anchors):
+        return "shortened anchors"
+    if any(len(hunk.anchors) > 1 for hunk in hunks):
+        return "nested anchors"
+    return "whole anchors" if any(hunk.anchors for hunk in hunks) else "no anchors"
+
+
+def edited(rng: Random, source: Source) -> list[Line]:
     """Return the lines of a file with one to six edits, with a line that stays between any two."""
     made: list[Line] = []
     left = rng.randint(1, 6)
@@ -123,9 +140,9 @@ def _hunk(lines: Sequence[Line], runs: Sequence[Sequence[int]], at: int, context
     return Hunk(tuple(lines[start:stop]), old, new)
 
 
-def _anchored(rng: Random, source: Source, hunk: Hunk) -> Hunk:
+def _anchored(rng: Random, source: Source, hunk: Hunk, kept: frozenset[int]) -> Hunk:
     """Give a hunk the anchors that a model would: what encloses it, or nothing."""
-    chain = enclosing_chain(source, hunk.start)
+    chain = _enclosing_chain(source, hunk, kept)
     choice = rng.choice(("none", "inner", "outer", "nested", "nested"))
     if not chain or choice == "none":
         anchors: tuple[str, ...] = ()
@@ -148,18 +165,27 @@ def _shortened(anchor: str, how: str) -> str:
     return name + opening if how == "name and opening" and opening else anchor
 
 
-def enclosing_chain(source: Source, number: int) -> list[str]:
-    """Return the lines that enclose a line, from the outermost: those further out above it, or its `[section]`."""
+def _enclosing_chain(source: Source, hunk: Hunk, kept: frozenset[int]) -> list[str]:
+    """Return the lines that enclose a hunk's first line and its changes, from the outermost, without mere brackets."""
+    changed = [hunk.start + number for number in (before_changes(hunk), behind_changes(hunk) - 1)]
+    chains = [enclosing(source, number) for number in (hunk.start, *changed)]
+    shared = sorted(kept.intersection(*chains))
+    return [text for text in (source.lines[number].strip() for number in shared) if WORD.search(text)]
+
+
+def enclosing(source: Source, number: int) -> list[int]:
+    """Return the numbers of the lines that enclose a line: those further out above it, or its `[section]`."""
     here = next((line for line in source.lines[number:] if line.strip()), "")
     width = len(indent_of(here))
-    chain: list[str] = []
-    for line in reversed(source.lines[:number]):
+    found: list[int] = []
+    for at in range(number - 1, -1, -1):
+        line = source.lines[at]
         if source.language == "ini" and line.startswith("["):
-            return [] if here.startswith("[") else [line]
+            return [] if here.startswith("[") else [at]
         if line.strip() and len(indent_of(line)) < width:
             width = len(indent_of(line))
-            chain.insert(0, line.strip())
-    return chain
+            found.append(at)
+    return found
 
 
 def _inaccurate(rng: Random, source: Source, lines: Sequence[Line], context: int, kind: str) -> Patch | str:
