@@ -1,0 +1,154 @@
+"""Source files that examples are made from: the standard library, installed packages, `fixtures/code`, directories."""
+
+from __future__ import annotations
+
+import sysconfig
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "code"
+
+LANGUAGES = {
+    ".py": "python",
+    ".js": "javascript",
+    ".mjs": "javascript",
+    ".ts": "typescript",
+    ".tsx": "typescript",
+    ".h": "c",
+    ".c": "c",
+    ".css": "css",
+    ".html": "html",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".go": "go",
+    ".java": "java",
+    ".md": "markdown",
+    ".rs": "rust",
+    ".sh": "shell",
+    ".toml": "toml",
+    ".ini": "ini",
+    ".json": "json",
+}
+
+SKIPPED = {"site-packages", "test", "tests", "idlelib", "lib2to3", "__pycache__", "node_modules"}
+"""Directories of the standard library that are left out; a directory that is given is read as a whole."""
+
+FEWEST_LINES, MOST_LINES, LONGEST_LINE = 15, 700, 300
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text file: its lines without their ends (each ends with a newline), its language and step of indentation."""
+
+    path: str
+    language: str
+    lines: tuple[str, ...]
+    unit: str
+
+    @property
+    def text(self) -> str:
+        return "".join(f"{line}\n" for line in self.lines)
+
+    @cached_property
+    def indents(self) -> frozenset[str]:
+        """Every indentation of the file."""
+        return frozenset(indent_of(line) for line in self.lines if line.strip())
+
+    @cached_property
+    def squeezed(self) -> str:
+        """The file without any white space."""
+        return "".join("".join(line.split()) for line in self.lines)
+
+
+class Corpus:
+    """Files by language, read when they are chosen."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths: dict[str, list[Path]] = {}
+        for path in paths:
+            language = LANGUAGES.get(path.suffix)
+            if language is not None:
+                self._paths.setdefault(language, []).append(path)
+        if not self._paths:
+            raise ValueError("there are no source files to make examples from; name a directory that has some")
+        # Python counts three times: it is what indentation matters to most.
+        self.languages = [*sorted(self._paths), *(["python"] * 2 if "python" in self._paths else [])]
+        self._read: dict[Path, Source | None] = {}
+
+    def choose(self, rng: Random, language: str | None = None) -> Source | None:
+        """Return a file, first chosen by language; `None` if the chosen file does not serve."""
+        path = rng.choice(self._paths[language or rng.choice(self.languages)])
+        if path not in self._read:
+            self._read[path] = read(path)
+        return self._read[path]
+
+
+def default_corpus(directories: Sequence[Path] = ()) -> Corpus:
+    """Return a corpus of the fixtures, this interpreter's library and packages, and the given directories."""
+    paths = sysconfig.get_paths()
+    installed = [*files(Path(paths["stdlib"]), SKIPPED), *files(Path(paths["purelib"]), {"__pycache__"})]
+    python = [path for path in installed if path.suffix == ".py"]
+    given = [path for directory in directories for path in files(directory, {"__pycache__"})]
+    return Corpus([*files(FIXTURES), *python, *given])
+
+
+def small_corpus(modules: Sequence[str] = ()) -> Corpus:
+    """Return a corpus of the fixtures and of some modules of the standard library, such as `json/decoder.py`."""
+    library = Path(sysconfig.get_paths()["stdlib"])
+    return Corpus([*files(FIXTURES), *(library / module for module in modules)])
+
+
+def files(directory: Path, skipped: Iterable[str] = ()) -> Iterator[Path]:
+    """List the files below a directory in an order that is always the same."""
+    without = set(skipped)
+    for path in sorted(directory.rglob("*")):
+        if path.suffix in LANGUAGES and without.isdisjoint(path.relative_to(directory).parts[:-1]) and path.is_file():
+            yield path
+
+
+def read(path: Path) -> Source | None:
+    """Read a file, or return `None` if its lines are too few, too many, too long or indented in several ways."""
+    try:
+        text = path.read_bytes().decode()
+    except (UnicodeDecodeError, OSError):
+        return None
+    return source(path.name, LANGUAGES[path.suffix], text)
+
+
+def source(path: str, language: str, text: str) -> Source | None:
+    """Make a source of a text, or return `None` if it does not serve."""
+    lines = tuple(text.split("\n")[:-1])
+    if not FEWEST_LINES <= len(lines) <= MOST_LINES or not text.endswith("\n") or max(map(len, lines)) > LONGEST_LINE:
+        return None
+    if text.splitlines() != list(lines) or text.startswith("\ufeff"):
+        return None
+    unit = unit_of(lines)
+    return None if unit is None else Source(path, language, lines, unit)
+
+
+def unit_of(lines: Sequence[str]) -> str | None:
+    """Return one step of indentation: the commonest one, `None` if the file is indented in several ways."""
+    indents = [indent_of(line) for line in lines if line.strip()]
+    tabs = [indent for indent in indents if "\t" in indent]
+    if tabs:
+        # Spaces may only follow tabs, as those that align a comment do.
+        consistent = all(indent.startswith("\t") and "\t" not in indent.lstrip("\t") for indent in tabs)
+        spaces = sum(indent.startswith(" ") for indent in indents)
+        return "\t" if consistent and spaces == 0 else None
+    deeper = Counter(len(after) - len(before) for before, after in pairwise(indents) if len(after) > len(before))
+    if not deeper:
+        return None
+    width, count = max(deeper.items(), key=lambda item: (item[1], -item[0]))
+    regular = sum(len(indent) % width == 0 for indent in indents)
+    serves = width in (2, 3, 4, 8) and count * 2 > sum(deeper.values()) and regular * 10 >= len(indents) * 9
+    return " " * width if serves else None
+
+
+def indent_of(line: str) -> str:
+    """Return the blanks and tabs that a line begins with."""
+    return line[: len(line) - len(line.lstrip(" \t"))]

@@ -1,0 +1,145 @@
+"""Whether a call can be read in one way only: no other true edit, with the same or another mistake, gives it.
+
+Every mistake that turns the lines of the file into those of the call is undone for the lines that the call inserts.
+Where that gives several texts that are plausible (in Python: that parse), nobody can say which is meant.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby, islice, product
+from warnings import catch_warnings, simplefilter
+
+from benchmarks.edits.blocks import WITH_BRACES, Block, Line
+from benchmarks.edits.corpus import Source, indent_of
+from benchmarks.edits.mistakes import EXACT, FIRST, Mistake, clipped, further_in, further_out, of_indentation
+
+MOST_READINGS = 64
+DEEPEST = 12
+
+
+def is_decidable(block: Block, quoted: Sequence[Line], mistake: Mistake) -> bool:
+    """Return whether the edit of a block is the only plausible one that the quoted lines may stand for."""
+    free = ambiguous_lines(block, quoted)
+    block = replace(block, lines=_freed(block.lines, free))
+    quoted = _freed(quoted, free)
+    truth = _indents(line.text for line in block.lines if line.inserted)
+    others = set(islice(_readings(block, quoted, mistake), MOST_READINGS + 1)) - {truth}
+    if not others:
+        return True
+    if len(others) >= MOST_READINGS:
+        return False
+    filters = [_is_laid_out, _parses] if block.source.language == "python" else [_is_laid_out]
+    # A filter that the truth itself does not pass says nothing.
+    telling = [passes for passes in filters if passes(block, truth)]
+    return not any(all(passes(block, other) for passes in telling) for other in others)
+
+
+def ambiguous_lines(block: Block, quoted: Sequence[Line]) -> set[int]:
+    """Return the changed lines that may take the place of removed ones with different indentations.
+
+    That is so where a run of changes does not put one line for each, and the call has those indentations as one.
+    """
+    found: set[int] = set()
+    for run in _runs(block.lines):
+        removed = [number for number in run if block.lines[number].mark == "-"]
+        added = [number for number in run if block.lines[number].mark == "+"]
+        meant: dict[str, set[str]] = {}
+        for number in removed:
+            meant.setdefault(indent_of(quoted[number].text), set()).add(indent_of(block.lines[number].text))
+        if len(removed) != len(added):
+            found |= {number for number in added if len(meant.get(indent_of(quoted[number].text), ())) > 1}
+    return found
+
+
+def _runs(lines: Sequence[Line]) -> Iterator[list[int]]:
+    """Give the numbers of the lines of each change."""
+    for changed, run in groupby(range(len(lines)), lambda number: lines[number].mark != " "):
+        if changed:
+            yield list(run)
+
+
+def _freed(lines: Sequence[Line], free: set[int]) -> tuple[Line, ...]:
+    """Return the lines, some of them as if they were inserted."""
+    return tuple(replace(line, inserted=line.inserted or number in free) for number, line in enumerate(lines))
+
+
+def _indents(lines: Iterator[str]) -> tuple[str, ...]:
+    return tuple(indent_of(line) for line in lines if line.strip())
+
+
+def _readings(block: Block, quoted: Sequence[Line], made: Mistake) -> Iterator[tuple[str, ...]]:
+    """Give the indentations that the inserted lines may be meant to have."""
+    known = _known_indents(block.source)
+    pairs = [(line, other) for line, other in zip(block.lines, quoted, strict=True) if line.text.strip()]
+    for mistake in (made, EXACT, FIRST, clipped(block.source.unit), *_shift(pairs), *of_indentation(block.source.unit)):
+        again = mistake.quote(block.lines)
+        if again is None or any(
+            one.text.strip() and indent_of(one.text) != indent_of(other.text)
+            for one, other in zip(again, quoted, strict=True)
+            if not one.inserted
+        ):
+            continue
+        undone = {given: [one for one in known if mistake.indent(one) == given] for given in _given(quoted)}
+        yield from product(*(undone[indent_of(other.text)] for line, other in pairs if line.inserted))
+
+
+def _given(quoted: Sequence[Line]) -> set[str]:
+    return {indent_of(line.text) for line in quoted if line.inserted and line.text.strip()}
+
+
+def _shift(pairs: Sequence[tuple[Line, Line]]) -> Iterator[Mistake]:
+    """Give the mistake of moving all lines as far as the first one was moved."""
+    here, there = indent_of(pairs[0][0].text), indent_of(pairs[0][1].text)
+    if here.startswith(there):
+        yield Mistake("moved out", partial(further_out, here[len(there) :]))
+    elif there.startswith(here):
+        yield Mistake("moved in", partial(further_in, there[len(here) :]))
+
+
+def _known_indents(source: Source) -> list[str]:
+    steps = {source.unit * depth for depth in range(DEEPEST)}
+    return sorted({*source.indents, *steps, *(indent + source.unit for indent in source.indents)})
+
+
+def _texts(block: Block, indents: Sequence[str]) -> Iterator[tuple[bool, str]]:
+    """Give the new lines of a block with other indentations for those that are inserted."""
+    following = iter(indents)
+    for line in block.lines:
+        if line.mark == "-":
+            continue
+        moved = line.inserted and line.text.strip()
+        yield line.inserted, next(following) + line.text.lstrip(" \t") if moved else line.text
+
+
+def _is_laid_out(block: Block, indents: Sequence[str]) -> bool:
+    """Return whether each inserted line is at most a step deeper than the one above it, and deeper if that opens."""
+    unit = block.source.unit
+    strict = block.source.language in {"python", "css", *WITH_BRACES}
+    above = next((line for line in reversed(block.source.lines[: block.start]) if line.strip()), "")
+    for inserted, text in _texts(block, indents):
+        if not text.strip():
+            continue
+        if inserted:
+            deeper = len(indent_of(text)) - len(indent_of(above))
+            opened = above.rstrip().endswith((":", "{", "(", "["))
+            if deeper > len(unit) or (strict and opened != (deeper > 0)):
+                return False
+        above = text
+    return True
+
+
+def _parses(block: Block, indents: Sequence[str]) -> bool:
+    lines = block.source.lines
+    new = (text for _, text in _texts(block, indents))
+    text = "\n".join((*lines[: block.start], *new, *lines[block.stop :]))
+    with catch_warnings():
+        simplefilter("ignore")
+        try:
+            ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError):
+            return False
+    return True
