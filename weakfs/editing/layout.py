@@ -6,7 +6,8 @@ and the file's line ends. The white space around the old text is no part of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from attrs import frozen
@@ -27,6 +28,7 @@ NEARBY = 4000
 # Matches that look the same are fitted once; so many characters of them are remembered.
 MOST_REMEMBERED = 1_000_000
 BREAKS = ("\n", "\r")
+BLANKS = re.compile(r"[^\S\r\n]*")
 
 
 class Layout:
@@ -37,8 +39,9 @@ class Layout:
         self.old, self.new = TextBlock.of(old), TextBlock.of(new)
         self.end = only_kind(text) or only_kind(new) or "\n"
         self.kept = _unchanged(self.old.lines, self.new.lines)
+        self.matched = _matched(self.kept, len(self.old.lines), len(self.new.lines))
         self.nearby: list[str] = []
-        self._fitted: dict[tuple[str, str | None], tuple[int, str]] = {}
+        self._fitted: dict[tuple[str, str | None, str], tuple[int, int, str]] = {}
         self._remembered = 0
         # Where lines were counted to last, and how many there are before that.
         self._counted = (0, 0)
@@ -71,16 +74,22 @@ class Layout:
         if not self.new.lines:
             _ = _Place(self, spots).reindentation
             return start, stop, self._blank()
-        key = (self.text[start:stop], indent_before(self.text, start))
+        key = (self.text[start:stop], indent_before(self.text, start), self.blanks_behind(stop))
         if key not in self._fitted:
             self.nearby = self.nearby or self._indents_around(start, stop)
             if self._remembered > MOST_REMEMBERED:
                 self._fitted.clear()
                 self._remembered = 0
             self._fitted[key] = self._fit(spots)
-            self._remembered += stop - start + len(self._fitted[key][1]) + 100
-        before, inserted = self._fitted[key]
-        return start - before, stop, inserted
+            self._remembered += stop - start + len(self._fitted[key][2]) + 100
+        before, behind, inserted = self._fitted[key]
+        return start - before, stop + behind, inserted
+
+    def blanks_behind(self, stop: int) -> str:
+        """Give the white space between an offset and the end of its line, "" if there is anything else."""
+        found = BLANKS.match(self.text, stop)
+        assert found is not None
+        return found[0] if found.end() == len(self.text) or self.text[found.end()] in BREAKS else ""
 
     def line_of(self, offset: int) -> int:
         """Give the number (from 1) of the line that an offset is on. Fast for offsets in rising order."""
@@ -99,8 +108,8 @@ class Layout:
         rows = self.text[begin : stop + NEARBY].splitlines()[bool(begin) :]
         return [row[: len(row) - len(row.lstrip())] for row in rows if row.strip()]
 
-    def _fit(self, spots: Sequence[Spot]) -> tuple[int, str]:
-        """Give how far before the match the piece begins, and what goes there."""
+    def _fit(self, spots: Sequence[Spot]) -> tuple[int, int, str]:
+        """Give how far before the match the piece begins, how far behind it it ends, and what goes there."""
         place = _Place(self, spots)
         before, lead = place.before_first()
         parts = [lead]
@@ -109,8 +118,14 @@ class Layout:
                 parts.append(place.between(number))
             known = self.kept.get(number)
             parts.append(line if known is None else self.text[slice(*spots[known])])
+        last = len(self.new.lines) - 1
+        behind = 0
+        if self.old.tail and self.matched.get(last) != len(self.old.lines) - 1:
+            # What trails the old text's last line is not what trails the new one's.
+            behind = len(self.blanks_behind(spots[-1][1]))
+            parts.append(place.trailing(last))
         parts.append(self._after_last())
-        return before, "".join(parts)
+        return before, behind, "".join(parts)
 
     def _blank(self) -> str:
         """Give a new text that is only white space, as far as the old text did not have it around."""
@@ -193,23 +208,83 @@ class _Place:
         """Give the white space before a line of the new text that is not its first."""
         layout = self.layout
         gap = layout.new.gaps[number]
-        above, here = layout.kept.get(number - 1), layout.kept.get(number)
-        if above is not None and here is not None and here == above + 1 and layout.old.gaps[here] == gap:
+        above, here = layout.matched.get(number - 1), layout.matched.get(number)
+        if above is not None and here == above + 1 and layout.old.gaps[here] == gap:
             return layout.text[self.spots[above][1] : self.spots[here][0]]
-        trailing, *blank, _ = gap.split("\n")
-        indents = self.reindentation.indents
-        blanks = "".join(f"{indents.of(row) if row else row}{layout.end}" for row in blank)
-        return self._line_end(above, trailing) + blanks + self.reindentation.of(number)
+        _, *blanks, _ = gap.split("\n")
+        rows = self._blank_rows(above, here, blanks)
+        return self.trailing(number - 1) + self._line_end(above) + "".join(rows) + self.reindentation.of(number)
 
-    def _line_end(self, above: int | None, trailing: str) -> str:
-        """Give what ends a line: what it had in the file if it is line `above` of the old text."""
+    def trailing(self, number: int) -> str:
+        """Give the white space that trails a line of the new text."""
+        given = self.layout.new.gaps[number + 1].partition("\n")[0]
+        known = self.layout.matched.get(number)
+        if known is not None:
+            quoted, actual = self._trailing[known]
+            if quoted == given and actual is not None:
+                return actual
+        meant = {actual for quoted, actual in self._trailing if quoted == given and actual is not None}
+        # Where all lines were quoted with blanks behind them that the file has not, nor do new lines get them.
+        return "" if given and meant == {""} else given
+
+    @cached_property
+    def _trailing(self) -> list[tuple[str, str | None]]:
+        """What trails each line of the old text, as it was quoted and in the file, `None` where more text follows."""
         layout = self.layout
-        if above is not None and above + 1 < len(self.spots):
-            gap = layout.text[self.spots[above][1] : self.spots[above + 1][0]]
-            end = LINE_END.search(gap)
-            if end and layout.old.gaps[above + 1].partition("\n")[0] == trailing:
-                return gap[: end.end()]
-        return trailing + layout.end
+        found: list[tuple[str, str | None]] = []
+        for number, (_, stop) in enumerate(self.spots):
+            quoted, line_end, _ = layout.old.gaps[number + 1].partition("\n")
+            found.append((quoted, layout.blanks_behind(stop) if line_end else None))
+        return found
+
+    def _line_end(self, above: int | None) -> str:
+        """Give what ends a line: what does in the file if it is line `above` of the old text."""
+        rows = [] if above is None else self._rows(above + 1)
+        return rows[0][1] if rows else self.layout.end
+
+    def _rows(self, number: int) -> list[tuple[str, str]]:
+        """Give the lines, each with its end, that the gap before a line of the old text has in the file."""
+        if number >= len(self.spots):
+            return []
+        gap = self.layout.text[self.spots[number - 1][1] : self.spots[number][0]]
+        ends = [*LINE_END.finditer(gap)]
+        starts = [0, *(end.end() for end in ends)]
+        return [(gap[start : end.start()], end[0]) for start, end in zip(starts, ends, strict=False)]
+
+    def _blank_rows(self, above: int | None, here: int | None, given: list[str]) -> Iterator[str]:
+        """Go through the blank lines of a gap: those that the file has behind the line above and before this one."""
+        upper = [] if above is None else self._rows(above + 1)[1:]
+        lower = [] if here is None or here == 0 or (above is not None and here == above + 1) else self._rows(here)[1:]
+        if above is not None and len(given) == layout_blanks(self.layout.old, above + 1):
+            rows = upper
+        elif above is not None and here and len(given) == sum(
+            layout_blanks(self.layout.old, at) for at in (above + 1, here)
+        ):
+            rows = upper + lower
+        elif here and len(given) == layout_blanks(self.layout.old, here):
+            rows = lower or upper
+        else:
+            kept = (upper + lower)[: len(given)]
+            indents = self.reindentation.indents
+            rows = kept + [(indents.of(row) if row else row, self.layout.end) for row in given[len(kept) :]]
+        for row, end in rows:
+            yield row + end
+
+
+def layout_blanks(block: TextBlock, number: int) -> int:
+    """Count the blank lines before a line of a block."""
+    return max(0, block.gaps[number].count("\n") - 1)
+
+
+def _matched(kept: dict[int, int], old: int, new: int) -> dict[int, int]:
+    """Pair lines of the new text with those of the old one that they are, or whose place they take one for one."""
+    matched = dict(kept)
+    above, before = -1, -1
+    for number, known in [*sorted(kept.items()), (new, old)]:
+        if number - above == known - before:
+            matched.update({above + step: before + step for step in range(1, number - above)})
+        above, before = number, known
+    return matched
 
 
 def indent_before(text: str, start: int) -> str | None:
