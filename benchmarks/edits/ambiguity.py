@@ -1,7 +1,7 @@
-"""Whether a call can be read in one way only: no other true edit, with the same or another mistake, gives it.
+"""Ambiguous calls: those that another plausible edit, with the same or another mistake, would give as well.
 
 Every mistake that turns the lines of the file into those of the call is undone for the lines that the call inserts.
-Where that gives several texts that are plausible (in Python: that parse), nobody can say which is meant.
+A call is ambiguous if this gives several plausible texts; a text in Python is plausible only if it parses.
 """
 
 from __future__ import annotations
