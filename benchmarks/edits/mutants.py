@@ -35,7 +35,7 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
         return "the old lines are exact"
     if not block.is_unique:
         return "the block is not the only one"
-    if not is_decidable(block, quoted, mistake):
+    if not is_decidable(block, quoted, mistake, is_marked=sent != "edit_file"):
         return "undecidable"
     clips = any(line.text.strip() and not indent_of(line.text).startswith(source.unit) for line in block.lines)
     return Example(

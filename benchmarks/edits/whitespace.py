@@ -42,7 +42,7 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
         return "the old lines are exact"
     if not block.is_unique:
         return "the block is not the only one"
-    if not is_decidable(block, quoted, mistake):
+    if not is_decidable(block, quoted, mistake, is_marked=sent != "edit_file"):
         return "undecidable"
     made = Example(
         name=name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from benchmarks.edits.ambiguity import ambiguous_lines, is_decidable
+from benchmarks.edits.ambiguity import ambiguous_lines, is_decidable, movable_lines
 from benchmarks.edits.blocks import Block, Line, random_edit, random_range
 from benchmarks.edits.calls import Hunk, edit_file
 from benchmarks.edits.corpus import Source, small_corpus
@@ -92,6 +92,19 @@ def test_a_line_that_may_take_the_place_of_either_of_two_is_undecidable() -> Non
 
     assert quoted is not None
     assert ambiguous_lines(block, quoted) == {3}
+
+
+def test_removing_one_of_two_lines_that_are_quoted_alike_is_undecidable_without_marks() -> None:
+    source = Source("a.js", "javascript", ("class A {", "    get() {", "        return 1", "    }", "}"), "    ")
+    kept = [Line(" ", line) for line in source.lines]
+    block = Block(source, 0, 5, (*kept[:3], Line("-", "    }"), kept[4]))
+    mistake = clipped(source.unit)
+    quoted = mistake.quote(block.lines)
+
+    assert quoted is not None
+    assert movable_lines(block, quoted) is None
+    assert not is_decidable(block, quoted, mistake)
+    assert is_decidable(block, quoted, mistake, is_marked=True)
 
 
 def test_equal_blocks_without_an_anchor_are_undecided_and_with_one_are_not() -> None:
