@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.edits.corpus import default_corpus
 from benchmarks.edits.counts import Counts
-from benchmarks.edits.example import by_tool, direct, judge, shown
+from benchmarks.edits.example import by_tool, describe, direct, judge
 from benchmarks.edits.families import FAMILIES, Examples
 
 
@@ -25,7 +25,7 @@ def main() -> int:
             answer = judge(example, engine)
             counts.add(answer)
             if asked.show == answer.verdict or numbers:
-                print(shown(answer), end="\n\n")
+                print(describe(answer), end="\n\n")
         print(counts.table(examples.left_out))
         wrong += counts.wrong
     return 1 if wrong else 0

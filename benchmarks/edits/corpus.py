@@ -66,23 +66,25 @@ class Source:
 
 
 class Corpus:
-    """Files by language, read when they are chosen."""
+    """Files by language and group, read when they are chosen; a group is a package or a directory."""
 
-    def __init__(self, paths: Iterable[Path]) -> None:
-        self._paths: dict[str, list[Path]] = {}
-        for path in paths:
-            language = LANGUAGES.get(path.suffix)
-            if language is not None:
-                self._paths.setdefault(language, []).append(path)
-        if not self._paths:
+    def __init__(self, groups: Iterable[Iterable[Path]]) -> None:
+        self._groups: dict[str, list[list[Path]]] = {}
+        for group in groups:
+            by_language: dict[str, list[Path]] = {}
+            for path in group:
+                by_language.setdefault(LANGUAGES[path.suffix], []).append(path)
+            for language, paths in by_language.items():
+                self._groups.setdefault(language, []).append(paths)
+        if not self._groups:
             raise ValueError("there are no source files to make examples from; name a directory that has some")
         # Python counts three times: it is what indentation matters to most.
-        self.languages = [*sorted(self._paths), *(["python"] * 2 if "python" in self._paths else [])]
+        self.languages = [*sorted(self._groups), *(["python"] * 2 if "python" in self._groups else [])]
         self._read: dict[Path, Source | None] = {}
 
-    def choose(self, rng: Random, language: str | None = None) -> Source | None:
-        """Return a file, first chosen by language; `None` if the chosen file does not serve."""
-        path = rng.choice(self._paths[language or rng.choice(self.languages)])
+    def choose(self, rng: Random) -> Source | None:
+        """Return a file, chosen by language, then by group; `None` if the chosen file does not serve."""
+        path = rng.choice(rng.choice(self._groups[rng.choice(self.languages)]))
         if path not in self._read:
             self._read[path] = read(path)
         return self._read[path]
@@ -91,16 +93,26 @@ class Corpus:
 def default_corpus(directories: Sequence[Path] = ()) -> Corpus:
     """Return a corpus of the fixtures, this interpreter's library and packages, and the given directories."""
     paths = sysconfig.get_paths()
-    installed = [*files(Path(paths["stdlib"]), SKIPPED), *files(Path(paths["purelib"]), {"__pycache__"})]
-    python = [path for path in installed if path.suffix == ".py"]
-    given = [path for directory in directories for path in files(directory, {"__pycache__"})]
-    return Corpus([*files(FIXTURES), *python, *given])
+    library = _by_package(Path(paths["stdlib"]), SKIPPED, {".py"})
+    installed = _by_package(Path(paths["purelib"]), {"__pycache__"}, {".py"})
+    given = [group for directory in directories for group in _by_package(directory, {"__pycache__"}, set(LANGUAGES))]
+    return Corpus([[*files(FIXTURES)], *library, *installed, *given])
 
 
 def small_corpus(modules: Sequence[str] = ()) -> Corpus:
     """Return a corpus of the fixtures and of some modules of the standard library, such as `json/decoder.py`."""
     library = Path(sysconfig.get_paths()["stdlib"])
-    return Corpus([*files(FIXTURES), *(library / module for module in modules)])
+    return Corpus([[*files(FIXTURES)], *([library / module] for module in modules)])
+
+
+def _by_package(directory: Path, skipped: Iterable[str], suffixes: set[str]) -> list[list[Path]]:
+    """Group files by the directory below the given one; those that are in none are a group of their own."""
+    groups: dict[str, list[Path]] = {}
+    for path in files(directory, skipped):
+        if path.suffix in suffixes:
+            parts = path.relative_to(directory).parts
+            groups.setdefault(parts[0] if len(parts) > 1 else "", []).append(path)
+    return list(groups.values())
 
 
 def files(directory: Path, skipped: Iterable[str] = ()) -> Iterator[Path]:

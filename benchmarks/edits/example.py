@@ -1,4 +1,4 @@
-"""One example: a file, a call, and the answer that is right; and how the engine answered."""
+"""One example: a file, a call and the right answer; and the verdict on what the engine did."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of an example: the verdict, the text that the call made, or the message that refused it."""
+    """The verdict on an example, with the text that the call made or the message of the refusal."""
 
     example: Example
     verdict: Verdict
@@ -128,7 +128,7 @@ def same(made: str, expected: str, loose: frozenset[int]) -> bool:
     )
 
 
-def shown(answer: Answer) -> str:
+def describe(answer: Answer) -> str:
     """Lay out an example with its answer: the call, and how the text that was made differs from the right one."""
     example = answer.example
     title = f"=== {example.name}: {answer.verdict}; {example.kind}, {example.mistake}, sent as {example.sent}; "

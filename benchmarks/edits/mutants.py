@@ -1,4 +1,4 @@
-"""Family `mutants`: a call that is exact, sent again one step further out, each line clipped at column 0.
+"""Family `mutants`: an exact call, sent again one step further out, with each line clipped at column 0.
 
 One quoted indentation may then stand for two in the file, as where a class ends and a function follows.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from random import Random
 
+from benchmarks.edits.ambiguity import is_decidable
 from benchmarks.edits.blocks import Block, Line, last_below, random_edit, random_range
 from benchmarks.edits.corpus import Corpus, Source, indent_of
 from benchmarks.edits.example import Example
 from benchmarks.edits.mistakes import clipped
-from benchmarks.edits.readings import is_decidable
 from benchmarks.edits.whitespace import SENT, call, is_exact
 
 BEGINNINGS = ("def ", "class ", "async def ", "function ", "func ", "export ", "static ", "public ")
@@ -35,7 +35,7 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
         return "the old lines are exact"
     if not block.is_unique:
         return "the block is not the only one"
-    if not is_decidable(block, quoted, mistake):
+    if not is_decidable(block, quoted, mistake, is_marked=sent != "edit_file"):
         return "undecidable"
     clips = any(line.text.strip() and not indent_of(line.text).startswith(source.unit) for line in block.lines)
     return Example(
@@ -55,7 +55,7 @@ def _anywhere(rng: Random, source: Source) -> Block | None:
     if chosen is None:
         return None
     outside = [not indent_of(line) for line in source.lines[slice(*chosen)] if line.strip()]
-    # Where nothing is clipped, the block is only moved; the family is about those where something is.
+    # A block in which nothing is clipped is only moved; few of those are enough.
     if not any(outside) and rng.random() < 0.8:
         return None
     return random_edit(rng, source, *chosen, most=4)

@@ -1,6 +1,6 @@
-"""Family `partial`: needles that fit nowhere but inside words, across a comment or an end of a statement.
+"""Family `partial`: needles that fit only inside words, across a comment, or across the end of a statement.
 
-Each must be refused: the only place that is the same but for white space is none that may be meant.
+Each call must be refused. The only place that equals the needle apart from white space is not a legal match.
 """
 
 from __future__ import annotations

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+from benchmarks.edits.ambiguity import is_decidable
 from benchmarks.edits.blocks import Block, Line, random_edit, random_range
 from benchmarks.edits.calls import Hunk, edit_file, unified, v4a
 from benchmarks.edits.corpus import Corpus, Source, indent_of
 from benchmarks.edits.example import Edit, Example, Patch
 from benchmarks.edits.mistakes import EXACT, FIRST, Mistake, dedented, of_indentation
-from benchmarks.edits.readings import is_decidable
 
 SENT = ("edit_file", "v4a", "unified")
 OTHER_MISTAKES = ("dedented", "first", "trailing added", "trailing removed", "trailing on blank lines", "crlf")
@@ -42,7 +42,7 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
         return "the old lines are exact"
     if not block.is_unique:
         return "the block is not the only one"
-    if not is_decidable(block, quoted, mistake):
+    if not is_decidable(block, quoted, mistake, is_marked=sent != "edit_file"):
         return "undecidable"
     made = Example(
         name=name,
@@ -70,12 +70,12 @@ def call(rng: Random, block: Block, quoted: tuple[Line, ...], sent: str) -> Edit
 
 
 def is_exact(block: Block, quoted: tuple[Line, ...]) -> bool:
-    """Return whether the old lines are quoted as they are: then the new ones may be meant as they are, too."""
+    """Return whether the old lines are quoted exactly: the new lines may then be meant literally."""
     return all(one == other for one, other in zip(block.lines, quoted, strict=True) if one.mark != "+")
 
 
 def _like_added(block: Block) -> frozenset[int]:
-    """Give the lines that are added, and those of the block like them: which of them came in, nobody can say."""
+    """Return the added lines and the lines of the block that equal one: a diff may call either of them added."""
     texts = {block.result[number].strip() for number in block.added}
     new = range(block.start, block.start + sum(line.mark != "-" for line in block.lines))
     return frozenset(number for number in new if block.result[number].strip() in texts)

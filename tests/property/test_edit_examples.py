@@ -1,17 +1,18 @@
-"""The examples of edits themselves: what they call the truth is what the plain edit gives."""
+"""The generators of edit examples: what they expect is what the plain edit gives."""
 
 from __future__ import annotations
 
 from random import Random
 
+from benchmarks.edits.ambiguity import ambiguous_lines, is_decidable, movable_lines
 from benchmarks.edits.blocks import Block, Line, random_edit, random_range
 from benchmarks.edits.calls import Hunk, edit_file
 from benchmarks.edits.corpus import Source, small_corpus
-from benchmarks.edits.example import Edit, Example, judge
+from benchmarks.edits.counts import Counts
+from benchmarks.edits.example import Edit, Example, describe, judge
 from benchmarks.edits.families import FAMILIES, Examples
 from benchmarks.edits.mistakes import EXACT, clipped
 from benchmarks.edits.placements import applied, has_several_results, places, undecided
-from benchmarks.edits.readings import ambiguous_lines, is_decidable
 from benchmarks.edits.repetitive import repetitive
 from benchmarks.edits.wellformed import cut, edited
 
@@ -93,6 +94,19 @@ def test_a_line_that_may_take_the_place_of_either_of_two_is_undecidable() -> Non
     assert ambiguous_lines(block, quoted) == {3}
 
 
+def test_removing_one_of_two_lines_that_are_quoted_alike_is_undecidable_without_marks() -> None:
+    source = Source("a.js", "javascript", ("class A {", "    get() {", "        return 1", "    }", "}"), "    ")
+    kept = [Line(" ", line) for line in source.lines]
+    block = Block(source, 0, 5, (*kept[:3], Line("-", "    }"), kept[4]))
+    mistake = clipped(source.unit)
+    quoted = mistake.quote(block.lines)
+
+    assert quoted is not None
+    assert movable_lines(block, quoted) is None
+    assert not is_decidable(block, quoted, mistake)
+    assert is_decidable(block, quoted, mistake, is_marked=True)
+
+
 def test_equal_blocks_without_an_anchor_are_undecided_and_with_one_are_not() -> None:
     lines = [row for name in "AB" for row in (f"class {name}:", "    def get(self):", "        return 1")]
     change = (Line("-", "        return 1"), Line("+", "        return 2"))
@@ -112,3 +126,34 @@ def test_an_edit_that_is_not_the_expected_one_is_wrong_and_a_refusal_is_none() -
     assert judge(Example("x", "partial", "python", "", "x.py", "a\n", Edit("b", "c"), "c\n")).verdict == "refused"
     assert judge(Example("x", "partial", "python", "", "x.py", "a\n", Edit("b", "c"), None)).verdict == "right"
     assert judge(Example("x", "partial", "python", "", "x.py", "a\n", Edit("a", "c"), None)).verdict == "wrong"
+
+
+def test_every_example_that_the_engine_must_refuse_has_no_exact_place() -> None:
+    for example in Examples("partial", small_corpus()).first(100):
+        assert isinstance(example.call, Edit)
+        assert example.expected is None
+        assert example.call.old not in example.text
+
+
+def test_an_example_is_described_with_its_call_and_the_difference() -> None:
+    example = Example("x/0/1", "partial", "python", "m", "x.py", "a = 1\n", Edit("a = 1", "a = 2"), "a = 2\n")
+    text = describe(judge(example, lambda text, call: "a = 3\n"))
+
+    assert text.startswith("=== x/0/1: wrong; partial, m, sent as edit_file; python, x.py\n--- old_string:\na = 1\n")
+    assert text.endswith("-a = 2\n+a = 3\n·")
+
+
+def test_answers_are_counted_by_verdict_and_mistake() -> None:
+    counts = Counts("partial")
+    counts.add(judge(Example("x", "partial", "python", "m", "x.py", "a\n", Edit("b", "c"), None)))
+    counts.add(judge(Example("x", "partial", "python", "m", "x.py", "a\n", Edit("a", "c"), None)))
+
+    assert (counts.total, counts.refused, counts.wrong) == (2, 0, 1)
+    assert [row.split() for row in counts.table({"no edit": 3}).splitlines()] == [
+        ["partial", "right", "refused", "wrong"],
+        ["all", "1", "0", "1"],
+        ["in", "python", "1", "0", "1"],
+        ["m", "1", "0", "1"],
+        ["sent", "as", "edit_file", "1", "0", "1"],
+        ["left", "out:", "no", "edit", "3"],
+    ]

@@ -1,7 +1,7 @@
-"""Whether a call can be read in one way only: no other true edit, with the same or another mistake, gives it.
+"""Ambiguous calls: those that another plausible edit, with the same or another mistake, would give as well.
 
 Every mistake that turns the lines of the file into those of the call is undone for the lines that the call inserts.
-Where that gives several texts that are plausible (in Python: that parse), nobody can say which is meant.
+A call is ambiguous if this gives several plausible texts; a text in Python is plausible only if it parses.
 """
 
 from __future__ import annotations
@@ -21,9 +21,17 @@ MOST_READINGS = 64
 DEEPEST = 12
 
 
-def is_decidable(block: Block, quoted: Sequence[Line], mistake: Mistake) -> bool:
-    """Return whether the edit of a block is the only plausible one that the quoted lines may stand for."""
+def is_decidable(block: Block, quoted: Sequence[Line], mistake: Mistake, *, is_marked: bool = False) -> bool:
+    """Return whether the edit of a block is the only plausible one that the quoted lines may stand for.
+
+    `is_marked` says that the call marks which lines are removed and added, as a patch does.
+    """
     free = ambiguous_lines(block, quoted)
+    if not is_marked:
+        movable = movable_lines(block, quoted)
+        if movable is None:
+            return False
+        free |= movable
     block = replace(block, lines=_freed(block.lines, free))
     quoted = _freed(quoted, free)
     truth = _indents(line.text for line in block.lines if line.inserted)
@@ -53,6 +61,41 @@ def ambiguous_lines(block: Block, quoted: Sequence[Line]) -> set[int]:
         if len(removed) != len(added):
             found |= {number for number in added if len(meant.get(indent_of(quoted[number].text), ())) > 1}
     return found
+
+
+def movable_lines(block: Block, quoted: Sequence[Line]) -> set[int] | None:
+    """Return the kept lines that another diff of the quoted texts may call added.
+
+    `None` if a diff that keeps as many lines gives another text, as where one of two equal quoted lines is removed
+    and they are not equal in the file.
+    """
+    old = [number for number, line in enumerate(quoted) if line.mark != "+"]
+    new = [number for number, line in enumerate(quoted) if line.mark != "-"]
+    before, after = [quoted[number].text for number in old], [quoted[number].text for number in new]
+    above = _kept_counts(before, after)
+    below = [row[::-1] for row in _kept_counts(before[::-1], after[::-1])[::-1]]
+    most = above[-1][-1]
+    movable: set[int] = set()
+    for j, number in enumerate(new):
+        partners = [
+            i for i, text in enumerate(before) if text == after[j] and above[i][j] + 1 + below[i + 1][j + 1] == most
+        ]
+        if any(block.lines[old[i]].text != block.lines[number].text for i in partners):
+            return None
+        if any(above[i][j] + below[i][j + 1] == most for i in range(len(old) + 1)):
+            movable.add(number)
+    return movable
+
+
+def _kept_counts(before: Sequence[str], after: Sequence[str]) -> list[list[int]]:
+    """Return how many lines a diff of each two beginnings keeps at most."""
+    rows = [[0] * (len(after) + 1)]
+    for one in before:
+        row = [0]
+        for j, other in enumerate(after):
+            row.append(rows[-1][j] + 1 if one == other else max(rows[-1][j + 1], row[j]))
+        rows.append(row)
+    return rows
 
 
 def _runs(lines: Sequence[Line]) -> Iterator[list[int]]:
