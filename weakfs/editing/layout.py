@@ -14,7 +14,7 @@ from attrs import frozen
 
 from weakfs.editing.line_ends import LINE_END, only_kind, with_line_ends
 from weakfs.editing.normalization import BYTE_ORDER_MARK, folded
-from weakfs.editing.reindentation import TRIPLE_QUOTES, NewLine, OldLine, Reindentation
+from weakfs.editing.reindentation import TRIPLE_QUOTES, NewLine, OldLine, Reindentation, matched
 from weakfs.editing.text_block import TextBlock
 from weakfs.reducers.lines import TooMuchWork, matches
 
@@ -38,10 +38,10 @@ class Layout:
         self.text = text
         self.old, self.new = TextBlock.of(old), TextBlock.of(new)
         self.end = only_kind(text) or only_kind(new) or "\n"
-        self.kept = _unchanged(self.old.lines, self.new.lines)
-        self.matched = _matched(self.kept, len(self.old.lines), len(self.new.lines))
+        self.kept = _unchanged(self.old, self.new)
+        self.matched = matched(self.kept, len(self.old.lines), len(self.new.lines))
         self.nearby: list[str] = []
-        self._fitted: dict[tuple[str, str | None, str], tuple[int, int, str]] = {}
+        self._fitted: dict[tuple[str, str | None, str | None], tuple[int, int, str]] = {}
         self._remembered = 0
         # Where lines were counted to last, and how many there are before that.
         self._counted = (0, 0)
@@ -85,11 +85,11 @@ class Layout:
         before, behind, inserted = self._fitted[key]
         return start - before, stop + behind, inserted
 
-    def blanks_behind(self, stop: int) -> str:
-        """Give the white space between an offset and the end of its line, "" if there is anything else."""
+    def blanks_behind(self, stop: int) -> str | None:
+        """Give the white space between an offset and the end of its line, `None` if there is anything else."""
         found = BLANKS.match(self.text, stop)
         assert found is not None
-        return found[0] if found.end() == len(self.text) or self.text[found.end()] in BREAKS else ""
+        return found[0] if found.end() == len(self.text) or self.text[found.end()] in BREAKS else None
 
     def line_of(self, offset: int) -> int:
         """Give the number (from 1) of the line that an offset is on. Fast for offsets in rising order."""
@@ -116,15 +116,18 @@ class Layout:
         for number, line in enumerate(self.new.lines):
             if number:
                 parts.append(place.between(number))
-            known = self.kept.get(number)
-            parts.append(line if known is None else self.text[slice(*spots[known])])
-        last = len(self.new.lines) - 1
+            same = self.kept.get(number)
+            parts.append(line if same is None else self.text[slice(*spots[same])])
+        last, before_last = len(self.new.lines) - 1, len(self.old.lines) - 1
         behind = 0
-        if self.old.tail and self.matched.get(last) != len(self.old.lines) - 1:
-            # What trails the old text's last line is not what trails the new one's.
-            behind = len(self.blanks_behind(spots[-1][1]))
-            parts.append(place.trailing(last))
-        parts.append(self._after_last())
+        known = self.matched.get(last)
+        if known != before_last and (known is not None or before_last in self.matched.values()):
+            blanks = self.blanks_behind(spots[-1][1])
+            if blanks is not None:
+                # What trails the old text's last line is not what trails the new one's.
+                behind = len(blanks)
+                parts.append(place.trailing(last))
+        parts.append(place.after_last())
         return before, behind, "".join(parts)
 
     def _blank(self) -> str:
@@ -133,21 +136,33 @@ class Layout:
             return with_line_ends(self.new.lead, self.end)
         return self.end * (self.new.lead.count("\n") - self.old.lead.count("\n") - self.old.tail.count("\n"))
 
-    def _after_last(self) -> str:
-        if not self.old.tail:
-            return with_line_ends(self.new.tail, self.end)
-        return self.end * (self.new.tail.count("\n") - self.old.tail.count("\n"))
+
+def _unchanged(old: TextBlock, new: TextBlock) -> dict[int, int]:
+    """Pair lines of the new text with those of the old one that are the same: as deep, or else apart from that."""
+    pairs: dict[int, int] = {}
+    above, before = -1, -1
+    for number, known in [*_same(_rows(old), _rows(new)), (len(new.lines), len(old.lines))]:
+        inner = _same(_texts(old.lines[before + 1 : known]), _texts(new.lines[above + 1 : number]))
+        pairs.update({above + 1 + at: before + 1 + there for at, there in inner})
+        if known < len(old.lines):
+            pairs[number] = known
+        above, before = number, known
+    return pairs
 
 
-def _unchanged(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
-    """Pair lines of the new text with those of the old one that are the same."""
-    before = [line.encode("utf-8", "surrogatepass") for line in old]
-    after = [line.encode("utf-8", "surrogatepass") for line in new]
+def _same(old: list[bytes], new: list[bytes]) -> list[tuple[int, int]]:
     try:
-        stretches = matches(before, after)
+        return [(j + k, i + k) for i, j, length in matches(old, new) for k in range(length)]
     except TooMuchWork:
-        return {}
-    return {j + k: i + k for i, j, length in stretches for k in range(length)}
+        return []
+
+
+def _rows(block: TextBlock) -> list[bytes]:
+    return _texts([block.indent(number) + line for number, line in enumerate(block.lines)])
+
+
+def _texts(lines: Sequence[str]) -> list[bytes]:
+    return [line.encode("utf-8", "surrogatepass") for line in lines]
 
 
 @frozen
@@ -215,6 +230,14 @@ class _Place:
         rows = self._blank_rows(above, here, blanks)
         return self.trailing(number - 1) + self._line_end(above) + "".join(rows) + self.reindentation.of(number)
 
+    def after_last(self) -> str:
+        """Give the white space behind the new text's last line, as far as the old text did not have it around."""
+        old, new, end = self.layout.old, self.layout.new, self.layout.end
+        if old.tail:
+            return end * (new.tail.count("\n") - old.tail.count("\n"))
+        first, *rows = new.tail.split("\n")
+        return end.join([first, *("" if self._has_bare_rows else row for row in rows[:-1]), *rows[-1:]])
+
     def trailing(self, number: int) -> str:
         """Give the white space that trails a line of the new text."""
         given = self.layout.new.gaps[number + 1].partition("\n")[0]
@@ -233,8 +256,8 @@ class _Place:
         layout = self.layout
         found: list[tuple[str, str | None]] = []
         for number, (_, stop) in enumerate(self.spots):
-            quoted, line_end, _ = layout.old.gaps[number + 1].partition("\n")
-            found.append((quoted, layout.blanks_behind(stop) if line_end else None))
+            quoted = layout.old.gaps[number + 1].partition("\n")[0]
+            found.append((quoted, layout.blanks_behind(stop)))
         return found
 
     def _line_end(self, above: int | None) -> str:
@@ -251,40 +274,38 @@ class _Place:
         starts = [0, *(end.end() for end in ends)]
         return [(gap[start : end.start()], end[0]) for start, end in zip(starts, ends, strict=False)]
 
+    @cached_property
+    def _has_bare_rows(self) -> bool:
+        """Whether the file has blank lines here, and none of them holds white space."""
+        rows = [row for number in range(1, len(self.spots)) for row, _ in self._rows(number)[1:]]
+        return bool(rows) and not any(rows)
+
     def _blank_rows(self, above: int | None, here: int | None, given: list[str]) -> Iterator[str]:
         """Go through the blank lines of a gap: those that the file has behind the line above and before this one."""
         upper = [] if above is None else self._rows(above + 1)[1:]
         lower = [] if here is None or here == 0 or (above is not None and here == above + 1) else self._rows(here)[1:]
-        if above is not None and len(given) == layout_blanks(self.layout.old, above + 1):
+        block = self.layout.old
+        if above is not None and len(given) == _blanks(block, above + 1):
             rows = upper
-        elif above is not None and here and len(given) == sum(
-            layout_blanks(self.layout.old, at) for at in (above + 1, here)
-        ):
+        elif lower and above is not None and len(given) == sum(_blanks(block, at) for at in (above + 1, here or 0)):
             rows = upper + lower
-        elif here and len(given) == layout_blanks(self.layout.old, here):
+        elif here and len(given) == _blanks(block, here):
             rows = lower or upper
         else:
             kept = (upper + lower)[: len(given)]
             indents = self.reindentation.indents
-            rows = kept + [(indents.of(row) if row else row, self.layout.end) for row in given[len(kept) :]]
+            # Where blank lines were quoted with blanks that the file has not, nor do new ones get them.
+            bare = self._has_bare_rows
+            rows = kept + [
+                ("" if bare else indents.of(row) if row else row, self.layout.end) for row in given[len(kept) :]
+            ]
         for row, end in rows:
             yield row + end
 
 
-def layout_blanks(block: TextBlock, number: int) -> int:
+def _blanks(block: TextBlock, number: int) -> int:
     """Count the blank lines before a line of a block."""
     return max(0, block.gaps[number].count("\n") - 1)
-
-
-def _matched(kept: dict[int, int], old: int, new: int) -> dict[int, int]:
-    """Pair lines of the new text with those of the old one that they are, or whose place they take one for one."""
-    matched = dict(kept)
-    above, before = -1, -1
-    for number, known in [*sorted(kept.items()), (new, old)]:
-        if number - above == known - before:
-            matched.update({above + step: before + step for step in range(1, number - above)})
-        above, before = number, known
-    return matched
 
 
 def indent_before(text: str, start: int) -> str | None:

@@ -8,7 +8,7 @@ and it is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -142,9 +142,12 @@ class Reindentation:
         pairs = [_pair(line) for line in self.evidence]
         if self.is_verbatim:
             return Indents(tuple(pairs[:1]))
-        # Where code and what indentation says nothing of disagree, code counts: the first of equal pairs does.
-        pairs = [*map(_pair, self._code), *pairs]
-        return learn(pairs, self._given, self.nearby)
+        # Where code and what indentation says nothing of disagree, code counts: the first of equal pairs does. What
+        # stands for two says nothing of the width of a step.
+        known = dict(reversed([*map(_pair, self._code), *pairs]))
+        several = {given for given, there in pairs if known[given] != there}
+        clear = [pair for pair in known.items() if pair[0] not in several]
+        return learn(clear or [*known.items()], self._given, self.nearby)
 
     @cached_property
     def _given(self) -> list[str]:
@@ -241,37 +244,51 @@ class Reindentation:
             return direct
         parent = self._parents[number]
         if parent is not None:
-            return self._below(self._indents[parent], self.new[parent], quoted[len(self.moved) :])
+            return self._below(self._indents[parent], self.new[parent], quoted[len(self.moved) :], line.text)
         return self._further_out(number, quoted)
 
     def _same_depth(self, number: int, quoted: str) -> str | None:
         """Give the indentation that lines quoted like this one have in the file, `None` where there are none."""
-        context = self._new_contexts[number]
-        if not context.in_string and not context.depth:
-            found = next((line for line in self._code if line.indent == quoted), None)
-            if found is not None:
-                return found.actual
+        in_string = self._new_contexts[number].in_string
         alike = [
             (at, line)
             for at, line in enumerate(self.old)
             if line.indent == quoted and line.actual is not None and (at or not self.hangs)
-            if self._old_contexts[at].in_string == context.in_string
+            if self._old_contexts[at].in_string == in_string
         ]
         if len({line.actual for _, line in alike}) < 2:
             return alike[0][1].actual if alike else None
-        before = max((kept.kept for kept in self.new[:number] if kept.kept is not None), default=-1)
-        above = [line for at, line in alike if at <= before][-1:]
-        below = [line for at, line in alike if at > before][:1]
-        if above and below and above[0].actual != below[0].actual:
-            raise _contradiction(above[0], below[0])
-        return (above or below)[0].actual
+        for at, line in alike:
+            if at == self._matched.get(number):
+                return line.actual
+        behind = self._behind[number]
+        above = [line for at, line in alike if at < behind][-1:]
+        below = [line for at, line in alike if at >= behind][:1]
+        if above and below and above[0].actual == below[0].actual:
+            return above[0].actual
+        one = (above or below)[0]
+        raise _contradiction(one, next(line for _, line in alike if line.actual != one.actual))
 
-    def _below(self, indent: str, parent: NewLine, quoted: str) -> str:
+    @cached_property
+    def _matched(self) -> dict[int, int]:
+        kept = {number: line.kept for number, line in enumerate(self.new) if line.kept is not None}
+        return matched(kept, len(self.old), len(self.new))
+
+    @cached_property
+    def _behind(self) -> list[int]:
+        """For each new line the first old line below it."""
+        found = [len(self.old)] * len(self.new)
+        for number in reversed(range(len(self.new) - 1)):
+            below = self.new[number + 1].kept
+            found[number] = found[number + 1] if below is None else below
+        return found
+
+    def _below(self, indent: str, parent: NewLine, quoted: str, text: str) -> str:
         """Give the indentation of a line that is further in than the one that it belongs to."""
         further = quoted[len(parent.indent) :]
         mark = LIST_MARK.match(parent.text)
         if "\t" not in further and (
-            (mark and len(mark[0]) == len(further))
+            (mark and len(mark[0]) == len(further) and not LIST_MARK.match(text))
             or _opened_at(parent.text) == len(further)
             or len(further) % (given_step(self._given) or 1)
         ):
@@ -308,6 +325,17 @@ class Reindentation:
             parents.append(above[-1] if above and not hangs else None)
             above.append(number)
         return parents
+
+
+def matched(kept: Mapping[int, int], old: int, new: int) -> dict[int, int]:
+    """Pair lines of a new text with those of the old one that they are, or whose place they take one for one."""
+    pairs = dict(kept)
+    above, before = -1, -1
+    for number, known in [*sorted(kept.items()), (new, old)]:
+        if number - above == known - before:
+            pairs.update({above + step: before + step for step in range(1, number - above)})
+        above, before = number, known
+    return pairs
 
 
 def _pair(line: OldLine) -> Pair:
