@@ -236,7 +236,8 @@ class _Place:
         if old.tail:
             return end * (new.tail.count("\n") - old.tail.count("\n"))
         first, *rows = new.tail.split("\n")
-        return end.join([first, *("" if self._has_bare_rows else row for row in rows[:-1]), *rows[-1:]])
+        is_bare = self._has_bare_rows and self.layout.blanks_behind(self.spots[-1][1]) is not None
+        return end.join([first, *("" if is_bare else row for row in rows)])
 
     def trailing(self, number: int) -> str:
         """Give the white space that trails a line of the new text."""

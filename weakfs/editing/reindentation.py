@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from attrs import frozen
 
@@ -180,6 +180,8 @@ class Reindentation:
     def check(self) -> None:
         """Raise `DoubtfulIndentation` where lines stand to one another in another depth than they were quoted."""
         if self.is_verbatim:
+            if self.hangs:
+                self._check_new()
             return
         by_depth = sorted(self._code, key=lambda line: (_width(line.indent), _width(line.actual or "")))
         for one, other in pairwise(by_depth):
@@ -196,7 +198,8 @@ class Reindentation:
         for one, other in pairwise(self.new):
             if one.kept is not None and other.kept is not None:
                 continue
-            if BLOCK_OPENER.fullmatch(one.text) and _width(other.indent) <= _width(one.indent):
+            is_opened = BLOCK_OPENER.fullmatch(one.text) or (one.text.endswith("{") and other.text[0] not in "{}#")
+            if is_opened and _width(other.indent) <= _width(one.indent):
                 raise DoubtfulIndentation(
                     f"{_quote(one.text)} opens a block, and {_quote(other.text)} below it is not further in; give all "
                     "lines with the indentation of the file",
@@ -236,6 +239,8 @@ class Reindentation:
             # The old text's first line may begin behind its indentation, which is then not known.
             if own is not None and (line.kept or not self.hangs):
                 return own
+        if self.hangs and not line.indent and self._matched.get(number) == 0:
+            return self.old[0].actual or ""
         quoted = self.moved + line.indent
         if self.is_verbatim:
             return self.indents.of(quoted)
@@ -261,13 +266,14 @@ class Reindentation:
         for at, line in alike:
             if at == self._matched.get(number):
                 return line.actual
-        behind = self._behind[number]
-        above = [line for at, line in alike if at < behind][-1:]
-        below = [line for at, line in alike if at >= behind][:1]
-        if above and below and above[0].actual == below[0].actual:
-            return above[0].actual
-        one = (above or below)[0]
-        raise _contradiction(one, next(line for _, line in alike if line.actual != one.actual))
+        start, stop = self._replaced[number]
+        above = [line for at, line in alike if at < start][-1:]
+        here = [line for at, line in alike if start <= at < stop]
+        below = [line for at, line in alike if at >= stop][:1]
+        near = [*above, *here, *below]
+        if (here or (above and below)) and len({line.actual for line in near}) == 1:
+            return near[0].actual
+        raise _contradiction(near[0], next(line for _, line in alike if line.actual != near[0].actual))
 
     @cached_property
     def _matched(self) -> dict[int, int]:
@@ -275,13 +281,16 @@ class Reindentation:
         return matched(kept, len(self.old), len(self.new))
 
     @cached_property
-    def _behind(self) -> list[int]:
-        """For each new line the first old line below it."""
-        found = [len(self.old)] * len(self.new)
+    def _replaced(self) -> list[tuple[int, int]]:
+        """For each new line the old lines in whose place it is: from which to before which."""
+        starts, stops = [0] * len(self.new), [len(self.old)] * len(self.new)
+        for number in range(1, len(self.new)):
+            above = self.new[number - 1].kept
+            starts[number] = starts[number - 1] if above is None else above + 1
         for number in reversed(range(len(self.new) - 1)):
             below = self.new[number + 1].kept
-            found[number] = found[number + 1] if below is None else below
-        return found
+            stops[number] = stops[number + 1] if below is None else below
+        return [*zip(starts, stops, strict=True)]
 
     def _below(self, indent: str, parent: NewLine, quoted: str, text: str) -> str:
         """Give the indentation of a line that is further in than the one that it belongs to."""
@@ -382,19 +391,22 @@ def _is_aligned(indent: str) -> bool:
 
 def _contexts(texts: Sequence[str], in_string: bool) -> Iterator[_Context]:
     """Give for each line in what it begins, read lightly: brackets, and the strings of Python that span lines."""
-    depth = 0
-    for text in texts:
+    changes = [0 if any(map(text.count, TRIPLE_QUOTES)) else _opened(text) for text in texts]
+    # What is closed and was not opened here is open from the start.
+    depth = -min(0, *accumulate(changes, initial=0))
+    for text, change in zip(texts, changes, strict=True):
         closes = not in_string and text[:1] in BRACKETS
         yield _Context(max(0, depth - closes), in_string)
         quotes = sum(map(text.count, TRIPLE_QUOTES))
-        if not in_string and not quotes:
-            bare = STRING.sub("", text) if '"' in text or "'" in text else text
-            for char in bare:
-                if char in "([{":
-                    depth += 1
-                elif char in BRACKETS and depth:
-                    depth -= 1
+        if not in_string:
+            depth = max(0, depth + change)
         in_string ^= quotes % 2 == 1
+
+
+def _opened(text: str) -> int:
+    """Count the brackets that a line opens, less those that it closes."""
+    bare = STRING.sub("", text) if '"' in text or "'" in text else text
+    return sum(map(bare.count, "([{")) - sum(map(bare.count, ")]}"))
 
 
 def _opened_at(text: str) -> int | None:

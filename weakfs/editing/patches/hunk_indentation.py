@@ -28,7 +28,7 @@ def reindented(document: Document, place: Place) -> Place:
     found = _reindentation(document, place)
     try:
         found.check()
-        if found.is_verbatim:
+        if found.is_verbatim and not found.hangs:
             return place
         made = [*_made(found, lines)]
     except DoubtfulIndentation as error:
