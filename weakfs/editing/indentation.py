@@ -94,7 +94,12 @@ def given_step(given: Sequence[str]) -> int:
     """Give how many spaces one step of given indentations is, 0 if none of them is of spaces."""
     widths = [len(indent) for indent in given if indent and "\t" not in indent]
     step = gcd(*widths)
-    # What is set below an opening bracket is no step.
+    if step in (1, 2):
+        # What is set below an opening bracket is no step, and few lines are.
+        deeper = Counter(after - before for before, after in pairwise(widths) if after > before + 1)
+        usual = max(deeper, key=lambda width: (deeper[width], -width), default=step)
+        if sum(width % usual != 0 for width in widths) * 4 <= len(widths):
+            return usual
     return step if step != 1 else min(widths)
 
 

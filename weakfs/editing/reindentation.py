@@ -155,7 +155,7 @@ class Reindentation:
             line.indent
             for lines, contexts in ((self.old, self._old_contexts), (self.new, self._new_contexts))
             for line, context in zip(lines, contexts, strict=True)
-            if not context.depth or not _is_aligned(line.indent)
+            if not context.depth or len(line.indent) % 2 == 0 or "\t" in line.indent
         ]
         return lines or [line.indent for line in (*self.old, *self.new)]
 
@@ -383,10 +383,6 @@ def _quote(text: str) -> str:
 
 def _width(indent: str) -> int:
     return len(indent.expandtabs(TAB)) if "\t" in indent else len(indent)
-
-
-def _is_aligned(indent: str) -> bool:
-    return "\t" not in indent and len(indent) % 2 == 1
 
 
 def _contexts(texts: Sequence[str], in_string: bool) -> Iterator[_Context]:
