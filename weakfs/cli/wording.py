@@ -51,6 +51,21 @@ def moment(at: int, *, fraction: bool = False) -> str:
     return f"{whole}.{nanoseconds:09}Z" if fraction else f"{whole}Z"
 
 
+def date_and_time(at: int) -> str:
+    """Write a time in integer nanoseconds in short: month, day and time in UTC, in 14 characters."""
+    whole = moment(at)
+    return whole[5:19].replace("T", " ") if whole.endswith("Z") else shortened(whole, 14).rjust(14)
+
+
+def shortened(text: str, width: int) -> str:
+    """Leave out the middle of a text that is wider than so many characters."""
+    if len(text) <= width:
+        return text
+    # More of the end: of a path that is the name.
+    head = (width - 1) // 3
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+
+
 def mode_text(mode: int, kind: str) -> str:
     """Write permission bits as `ls -l` does; `kind` is the letter in front."""
     bits = [letter if mode & (0o400 >> place) else "-" for place, letter in enumerate("rwxrwxrwx")]
