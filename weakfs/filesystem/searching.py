@@ -59,18 +59,19 @@ class Searching(Reading):
         *,
         path: PathArg = "/",
         glob: str | None = None,
+        hidden: bool = False,
         case_insensitive: bool = False,
         max_matches: int | None = None,
     ) -> GrepResult:
         """Find the lines that match a regular expression (RE2 syntax), in files below a directory or in one file.
 
-        One match a line, in order of path, then line. `glob` narrows the files; hidden ones are searched,
-        binary ones, links, FIFOs and the like are not. `max_matches=None` gives what `limits.max_grep_matches`
-        says, -1 all.
+        One match a line, in order of path, then line. Hidden files are searched, binary ones, links, FIFOs and the
+        like are not. `glob` narrows the files as in the method `glob`: hidden ones only if the pattern says so, or with
+        `hidden`. `max_matches=None` gives what `limits.max_grep_matches` says, -1 all.
         Raises `ValueError` for an expression that the engine does not have. Linear in what is searched.
         """
         compiled = compile_pattern(pattern, case_insensitive=case_insensitive)
-        chosen = compile_glob(glob, hidden=True) if glob is not None else None
+        chosen = compile_glob(glob, hidden=hidden) if glob is not None else None
         most = self.limits.max_grep_matches if max_matches is None else max_matches
         most = None if most == -1 else most
         if most is not None and most < 0:

@@ -96,6 +96,25 @@ class GrepCases(FilesystemCases):
         fs.write("/.git/config", "needle")
         assert found(fs, "needle") == [("/.env", 1), ("/.git/config", 1)]
 
+    def test_a_glob_chooses_hidden_files_only_if_it_says_so(self, fs: Filesystem) -> None:
+        for path in ("/.env", "/.github/ci.yml", "/d/.x.yml", "/d/a.yml"):
+            fs.write(path, "needle")
+        assert found(fs, "needle", glob="*.yml") == [("/d/a.yml", 1)]
+        assert found(fs, "needle", glob="**") == [("/d/a.yml", 1)]
+        assert found(fs, "needle", glob=".env") == [("/.env", 1)]
+        assert found(fs, "needle", glob=".github/**") == [("/.github/ci.yml", 1)]
+        assert found(fs, "needle", path="/.github", glob="*.yml") == [("/.github/ci.yml", 1)]
+
+    def test_a_glob_chooses_hidden_files_where_they_are_asked_for(self, fs: Filesystem) -> None:
+        for path in ("/.env", "/.github/ci.yml", "/d/.x.yml", "/d/a.yml"):
+            fs.write(path, "needle")
+        chosen = [match.path for match in fs.grep("needle", glob="*.yml", hidden=True)]
+        assert chosen == ["/.github/ci.yml", "/d/.x.yml", "/d/a.yml"]
+        assert fs.grep("needle", glob="*.yml", hidden=True).files_searched == 3
+        assert [match.path for match in fs.grep("needle", path="/.env", glob="*", hidden=True)] == ["/.env"]
+        # Without a glob they are searched anyway.
+        assert len(fs.grep("needle", hidden=True)) == len(fs.grep("needle")) == 4
+
     def test_binary_files_are_skipped_and_counted(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "needle")
         fs.write_bytes("/b.bin", b"needle\0")

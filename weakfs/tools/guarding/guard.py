@@ -209,6 +209,7 @@ class GuardedFilesystem:
         *,
         path: PathArg = "/",
         glob: str | None = None,
+        hidden: bool = False,
         case_insensitive: bool = False,
         max_matches: int | None = None,
     ) -> GrepResult:
@@ -220,6 +221,7 @@ class GuardedFilesystem:
             pattern,
             path=path,
             glob=glob,
+            hidden=hidden,
             case_insensitive=case_insensitive,
             max_matches=-1 if most is None else most,
         )
