@@ -63,14 +63,17 @@ def test_hidden_files_match_where_they_are_asked_for(tools: Toolset) -> None:
             {"pattern": "[1]{2}.md"},
             "[] and {} have a meaning in a pattern; for names that hold them write '[[]1][{]2}.md'",
         ),
-        ({"pattern": "src/lib/*.py", "path": "/src"}, "the pattern starts in '/src' and repeats that; write 'lib/*.py'"),
+        (
+            {"pattern": "src/lib/*.py", "path": "/src"},
+            "the pattern starts in '/src' and repeats that; write 'lib/*.py'",
+        ),
         (
             {"pattern": "./src/lib/*.py", "path": "src/lib"},
             "the pattern starts in '/src/lib' and repeats that; write '*.py'",
         ),
     ],
     ids=lambda value: str(value.get("pattern")) if isinstance(value, dict) else "",
-)  # fmt: skip
+)
 def test_glob_says_why_it_found_nothing(tools: Toolset, arguments: dict[str, object], why: str) -> None:
     result = tools.call("glob", arguments)
     assert result.success
