@@ -23,16 +23,21 @@ FILES = (
 
 
 @pytest.fixture
-def files() -> InMemoryFilesystem:
-    files = InMemoryFilesystem(Session(session_id="s"))
+def session() -> Session:
+    return Session(session_id="s")
+
+
+@pytest.fixture
+def files(session: Session) -> InMemoryFilesystem:
+    files = InMemoryFilesystem(session)
     for path in FILES:
         files.write(path, "needle\n")
     return files
 
 
 @pytest.fixture
-def tools(files: InMemoryFilesystem) -> Toolset:
-    return Toolset(files.session, files)
+def tools(session: Session, files: InMemoryFilesystem) -> Toolset:
+    return Toolset(session, files)
 
 
 def test_hidden_files_match_where_they_are_asked_for(tools: Toolset) -> None:
@@ -106,34 +111,36 @@ def test_grep_says_why_its_glob_chose_no_file(tools: Toolset) -> None:
 
 
 @pytest.mark.parametrize("effect", ["deny", "blob"])
-def test_what_a_policy_hides_is_neither_counted_nor_named(files: InMemoryFilesystem, effect: str) -> None:
+def test_what_a_policy_hides_is_neither_counted_nor_named(
+    session: Session, files: InMemoryFilesystem, effect: str
+) -> None:
     rule = PolicyRule(
         effect=effect,  # type: ignore[arg-type]  # one of two that there are
         operations=CONTENTS,
         paths=["/.github/cd.yml", "/.env", "/app/[[]slug]", "/src"],
         reason="secret",
     )
-    tools = Toolset(files.session, files, policy=Policy([rule]))
+    tools = Toolset(session, files, policy=Policy([rule]))
     assert "1 hidden file matches" in tools.call("glob", {"pattern": "*.yml"}).message
     for pattern in ("*env", "app/[slug]/page.tsx"):
         assert tools.call("glob", {"pattern": pattern}).message == "No files matched"
         assert tools.call("grep", {"pattern": "needle", "glob": pattern}).message.endswith("leave it out")
 
 
-def test_nothing_outside_the_roots_is_counted(files: InMemoryFilesystem) -> None:
-    tools = Toolset(files.session, files, capability=Capability(fs_roots="/src"))
+def test_nothing_outside_the_roots_is_counted(session: Session, files: InMemoryFilesystem) -> None:
+    tools = Toolset(session, files, capability=Capability(fs_roots="/src"))
     assert tools.call("glob", {"pattern": "*.yml", "path": "/src"}).message == "No files matched"
     assert tools.call("glob", {"pattern": "*.yml"}).error_code == "path_forbidden"
 
 
 def test_a_hint_looks_at_a_bounded_number_of_entries(
-    files: InMemoryFilesystem, monkeypatch: pytest.MonkeyPatch
+    session: Session, files: InMemoryFilesystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(50):
         files.write(f"/.many/{number}.rs", "x")
-    tools = Toolset(files.session, files)
+    tools = Toolset(session, files)
     monkeypatch.setattr(no_match, "MAX_ENTRIES", 20)
     assert "at least " in tools.call("glob", {"pattern": "*.rs"}).message
-    bounded = Toolset(files.session, files, capability=Capability(max_scan_files=0))
+    bounded = Toolset(session, files, capability=Capability(max_scan_files=0))
     assert bounded.call("glob", {"pattern": "*.rs"}).message.startswith("No files matched")
     assert "hidden" not in bounded.call("glob", {"pattern": "*.rs"}).message

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from errno import ENOENT
 from typing import TypeVar
+
+from attrs import frozen
 
 E = TypeVar("E", bound=OSError)
 
@@ -12,3 +15,30 @@ def fault(kind: type[E], errno: int, message: str) -> E:
     error = kind(message)
     error.errno = errno
     return error
+
+
+@frozen
+class Absence:
+    """What an error says of a canonical path at which there is nothing: its message is the cause, then the remedy."""
+
+    path: str
+    cause: str
+    remedy: str
+
+
+def not_found(path: str, cause: str, remedy: str) -> FileNotFoundError:
+    """Give the error for a path at which there is nothing. `absence_in` gives these parts back."""
+    error = fault(FileNotFoundError, ENOENT, f"{cause}; {remedy}")
+    vars(error)["absence"] = Absence(path, cause, remedy)
+    return error
+
+
+def absence_in(error: BaseException) -> Absence | None:
+    """Give the parts of an error that `not_found` made; `None` for any other."""
+    found = vars(error).get("absence")
+    return found if isinstance(found, Absence) else None
+
+
+def no_directory(missing: str) -> str:
+    """Say that a directory is missing, and where it would be. Its parent must be the nearest one that exists."""
+    return f"there is no directory {missing!r} in {missing.rpartition('/')[0] or '/'!r}"
