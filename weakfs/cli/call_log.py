@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, cast
 
 from attrs import evolve, frozen
+from rich.cells import cell_len
 
 from weakfs.cli.calls import NumberedCall, calls_of, target_of
 from weakfs.cli.comparing import count_lines
@@ -15,7 +16,7 @@ from weakfs.cli.history import Selection, Tags, record_fields, selected, snapsho
 from weakfs.cli.opening import Trees
 from weakfs.cli.output import Output, progress
 from weakfs.cli.states import steps_of
-from weakfs.cli.wording import date_and_time, moment, shortened, shown
+from weakfs.cli.wording import date_and_time, moment, padded, shortened, shown
 from weakfs.reducers import EntryFound, LowerEntry
 from weakfs.session import Merged, Record, Session, SessionSnapshot
 from weakfs.session.collector import collector_at_rest
@@ -55,7 +56,7 @@ class Row:
     @property
     def changes(self) -> str:
         """The lines added and removed, as they are shown."""
-        return "" if self.lines in (None, (0, 0)) else "+{} -{}".format(*cast(Lines, self.lines))
+        return "" if self.lines is None or self.lines == (0, 0) else f"+{self.lines[0]} -{self.lines[1]}"
 
 
 def show_calls(out: Output, session: Session, wanted: Selection, *, as_json: bool) -> None:
@@ -190,22 +191,24 @@ def _show_table(out: Output, rows: Sequence[Row]) -> None:
     if not rows:
         return
     number = max(3, *(len(row.number) for row in rows))
-    action = min(max(len(row.action) for row in rows), MAX_ACTION)
+    action = min(max(cell_len(row.action) for row in rows), MAX_ACTION)
     lines = min(max(len(row.changes) for row in rows), MAX_LINES)
-    status = min(max(len(row.status) for row in rows), MAX_STATUS)
+    status = min(max(cell_len(row.status) for row in rows), MAX_STATUS)
     for row in rows:
         head = f"{row.number:>{number}}  {date_and_time(row.at)}  "
         room = max(out.width, WIDTH) - len(head) - action - len("  " * 3)
         # What is wider than its column is so at the cost of the path.
-        changes, ended = f"{row.changes:>{lines}}", f"{row.status:<{status}}"
-        if len(changes) + len(ended) > room - MIN_PATH:
-            ended = shortened(ended.rstrip(), max(room - MIN_PATH - len(changes), MIN_PATH))
-        path = room - len(changes) - len(ended)
+        changes = f"{row.changes:>{lines}}"
+        ended = shortened(row.status, max(room - MIN_PATH - len(changes), MIN_PATH))
+        path = room - len(changes) - max(cell_len(ended), status)
         out.line(
             head,
-            (f"{shortened(row.action, action):<{action}}", "cyan" if row.number else "yellow"),
-            f"  {shortened(row.target, path):<{path}}  {changes}  ",
-            (ended.rstrip(), _style(row)),
+            (padded(row.action, action), "cyan" if row.number else "yellow"),
+            "  ",
+            "  ".join([padded(row.target, path), changes, ""])
+            if ended
+            else f"{padded(row.target, path)}  {changes}".rstrip(),
+            (ended, _style(row)),
         )
 
 

@@ -69,8 +69,8 @@ def show_records(out: Output, session: Session, wanted: Selection, *, as_json: b
     found = _limited(_selected(session, wanted), wanted.limit)
     if as_json:
         for entry in found:
-            is_snapshot = isinstance(entry, SessionSnapshot)
-            out.record(**(snapshot_fields(entry) if is_snapshot else record_fields(entry, tags)))
+            fields = snapshot_fields(entry) if isinstance(entry, SessionSnapshot) else record_fields(entry, tags)
+            out.record(**fields)
         return
     width = max((len(shape.tag) for shape in tags.shapes.values()), default=0)
     number_width = max(len(str(session.seq)), 3)
