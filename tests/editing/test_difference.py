@@ -33,9 +33,9 @@ def test_as_many_lines_are_counted_as_a_diff_shows(old: bytes, new: bytes) -> No
 
 
 def test_beyond_the_bound_what_lies_between_equal_ends_counts_as_replaced() -> None:
-    old = [b"%d\n" % (number % 7) for number in range(1, 1001)]
-    new = [b"%d\n" % (number * 3 % 7) for number in range(1, 1001)]
+    old = [b"%d\n" % (number % 7) for number in range(1, 99)]
+    new = [b"%d\n" % ((number * 3 + 1) % 7) for number in range(1, 99)]
     head, tail = [b"head\n"], [b"tail\n"]
     both = [*head, *old, *tail], [*head, *new, *tail]
-    assert count_changes(*both)[0] < 1000
-    assert count_changes(*both, work=-10_000) == (1000, 1000)
+    assert count_changes(*both)[0] < 98
+    assert count_changes(*both, work=-10_000) == (98, 98)
