@@ -23,7 +23,7 @@ from weakfs.session.collector import collector_at_rest
 from weakfs.tools import ToolCall
 from weakfs.tools.slice import KeptBlob
 
-# Records that change nothing: what was found in another place, or kept for an answer.
+# Records that change no file: what was found below or outside, and contents kept for an answer.
 OBSERVATIONS = (EntryFound, LowerEntry, KeptBlob)
 
 Entry: TypeAlias = NumberedCall | Record | SessionSnapshot
@@ -32,7 +32,7 @@ Lines: TypeAlias = tuple[int, int]
 
 # Rows are as wide as this, or as the terminal if it is wider.
 WIDTH = 80
-# The widest that a column is made for the sake of single rows; those take what they need from their path.
+# Columns are no wider than this. A wider value takes the room from the path in its row.
 MAX_ACTION = 14
 MAX_STATUS = 9
 MAX_LINES = 9
@@ -76,7 +76,7 @@ def show_calls(out: Output, session: Session, wanted: Selection, *, as_json: boo
 
 
 def _entries(session: Session, wanted: Selection) -> Iterable[Entry]:
-    """Give what has a row of its own, in order."""
+    """Yield the entries that have a row, in order."""
     calls = calls_of(session)
     by_record = {call.record.seq: call for call in calls if call.record is not None}
     owned = {
@@ -125,7 +125,7 @@ def _lines_of(session: Session, entries: Sequence[Entry]) -> dict[int | None, Li
         if isinstance(entry, NumberedCall) and entry.first is not None and entry.last_state is not None:
             begins[entry.last_state] = entry.first
         elif isinstance(entry, Record) and not isinstance(entry.event, Merged):
-            # Of a merged fork each record is counted by itself.
+            # The records of a merged fork are counted one by one.
             begins[entry.seq] = entry.seq
     found: dict[int | None, Lines | None] = {}
     if not begins:
@@ -197,7 +197,7 @@ def _show_table(out: Output, rows: Sequence[Row]) -> None:
     for row in rows:
         head = f"{row.number:>{number}}  {date_and_time(row.at)}  "
         room = max(out.width, WIDTH) - len(head) - action - len("  " * 3)
-        # What is wider than its column is so at the cost of the path.
+        # A value that is wider than its column shortens the path.
         changes = f"{row.changes:>{lines}}"
         ended = shortened(row.status, max(room - MIN_PATH - len(changes), MIN_PATH))
         path = room - len(changes) - max(cell_len(ended), status)

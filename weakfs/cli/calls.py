@@ -1,4 +1,4 @@
-"""The tool calls of a session: their numbers, the records that each made, and the one that a user names."""
+"""The tool calls of a session: their numbers, the records of each, and finding one by id or number."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ NAMED = 5
 class NumberedCall:
     """One call of a session. Calls are numbered from 1 on, in the order in which they ended.
 
-    `record` is the record that tells of the call, `None` if it was compacted away. The call made the records `first` to
-    `last`, a merge of them included; `None` if it made none.
+    `record` is the record of the call itself, `None` if it was compacted away. `first` and `last` are the numbers of
+    the first and last record that the call made, a merge included; `None` if it made none or they were compacted away.
     """
 
     number: int
@@ -33,7 +33,7 @@ class NumberedCall:
 
     @property
     def last_state(self) -> int | None:
-        """The record after which the session holds what the call did: a merge brings all of it at once."""
+        """The record after which the changes of the call are in effect: of merged records that is the merge."""
         return self.first if self.is_merged else self.last
 
 
@@ -42,10 +42,10 @@ def calls_of(session: Session) -> list[NumberedCall]:
     try:
         every = session[ToolCall].all()
     except UnknownType:
-        # A registry of the user's own may know of no calls.
+        # A registry of the user's own need not have this type.
         return []
     told = [*_told(session)]
-    # Those of records that are gone stand first; their changes cannot be told any more.
+    # Calls whose records were compacted away come first; what they changed is unknown.
     gone = max(len(every) - len(told), 0)
     found = [NumberedCall(number, call, None) for number, call in enumerate(every[:gone], 1)]
     dropped = session.seq - len(session.records)
@@ -63,9 +63,9 @@ def calls_of(session: Session) -> list[NumberedCall]:
 
 
 def _told(session: Session) -> Iterator[tuple[Record, ToolCall, int]]:
-    """Go through the records of calls, each with what its own record numbers are to be shifted by.
+    """Yield the record of each call, and what to add to the record numbers in it.
 
-    A call that a fork made counts records as the fork did: those that were merged stand further down.
+    A call that a fork made has the fork's numbers; a merge renumbers the records.
     """
     blocks: list[tuple[int, int]] = []
     for record in session.records:
@@ -79,7 +79,7 @@ def _told(session: Session) -> Iterator[tuple[Record, ToolCall, int]]:
 
 
 def call_named(session: Session, wanted: str) -> NumberedCall:
-    """Give the call with an id or a number, `7` or `#7`; `Failure` if there is none, or if several may be meant."""
+    """Return the call with an id or a number, `7` or `#7`; raise `Failure` if there is none, or several."""
     calls = calls_of(session)
     digits = wanted.removeprefix("#")
     number = int(digits) if digits.isascii() and digits.isdigit() else 0

@@ -34,7 +34,7 @@ NAMED = 10
 class Reporter(Protocol):
     """Is told each thing as it happens.
 
-    Calls have the numbers that they have in the session; one that was not made there has none.
+    The number of a call is its number in the session; a call that was not made has none.
     """
 
     def mounted(self, report: MountReport) -> None: ...
@@ -58,7 +58,7 @@ def reporter(out: Output, calls: int, *, as_json: bool) -> Reporter:
 
 @define
 class Numbered:
-    """Tells of calls by the numbers that they have in the session, whatever their place in the transcript."""
+    """Passes calls on to a reporter with their numbers in the session instead of those in the transcript."""
 
     told: Reporter
     counter: CallCounter

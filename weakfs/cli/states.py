@@ -14,9 +14,9 @@ from weakfs.session.timeline import Row, changed, event_of
 
 @frozen
 class Step:
-    """One record, and the slices before and after it; both are `None` where they cannot be known any more.
+    """One record with the slices before and after it; `None` if the state of its fork was compacted away.
 
-    A record that came with a merge is seen as the fork saw it: without what others did meanwhile.
+    The record of a merged fork has the slices of that fork, without the changes of others.
     """
 
     record: Record
@@ -26,10 +26,10 @@ class Step:
 
 @define
 class _Block:
-    """The records that a merge brought, of `fork`, which counted them from `left_at` on.
+    """The records of one merge. `fork` left after the record that it knows as `left_at`.
 
-    `last` is the number of the last one in the line, `shift` what is added to the fork's own numbers, and `outside` the
-    state to go on with behind them. `is_fork` is false for a transaction that ended beside another.
+    `last` is the number of the last of them, `shift` what the merge added to the fork's own numbers, and `outside` the
+    state after the merge. `is_fork` is false for a transaction that was merged with what others did meanwhile.
     """
 
     last: int

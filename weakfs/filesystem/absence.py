@@ -1,4 +1,4 @@
-"""What to say of a path at which there is nothing: the directory that is missing, and the path that may be meant."""
+"""Messages about a path that does not exist: which directory is missing, and which path may be meant."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from weakfs.filesystem.paths import join, parent
 from weakfs.filesystem.protocol import Filesystem
 from weakfs.filesystem.results import FileEntry
 
-# A path at which there is nothing is compared with so many entries, in so many directories.
+# Bounds of one search for a similar path.
 MAX_ENTRIES = 1000
 MAX_DIRECTORIES = 100
-# So many files of one name are compared with what was asked for.
+# How many entries of the same name are compared with the path.
 MAX_SAME = 50
 
 
 @runtime_checkable
 class SupportsNaming(Protocol):
-    """A filesystem that may keep paths from being named to whoever did not name them first."""
+    """A filesystem that decides which paths a message may propose."""
 
     def may_name(self, path: str) -> bool: ...
 
 
-def why_absent(fs: Filesystem, path: str, *, passing: Callable[[str], bool] = lambda path: False) -> str:
-    """Say why there is nothing at a canonical path and what to do; paths that are `passing` are not proposed."""
-    similar = similar_path(fs, path, passing=passing)
+def why_absent(fs: Filesystem, path: str, *, excluded: Callable[[str], bool] = lambda path: False) -> str:
+    """Say why there is nothing at a canonical path and what to do. Paths that are `excluded` are not proposed."""
+    similar = similar_path(fs, path, excluded=excluded)
     directory, missing = parent(path), None
     while directory != "/" and not _is_directory(fs, directory):
         directory, missing = parent(directory), directory
@@ -47,15 +47,15 @@ def _remedy(similar: str | None) -> str | None:
     return None if similar is None else f"did you mean {similar!r}?"
 
 
-def similar_path(fs: Filesystem, path: str, *, passing: Callable[[str], bool] = lambda path: False) -> str | None:
-    """Give the path that may be meant by one at which there is nothing; `None` if none is known.
+def similar_path(fs: Filesystem, path: str, *, excluded: Callable[[str], bool] = lambda path: False) -> str | None:
+    """Return the existing path that may be meant by one that does not exist; `None` if none is known.
 
-    The same but for letter case comes first, then a similar name in the same directory, then the same name nearby: in
-    the nearest directory that exists and below it, then in those above. Bounded work, see `MAX_ENTRIES`.
+    A path that differs only in letter case comes first, then a similar name in the same directory, then the same name
+    elsewhere, with the most similar path. Looks at up to `MAX_ENTRIES` entries, from the nearest directory outwards.
     """
 
     def may_propose(candidate: str) -> bool:
-        return not passing(candidate) and (not isinstance(fs, SupportsNaming) or fs.may_name(candidate))
+        return not excluded(candidate) and (not isinstance(fs, SupportsNaming) or fs.may_name(candidate))
 
     look = _Look(fs)
     found = _but_for_case(look, path)
@@ -76,7 +76,7 @@ def _within(paths: Iterator[str], most: int) -> list[str]:
 
 @define
 class _Look:
-    """Directories as they are looked into, up to the bounds; what may not be listed is empty."""
+    """Lists directories, each once and within the bounds; one that may not be listed counts as empty."""
 
     fs: Filesystem
     left: int = field(factory=lambda: MAX_ENTRIES)
@@ -123,7 +123,7 @@ def _of_name(look: _Look, directory: str, name: str) -> Iterator[str]:
                 path = join(here, entry.name)
                 if entry.name == name:
                     yield path
-                # What tools keep for themselves is not what anybody means.
+                # The files of tools, such as those in .git, are not what is meant.
                 if entry.is_directory and not entry.name.startswith("."):
                     waiting.append(path)
         if top == "/":

@@ -19,7 +19,7 @@ def fault(kind: type[E], errno: int, message: str) -> E:
 
 @frozen
 class Absence:
-    """What an error says of a canonical path at which there is nothing: its message is the cause, then the remedy."""
+    """The parts of the message of a `FileNotFoundError`: the canonical path, the cause, the remedy."""
 
     path: str
     cause: str
@@ -27,18 +27,18 @@ class Absence:
 
 
 def not_found(path: str, cause: str, remedy: str) -> FileNotFoundError:
-    """Give the error for a path at which there is nothing. `absence_in` gives these parts back."""
+    """Return the error for a path that does not exist. `absence_in` returns these parts of it."""
     error = fault(FileNotFoundError, ENOENT, f"{cause}; {remedy}")
     vars(error)["absence"] = Absence(path, cause, remedy)
     return error
 
 
 def absence_in(error: BaseException) -> Absence | None:
-    """Give the parts of an error that `not_found` made; `None` for any other."""
+    """Return the parts of an error that `not_found` made; `None` for any other."""
     found = vars(error).get("absence")
     return found if isinstance(found, Absence) else None
 
 
 def no_directory(missing: str) -> str:
-    """Say that a directory is missing, and where it would be. Its parent must be the nearest one that exists."""
+    """Say that a directory does not exist in its parent, which does."""
     return f"there is no directory {missing!r} in {missing.rpartition('/')[0] or '/'!r}"

@@ -11,7 +11,7 @@ from weakfs.filesystem.protocol import Filesystem
 def why_absent(fs: Filesystem, path: str, gone: Mapping[str, str | None]) -> str:
     """Say that there is no file at a path, and what to do; `gone` tells where to the patch moved what was there."""
     if path not in gone:
-        return absence.why_absent(fs, path, passing=gone.__contains__)
+        return absence.why_absent(fs, path, excluded=gone.__contains__)
     to = gone[path]
     told = "there is no such file then: an earlier operation of this patch"
     if to is None:

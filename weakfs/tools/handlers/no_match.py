@@ -1,7 +1,7 @@
-"""Why a search matched no file, as far as that is known: hidden files, literal brackets, a path given twice.
+"""Hints for a glob pattern that matched no file: hidden files, literal brackets, a path given twice.
 
-A hint looks at names only, with the same guard as the search, and at a bounded number of them. What a capability or a
-policy hides from searches is neither counted nor named.
+A hint is found by a second search of a bounded number of names, behind the same guard as the first: what a capability
+or a policy hides is neither counted nor named.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from weakfs.tools.results import one_line, plural
 
 # No more entries than this are looked at for one hint.
 MAX_ENTRIES = 10_000
-# How a character is written that stands for itself.
+# How a pattern names a character that has a meaning in patterns.
 LITERALS = {"[": "[[]", "{": "[{]"}
 
 
@@ -27,7 +27,7 @@ def why_no_match(
 ) -> str | None:
     """Say why a glob pattern matched nothing below a directory, and what to do; `None` if that is not known.
 
-    `only_files` is for a search that passes over links. Looks at `MAX_ENTRIES` at most for each possible reason.
+    `only_files` leaves out links. Looks at up to `MAX_ENTRIES` entries for each possible reason.
     """
     search = NameSearch(context, normalize(path), only_files)
     for candidate in _without_start(pattern, search.start):
@@ -48,10 +48,10 @@ def why_no_match(
 
 
 def _without_start(pattern: str, start: str) -> Iterator[str]:
-    """Give a pattern without the last names of the directory that it starts in, if it begins with those."""
+    """Yield the pattern without the names that the path of the search ends with, where it begins with those."""
     text = pattern.replace("\\", "/").removeprefix("./")
     if text.startswith("/") or start == "/":
-        # Such a pattern counts from the root already.
+        # An absolute pattern starts at the root anyway.
         return
     above, names = start[1:].split("/"), text.split("/")
     for count in range(min(len(above), len(names) - 1), 0, -1):
@@ -61,7 +61,7 @@ def _without_start(pattern: str, start: str) -> Iterator[str]:
 
 
 def _literally(pattern: str) -> Iterator[tuple[str, str]]:
-    """Give a pattern with brackets, with braces, and with both standing for themselves; and which of them."""
+    """Yield the pattern with its brackets, its braces and both taken literally, each with the characters concerned."""
     found = [one for one in LITERALS if one in pattern]
     for chosen in dict.fromkeys([*((one,) for one in found), tuple(found)]):
         if chosen:
@@ -82,7 +82,7 @@ class NameSearch:
         try:
             return self.count(pattern, hidden=hidden, at_most=1)[0] > 0
         except (ValueError, PermissionError):
-            # With other characters in it, a pattern may be none.
+            # A changed pattern may be malformed.
             return False
 
     def count(self, pattern: str, *, hidden: bool, at_most: int = MAX_ENTRIES) -> tuple[int, bool]:

@@ -149,7 +149,7 @@ def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[Grep
 
 
 def _why_no_file(glob: str, params: GrepParams, context: ToolContext) -> str:
-    """Say that a glob left no file to search, and why if that is known."""
+    """Say that no file matched the glob of a grep, and why if that is known."""
     if not require_filesystem(context).is_directory(params.path):
         return f"the glob {one_line(glob)!r} does not match {params.path!r}; leave it out"
     why = why_no_match(glob, params.path, context, hidden=params.hidden, only_files=True)
