@@ -188,3 +188,14 @@ def test_what_is_no_file_is_listed_and_never_opened(house: House) -> None:
         assert not fs.stat(f"/{name}").is_file
     assert list(fs.grep("x")) == []
     assert fs.statistics().total_size == len("inside")
+
+
+def test_a_message_never_tells_where_a_link_leads_outside(house: House) -> None:
+    (house.root / "away").symlink_to(house.beside)
+    fs = house.open("allow")
+    with pytest.raises(FileNotFoundError) as caught:
+        fs.read("/away/none/deep")
+    assert str(house.root.parent) not in str(caught.value)
+    with pytest.raises(FileNotFoundError) as caught:
+        fs.write("/away/none/deep/file", "", create_parents=False)
+    assert str(house.root.parent) not in str(caught.value)

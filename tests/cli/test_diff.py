@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from weakfs import HostMount, InMemoryFilesystem, Session
+from weakfs import HostMount, InMemoryFilesystem, Session, Toolset
 
 from .conftest import WORKSPACE, Run
 
@@ -160,3 +161,83 @@ def test_git_applies_a_diff(
         done = subprocess.run(words, cwd=root, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     assert on_disk(root) == after
+
+
+@pytest.fixture
+def called(tmp_path: Path) -> Path:
+    """Save a session of calls, two of them with one id, and one whose id is the number of another."""
+    session = Session()
+    tools = Toolset(session)
+    tools.call("write_file", {"path": "/a.txt", "content": "one\ntwo\n"}, call_id="first")
+    tools.call("edit_file", {"path": "/a.txt", "old_string": "two", "new_string": "2"}, call_id="second")
+    tools.call("write_file", {"path": "/b.txt", "content": "b\n"}, call_id="twice")
+    tools.call("read_file", {"path": "/b.txt"}, call_id="twice")
+    tools.call("rm", {"path": "/b.txt"}, call_id="1")
+    session.save(tmp_path / "calls.json")
+    return tmp_path / "calls.json"
+
+
+@pytest.mark.parametrize("name", ["second", "2", "#2"])
+def test_diff_shows_what_one_call_changed(run: Run, called: Path, name: str) -> None:
+    done = run("diff", called, "--call", name)
+    assert (done.status, done.err) == (0, "")
+    assert done.lines[0] == "M  /a.txt"
+    assert done.lines[-3:] == [" one", "-two", "+2"]
+
+
+def test_diff_of_a_call_that_changed_nothing_is_empty(run: Run, called: Path) -> None:
+    done = run("diff", called, "--call", "4", "--exit-code")
+    assert (done.status, done.out, done.err) == (0, "", "")
+
+
+def test_diff_of_a_call_may_be_of_one_path(run: Run, called: Path) -> None:
+    assert run("diff", called, "/other", "--call", "2").out == ""
+    assert run("diff", called, "/a.txt", "--call", "2", "--names").lines == ["M  /a.txt"]
+
+
+def test_an_unknown_call_is_named_with_what_to_do(run: Run, called: Path) -> None:
+    for name, remedy in (("secnd", "did you mean 'second'?"), ("77", "weakfs log shows"), ("#0", "weakfs log shows")):
+        done = run("diff", called, "--call", name)
+        assert (done.status, done.out) == (2, "")
+        assert f"no call {name!r}" in done.err
+        assert remedy in done.err
+
+
+def test_a_name_that_fits_several_calls_is_refused(run: Run, called: Path) -> None:
+    done = run("diff", called, "--call", "twice")
+    assert (done.status, "#3, #4" in done.err) == (2, True)
+    done = run("diff", called, "--call", "1")
+    assert (done.status, "#1, #5" in done.err) == (2, True)
+    assert run("diff", called, "--call", "#1", "--names").lines == ["A  /a.txt"]
+
+
+def test_a_call_has_its_own_moments(run: Run, called: Path, tmp_path: Path) -> None:
+    assert run("diff", called, "--call", "1", "--at", "1").status == 2
+    assert run("diff", tmp_path, "--call", "1").status == 2
+
+
+def test_a_call_whose_records_are_gone_says_so(run: Run, tmp_path: Path) -> None:
+    session = Session()
+    tools = Toolset(session)
+    for number in range(3):
+        tools.call("write_file", {"path": f"/{number}", "content": "x"}, call_id=f"c{number}")
+    session.compact(keep=2)
+    session.save(tmp_path / "s.json")
+    done = run("diff", tmp_path / "s.json", "--call", "c1")
+    assert (done.status, "compacted" in done.err) == (1, True)
+    assert run("diff", tmp_path / "s.json", "--call", "c2", "--names").lines == ["A  /2"]
+
+
+def test_diff_of_a_call_of_a_directory_of_the_host(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "a.txt").write_text("old\n")
+    transcript = tmp_path / "t.jsonl"
+    calls = [("write_file", {"path": "/a.txt", "content": "new\n"}), ("write_file", {"path": "/b", "content": "b"})]
+    transcript.write_text(
+        "".join(json.dumps({"id": f"c{n}", "tool": tool, "arguments": a}) + "\n" for n, (tool, a) in enumerate(calls))
+    )
+    store = tmp_path / "store"
+    done = run("run", transcript, "--root", tmp_path / "root", "--store", store, "--save", tmp_path / "s.json")
+    assert done.status == 0
+    done = run("diff", tmp_path / "s.json", "--call", "1")
+    assert (done.lines[0], done.lines[-2:]) == ("M  /a.txt", ["-old", "+new"])

@@ -60,9 +60,11 @@ def test_an_early_moment_shows_what_was_found_later(run: Run, outside: Path) -> 
 
 
 def test_the_log_tells_of_external_files_as_of_others(run: Run, outside: Path) -> None:
-    paths = [entry["event"]["path"] for entry in run("log", outside, "--json", "--filesystem", HOST).objects]
+    paths = [
+        entry["event"]["path"] for entry in run("log", "--records", outside, "--json", "--filesystem", HOST).objects
+    ]
     assert paths == ["/kept", "/src/a.py", "/src/a.py", "/late", "/new"]
-    assert len(run("log", outside, "--path", "/src").lines) == 2
+    assert len(run("log", "--records", outside, "--path", "/src").lines) == 2
     assert "call1" in run("log", outside, "--cause", "call1").out
 
 
@@ -120,7 +122,7 @@ def test_a_layer_shows_what_it_holds_and_how_that_differs(run: Run, tmp_path: Pa
     session.save(tmp_path / "s.json")
     assert run("diff", tmp_path / "s.json", "--names").lines == ["M  /a", "D  /gone", "A  /n"]
     assert "-one\n+ONE\n two\n" in run("diff", tmp_path / "s.json", "/a").out
-    assert "fs/entry_hidden" in run("log", tmp_path / "s.json", "--path", "/gone").out
+    assert "fs/entry_hidden" in run("log", "--records", tmp_path / "s.json", "--path", "/gone").out
 
 
 def test_what_a_layer_hides_is_shown_as_removed(run: Run, tmp_path: Path) -> None:

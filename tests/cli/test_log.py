@@ -1,67 +1,194 @@
-"""`weakfs log`."""
+"""`weakfs log`: a row for each call, and for what no call did."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from threading import Thread
 
-from weakfs import InMemoryFilesystem, Session
+import pytest
 
-from .conftest import Run
+from weakfs import InMemoryFilesystem, Session, Toolset
+from weakfs.tools import ToolCall
 
+from .conftest import BEGINNING, TRANSCRIPTS, WORKSPACE, Run
+from .places import call, written
 
-def test_log_shows_records_with_time_tag_cause_and_path(run: Run, saved: Path) -> None:
-    done = run("log", saved)
-    assert done.status == 0
-    assert done.lines[0].split() == ["1", "2026-04-30T09:29:33Z", "fs/file_written", "-", "/src/app.py"]
-    assert done.lines[6].split()[2:] == ["fs/entry_moved", "call_2", "/src/old.py", "->", "/attic/old.py"]
-
-
-def test_log_shows_snapshots_where_they_were_taken(run: Run, saved: Path) -> None:
-    lines = run("log", saved).lines
-    assert lines[4].split()[1:] == ["snapshot", "before"]
-    assert len(lines) == 10
+LONG = "/packages/server/source/handlers/authentication/tokens/refresh.py"
 
 
-def test_log_picks_out_a_cause(run: Run, saved: Path) -> None:
-    assert [line.split()[0] for line in run("log", saved, "--cause", "call_1").lines] == ["5"]
+def clocked(session_id: str = "calls") -> Session:
+    return Session(session_id=session_id, clock=iter(range(BEGINNING, BEGINNING + 10**15, 10**9)).__next__)
 
 
-def test_log_picks_out_a_path_and_what_is_below_it(run: Run, saved: Path) -> None:
-    assert [line.split()[0] for line in run("log", saved, "--path", "attic").lines] == ["6"]
-    assert [line.split()[0] for line in run("log", saved, "--path", "/src").lines] == ["1", "2", "5", "6", "8"]
+def without_time(line: str) -> list[str]:
+    """Give the words of a row, but for its day and time."""
+    return [line[:3].strip(), *line[21:].split()]
 
 
-def test_log_of_a_path_knows_what_happened_to_its_directory(run: Run, tmp_path: Path) -> None:
-    session = Session()
-    files = InMemoryFilesystem(session)
-    files.write("/docs/a.md", "a")
-    files.write("/other.md", "b")
-    files.delete("/docs", recursive=True)
-    session.rollback(2)
-    files.write("/other.md", "c")
-    session.rollback(4)
+@pytest.fixture
+def worked(tmp_path: Path) -> Path:
+    """Save a session in which calls, the program and a user did something in turn."""
+    session = clocked()
+    files, tools = InMemoryFilesystem(session), Toolset(session)
+    files.write("/src/app.py", "port = 80\nhost = 'a'\n")
+    edit = {"path": "/src/app.py", "old_string": "port = 80", "new_string": "port = 8080\ndebug = False"}
+    tools.call("edit_file", edit, call_id="call_1")
+    tools.call("read_file", {"path": "/nope"}, call_id="call_2")
+    session.snapshot("before")
+    tools.call("rm", {"path": "/src", "recursive": True}, call_id="call_3")
+    session.rollback("before", cause="ann")
+    tools.call("edit_file", {**edit, "old_string": "missing"}, call_id="call_4")
     session.save(tmp_path / "s.json")
-    found = run("log", tmp_path / "s.json", "--path", "/docs/a.md", "--json").objects
-    assert [one["seq"] for one in found] == [1, 3, 4]
+    return tmp_path / "s.json"
 
 
-def test_log_shows_the_newest_few(run: Run, saved: Path) -> None:
-    assert [line.split()[0] for line in run("log", saved, "-n", "2").lines] == ["8", "9"]
-    assert run("log", saved, "--limit", "0").out == ""
+def test_each_call_has_one_row(run: Run, worked: Path) -> None:
+    done = run("log", worked)
+    assert done.status == 0
+    assert done.lines[0][:19] == "     04-30 09:29:34"
+    assert [without_time(line) for line in done.lines] == [
+        ["", "file_written", "/src/app.py", "+2", "-0"],
+        ["1", "edit_file", "/src/app.py", "+2", "-1", "ok"],
+        ["2", "read_file", "/nope", "not_found"],
+        ["", "snapshot", "before"],
+        ["3", "rm", "/src", "+0", "-3", "ok"],
+        ["", "rolled_back", "to", "calls/s1", "+3", "-0", "ann"],
+        ["4", "edit_file", "/src/app.py", "edit_target_not_found"],
+    ]
 
 
-def test_log_as_json_gives_one_object_a_line(run: Run, saved: Path) -> None:
-    objects = run("log", saved, "--json").objects
-    assert objects[0] == {
-        "type": "record",
-        "seq": 1,
-        "at": "2026-04-30T09:29:33.500000000Z",
-        "tag": "fs/file_written",
-        "cause": None,
-        "event": {"path": "/src/app.py", "content_bytes": 21, "at": 1_777_541_373_000_000_000, "mode": None},
-    }
-    assert objects[4]["type"] == "snapshot"
-    assert (objects[4]["tag"], objects[4]["seq"]) == ("before", 4)
+def test_rows_fit_80_columns(run: Run, tmp_path: Path) -> None:
+    session = clocked()
+    tools = Toolset(session)
+    tools.call("write_file", {"path": LONG, "content": "x\n" * 12_345})
+    tools.call("read_file", {"path": LONG, "output_mode": "require_inline"})
+    tools.call("a_tool_with_a_very_long_name_that_nobody_knows", {"path": LONG + "\x1b\n"})
+    session.save(tmp_path / "s.json")
+    lines = run("log", tmp_path / "s.json").lines
+    assert [line for line in lines if len(line) > 80] == []
+    assert len(lines) == 3
+    # Of a path the beginning and the name are shown.
+    assert all("/p" in line and "…" in line for line in lines)
+    assert "refresh.py" in lines[0]
+
+
+def test_run_and_log_number_calls_alike(run: Run, tmp_path: Path) -> None:
+    done = run("run", TRANSCRIPTS / "shop.jsonl", "--mount", WORKSPACE, "--save", tmp_path / "s.json", "--json")
+    made = [(one["number"], one["id"], one["status"]) for one in done.objects if one["type"] == "call"]
+    logged = [one for one in run("log", tmp_path / "s.json", "--json").objects if one["type"] == "call"]
+    assert [(one["number"], one["id"], one["status"]) for one in logged] == made
+
+
+def test_a_call_that_was_not_made_takes_no_number(run: Run, tmp_path: Path) -> None:
+    envelope = {"sessionId": "s", "cwd": "/home/ann"}
+    lines = []
+    for number, path in enumerate(("/etc/passwd", "/home/ann/new.txt"), 1):
+        use = {"type": "tool_use", "id": f"t{number}", "name": "Write", "input": {"file_path": path, "content": "a\n"}}
+        answer = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "done", "is_error": False}
+        result = {"type": "create", "filePath": path, "content": "a\n", "structuredPatch": []}
+        lines += [
+            {"type": "assistant", "uuid": f"a{number}", **envelope, "message": {"role": "assistant", "content": [use]}},
+            {
+                "type": "user",
+                "uuid": f"b{number}",
+                **envelope,
+                "message": {"role": "user", "content": [answer]},
+                "toolUseResult": result,
+            },
+        ]
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = run("run", transcript, "--save", tmp_path / "s.json", "--json")
+    assert [(one["id"], one["number"]) for one in done.objects if one["type"] == "call"] == [("t1", None), ("t2", 1)]
+    logged = [one for one in run("log", tmp_path / "s.json", "--json").objects if one["type"] == "call"]
+    assert [(one["id"], one["number"]) for one in logged] == [("t2", 1)]
+
+
+def test_a_failed_call_whose_changes_were_undone_shows_none(run: Run, tmp_path: Path) -> None:
+    transcript = written(tmp_path / "t.jsonl", call("write_file", path="/a", content="x\n"), call("rm", path="/b"))
+    run("run", transcript, "--save", tmp_path / "s.json")
+    assert [(one["added"], one["removed"]) for one in run("log", tmp_path / "s.json", "--json").objects] == [
+        (1, 0),
+        (None, None),
+    ]
+
+
+def test_calls_that_ran_side_by_side_show_what_each_changed(run: Run, tmp_path: Path) -> None:
+    session = clocked()
+    tools = Toolset(session)
+    with session.transaction(cause="outer"):
+        InMemoryFilesystem(session).write("/first", "1\n")
+    fork = session.fork("f")
+    Toolset(fork).call("write_file", {"path": "/a", "content": "1\n2\n"}, call_id="in fork")
+    tools.call("write_file", {"path": "/b", "content": "1\n2\n3\n"}, call_id="outside")
+    session.merge(fork)
+    Toolset(fork).call("write_file", {"path": "/a", "content": "1\n"}, call_id="again")
+    session.merge(fork)
+    session.save(tmp_path / "s.json")
+    found = [one for one in run("log", tmp_path / "s.json", "--json").objects if one["type"] == "call"]
+    assert [(one["id"], one["added"], one["removed"]) for one in found] == [
+        ("outside", 3, 0),
+        ("in fork", 2, 0),
+        ("again", 0, 1),
+    ]
+
+
+def test_a_call_that_was_merged_with_others_shows_only_its_own(run: Run, tmp_path: Path) -> None:
+    session = clocked()
+    tools = Toolset(session)
+    files = InMemoryFilesystem(session)
+    with session.transaction(cause="slow"):
+        files.write("/slow", "1\n")
+        other = Thread(target=lambda: tools.call("write_file", {"path": "/b", "content": "1\n2\n"}, call_id="quick"))
+        other.start()
+        other.join()
+    session.save(tmp_path / "s.json")
+    found = run("log", tmp_path / "s.json", "--json").objects
+    assert [(one["type"], one.get("id"), one["added"]) for one in found] == [
+        ("call", "quick", 2),
+        ("record", None, None),
+        ("record", None, 1),
+    ]
+
+
+def test_calls_keep_their_numbers_when_old_records_are_compacted(run: Run, tmp_path: Path) -> None:
+    session = clocked()
+    tools = Toolset(session)
+    for number in range(3):
+        tools.call("write_file", {"path": f"/{number}", "content": "x\n"})
+    session.compact(keep=2)
+    session.save(tmp_path / "s.json")
+    found = run("log", tmp_path / "s.json", "--json").objects
+    assert [(one["number"], one["added"]) for one in found] == [(1, None), (2, None), (3, 1)]
+
+
+def test_log_picks_out_calls_by_id_and_by_what_they_touch(run: Run, worked: Path) -> None:
+    def numbers(*options: str) -> list[int | None]:
+        return [one.get("number") for one in run("log", worked, "--json", *options).objects]
+
+    assert numbers("--cause", "call_2") == [2]
+    assert numbers("--path", "/src/app.py") == [None, 1, 3, None]
+    assert numbers("--path", "/other") == []
+    assert numbers("-n", "2") == [None, 4]
+
+
+def test_a_patch_is_shown_by_what_it_changed(run: Run, tmp_path: Path) -> None:
+    session = clocked()
+    patch = "*** Begin Patch\n*** Add File: a.md\n+a\n*** Add File: b.md\n+b\n*** End Patch"
+    Toolset(session).call("apply_patch", {"patch": patch})
+    session.save(tmp_path / "s.json")
+    assert "/a.md and 1 more" in run("log", tmp_path / "s.json").out
+
+
+def test_contents_that_are_kept_for_an_answer_are_no_row(run: Run, tmp_path: Path) -> None:
+    session = clocked()
+    tools = Toolset(session)
+    tools.call("write_file", {"path": "/a", "content": "x" * 200_000})
+    assert tools.call("read_file", {"path": "/a"}).success
+    session.save(tmp_path / "s.json")
+    assert [one["type"] for one in run("log", tmp_path / "s.json", "--json").objects] == ["call", "call"]
+    assert len(session[ToolCall].all()) == 2
 
 
 def test_log_writes_odd_names_on_one_line(run: Run, saved: Path) -> None:

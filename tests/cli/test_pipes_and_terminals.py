@@ -12,8 +12,9 @@ import termios
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
-from weakfs import InMemoryFilesystem, Session
+from weakfs import InMemoryFilesystem, Session, Toolset
 
 from .conftest import COMMAND, TRANSCRIPTS, WORKSPACE
 
@@ -105,6 +106,20 @@ def test_a_bar_on_standard_error_shows_how_far_a_run_is() -> None:
 def test_stats_fit_a_narrow_terminal(saved: Path) -> None:
     _, _, plain = on_a_terminal("stats", saved, columns=40)
     assert max(map(len, plain.splitlines())) <= 40
+
+
+@pytest.mark.parametrize(("columns", "expected"), [(80, 80), (120, 120), (60, 80)])
+def test_log_takes_the_width_of_a_wide_terminal(tmp_path: Path, columns: int, expected: int) -> None:
+    session = Session()
+    tools = Toolset(session)
+    tools.call("write_file", {"path": "/" + "long/" * 30 + "name.py", "content": ""})
+    tools.call("read_file", {"path": "/" + "語/" * 60 + "name.py"})
+    session.save(tmp_path / "s.json")
+    _, _, plain = on_a_terminal("log", tmp_path / "s.json", columns=columns)
+    rows = plain.splitlines()
+    assert len(rows) == 2
+    assert max(map(cell_len, rows)) <= expected
+    assert all("name.py" in row for row in rows)
 
 
 @pytest.mark.parametrize("words", [["log"], ["ls"], ["diff"], ["stats"]])

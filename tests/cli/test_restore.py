@@ -131,7 +131,7 @@ def test_an_interrupted_run_is_rolled_back_saved_and_told(
     assert (process.returncode, err) == (130, b"weakfs: interrupted after 1 of 3 calls\n")
     assert sorted(set(os.listdir(place.root)) - {"whole.txt"}) == sorted(os.listdir(WHOLE))
     assert b"to undo" in out
-    logged = run("log", tmp_path / "s.json", "--json").objects
+    logged = run("log", "--records", tmp_path / "s.json", "--json").objects
     assert any(one.get("event", {}).get("path") == "/whole.txt" for one in logged)
 
 

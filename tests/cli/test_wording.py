@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from weakfs.cli.wording import counted, mode_text, moment, shown
+from weakfs.cli.wording import counted, date_and_time, mode_text, moment, padded, shortened, shown
 
 
 @pytest.mark.parametrize(
@@ -60,3 +61,27 @@ def test_permission_bits_read_as_those_of_ls(mode: int, kind: str, expected: str
 def test_amounts_have_their_noun() -> None:
     assert (counted(1, "file"), counted(0, "file"), counted(1204, "file")) == ("1 file", "0 files", "1,204 files")
     assert counted(2, "entry", "entries") == "2 entries"
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "expected"),
+    [
+        ("/a.py", 5, "/a.py"),
+        ("/src/app.py", 10, "/sr…app.py"),
+        ("/src/日本.txt", 11, "/sr…本.txt"),
+    ],
+)
+def test_the_middle_of_a_wide_text_is_left_out(text: str, width: int, expected: str) -> None:
+    assert shortened(text, width) == expected
+
+
+@given(st.text(), st.integers(8, 40))
+def test_a_text_is_put_into_so_many_columns(text: str, width: int) -> None:
+    line = shown(text)
+    assert cell_len(padded(line, width)) == width
+    assert line.startswith(shortened(line, width).partition("…")[0])
+
+
+def test_a_time_in_short_takes_fourteen_columns() -> None:
+    assert date_and_time(1_777_541_373_999_999_999) == "04-30 09:29:33"
+    assert {len(date_and_time(at)) for at in (0, 7, -(10**30), 10**30)} == {14}

@@ -164,7 +164,7 @@ def test_an_empty_patch_changes_nothing() -> None:
     [
         (("*** Update File: appe.py", "@@", "-1"), UpdateTargetNotFound, "did you mean '/app.py'?"),
         (("*** Update File: no", "*** Move to: b"), UpdateTargetNotFound, "cannot move '/no'"),
-        (("*** Delete File: no/no",), DeleteTargetNotFound, "list '/no' to see what is there"),
+        (("*** Delete File: no/no",), DeleteTargetNotFound, "no directory '/no' in '/'; list '/' to see"),
         (("*** Delete File: app.py", "*** Delete File: app.py"), DeleteTargetNotFound, "no such file"),
         (("*** Delete File: app.py", "*** Update File: app.py", "@@", "-1"), UpdateTargetNotFound, "no such file"),
         (("*** Add File: ../x", "+1"), PatchPathForbidden, "climbs above the root"),

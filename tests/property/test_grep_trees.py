@@ -74,19 +74,26 @@ def test_a_grep_of_a_tree_equals_the_search_of_each_file(
 
 
 @settings(max_examples=300)
-@given(FILES, PATTERNS, st.sampled_from(["a*", "*.b", "a/**", "{B,é}", "**/a*/*"]), st.sampled_from(["/", "/a"]))
-@example({"/a/B": b"x", "/a/a": b"x", "/b/B": b"x"}, "x", "a*", "/")
-@example({"/a/B": b"x", "/a/a": b"x", "/b/a/B": b"x"}, "x", "a/**", "/")
+@given(
+    FILES,
+    PATTERNS,
+    st.sampled_from(["a*", "*.b", "a/**", "{B,é}", "**/a*/*", ".*"]),
+    st.sampled_from(["/", "/a"]),
+    st.booleans(),
+)
+@example({"/a/B": b"x", "/a/a": b"x", "/b/B": b"x"}, "x", "a*", "/", False)
+@example({"/a/B": b"x", "/a/a": b"x", "/b/a/B": b"x"}, "x", "a/**", "/", True)
+@example({"/a/.B": b"x", "/.a/a": b"x"}, "x", "*", "/", False)
 def test_a_grep_of_some_files_equals_the_search_of_each(
-    files: dict[str, bytes], pattern: str, glob: str, below: str
+    files: dict[str, bytes], pattern: str, glob: str, below: str, hidden: bool
 ) -> None:
     fs, written = made(files)
     if not fs.exists(below):
         return
 
-    found = fs.grep(pattern, path=below, glob=glob)
+    found = fs.grep(pattern, path=below, glob=glob, hidden=hidden)
 
-    chosen = compile_glob(glob, hidden=True)
+    chosen = compile_glob(glob, hidden=hidden)
     top = "/" if not fs.is_directory(below) else below
     written = {
         path: data

@@ -234,6 +234,7 @@ class MockFilesystem:
         *,
         path: PathArg = "/",
         glob: str | None = None,
+        hidden: bool = True,
         case_insensitive: bool = False,
         max_matches: int | None = None,
     ) -> GrepResult:
@@ -243,6 +244,7 @@ class MockFilesystem:
             pattern=pattern,
             path=path,
             glob=glob,
+            hidden=hidden,
             case_insensitive=case_insensitive,
             max_matches=max_matches,
         )

@@ -132,14 +132,16 @@ def run_command(
 
 @command.command("log")
 @file_argument
-@click.option("--cause", metavar="ID", help="Only records of this cause, such as the id of a tool call.")
-@click.option("--path", metavar="PATH", help="Only records that touch this path or something below it.")
+@click.option("--records", "by_record", is_flag=True, help="One row for each record instead.")
+@click.option("--cause", metavar="ID", help="Only what has this cause, such as the call of this id.")
+@click.option("--path", metavar="PATH", help="Only what touches this path or something below it.")
 @click.option("-n", "--limit", metavar="N", type=click.IntRange(min=0), help="Only the newest N.")
-@click.option("--filesystem", metavar="ID", help="Only records of this external filesystem.")
+@click.option("--filesystem", metavar="ID", help="Only what happened in this external filesystem.")
 @registry_option
 @json_option
 def log_command(
     file: str,
+    by_record: bool,
     cause: str | None,
     path: str | None,
     limit: int | None,
@@ -147,13 +149,21 @@ def log_command(
     registry: str | None,
     as_json: bool,
 ) -> int:
-    """Show the records of the session saved in FILE, oldest first.
+    """Show the tool calls of the session saved in FILE, oldest first.
 
-    Each line has the record's number, its time in UTC, what happened, its cause and the path. Snapshots stand
-    between the records, unless --cause, --path or --filesystem picks some out.
+    Each row has the number of the call, when it began (month, day and time in UTC), its tool, its path, the lines that
+    it added and removed, and how it ended. What "weakfs run" prints has the same numbers, and "weakfs diff FILE --call
+    NUMBER" shows what one call changed. Changes that no call made have rows without a number: rollbacks, what the
+    program wrote itself, and, unless --cause, --path or --filesystem is given, snapshots. In the last column stands
+    their cause.
+
+    With --records each row has a record: its number, its time, what happened, its cause and the path.
+
+    With --json the lines are objects of "type" call, record and snapshot.
     """
+    from weakfs.cli.call_log import show_calls
     from weakfs.cli.failures import telling
-    from weakfs.cli.history import Selection, show_log
+    from weakfs.cli.history import Selection, show_records
     from weakfs.cli.opening import chosen, load
     from weakfs.filesystem import normalize
 
@@ -162,7 +172,8 @@ def log_command(
     session = load(file, registry)
     if filesystem is not None:
         chosen(session, filesystem)
-    show_log(Output(), session, wanted, as_json=as_json)
+    show = show_records if by_record else show_calls
+    show(Output(), session, wanted, as_json=as_json)
     return DONE
 
 
@@ -233,6 +244,7 @@ def cat_command(
 @command.command("diff", epilog=EXIT_STATUSES)
 @file_argument
 @click.argument("path", default="/")
+@click.option("--call", metavar="ID", help="What this call changed: its id, or its number as weakfs log shows it.")
 @click.option("--at", metavar="SEQ|TAG", help="From this moment. [default: before the first change, after the mounts]")
 @click.option("--to", metavar="SEQ|TAG", help="To this moment. [default: the end]")
 @click.option("--names", "only_names", is_flag=True, help="Only the names: A added, D removed, M changed, R moved.")
@@ -244,6 +256,7 @@ def cat_command(
 def diff_command(
     file: str,
     path: str,
+    call: str | None,
     at: str | None,
     to: str | None,
     only_names: bool,
@@ -259,6 +272,7 @@ def diff_command(
     may also be a directory: --at and --to name snapshots of it then, and what is left out is the newest one, and the
     directory as it is now.
     """
+    from weakfs.cli.call_changes import trees_of_call
     from weakfs.cli.comparing import differences, show_as_json, show_names, show_texts
     from weakfs.cli.directories import is_directory, trees
     from weakfs.cli.failures import telling
@@ -267,13 +281,20 @@ def diff_command(
 
     with telling(f"use the path {path!r}"):
         path = normalize(path)
+    if call is not None and (at is not None or to is not None):
+        raise Failure("cannot use --call with --at or --to: a call has its own moments; leave one out", status=USAGE)
     if is_directory(file, store=store, filesystem=filesystem, registry=registry):
+        if call is not None:
+            raise Failure(f"cannot use --call: {file!r} is a directory and has no calls; name a session", status=USAGE)
         before, after = trees(file, at, to, store)
     else:
         session = load(file, registry)
-        meant = chosen(session, filesystem)
-        before = tree_of(session, first_moment(session) if at is None else moment_of(session, at), meant)
-        after = tree_of(session, moment_of(session, to), meant)
+        if call is not None:
+            before, after = trees_of_call(session, call, filesystem)
+        else:
+            meant = chosen(session, filesystem)
+            before = tree_of(session, first_moment(session) if at is None else moment_of(session, at), meant)
+            after = tree_of(session, moment_of(session, to), meant)
     found = differences(before, after, path)
     out = Output()
     if as_json:

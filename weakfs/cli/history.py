@@ -1,4 +1,4 @@
-"""`weakfs log`: the records of a session, with the snapshots between them."""
+"""`weakfs log --records`: the records of a session, with the snapshots between them."""
 
 from __future__ import annotations
 
@@ -52,29 +52,45 @@ class Selection:
         return self.cause is None and self.path is None and self.filesystem is None
 
 
-def show_log(out: Output, session: Session, wanted: Selection, *, as_json: bool) -> None:
+class Tags:
+    """The tags of the types that a session's records have."""
+
+    def __init__(self, session: Session) -> None:
+        self.shapes = session.registry.by_type
+
+    def of(self, record: Record) -> str:
+        """Give the tag of a record's event."""
+        return self.shapes[type(record.event)].tag
+
+
+def show_records(out: Output, session: Session, wanted: Selection, *, as_json: bool) -> None:
     """Print the wanted records, oldest first, and between them the snapshots, unless records are picked out."""
+    tags = Tags(session)
     found = _limited(_selected(session, wanted), wanted.limit)
     if as_json:
         for entry in found:
-            out.record(**_as_fields(session, entry))
+            fields = snapshot_fields(entry) if isinstance(entry, SessionSnapshot) else record_fields(entry, tags)
+            out.record(**fields)
         return
-    tags = [shape.tag for shape in session.registry.by_type.values()]
-    width = max(map(len, tags), default=0)
+    width = max((len(shape.tag) for shape in tags.shapes.values()), default=0)
     number_width = max(len(str(session.seq)), 3)
     for entry in found:
         if isinstance(entry, SessionSnapshot):
             name = shown(entry.tag or entry.snapshot_id)
             out.line(f"{'':{number_width}}  {moment(entry.at)}  ", (f"snapshot {name}", "bold yellow"))
             continue
-        tag = _tag(session, entry)
         out.line(
             f"{entry.seq:>{number_width}}  {moment(entry.at)}  ",
-            (f"{tag:<{width}}", "cyan"),
+            (f"{tags.of(entry):<{width}}", "cyan"),
             "  ",
             (f"{shown(entry.cause or '-'):<10}", "magenta"),
-            f"  {_subject(entry)}".rstrip(),
+            f"  {subject(entry)}".rstrip(),
         )
+
+
+def selected(session: Session, wanted: Selection) -> set[int]:
+    """Give the numbers of the records that are picked out."""
+    return {entry.seq for entry in _selected(session, wanted)}
 
 
 def _selected(session: Session, wanted: Selection) -> Iterator[Entry]:
@@ -138,7 +154,7 @@ def _paths(event: object) -> tuple[str, ...]:
     return (path,) if isinstance(path, str) else ()
 
 
-def _subject(record: Record) -> str:
+def subject(record: Record) -> str:
     """Say in a few words what a record is about."""
     event = record.event
     if isinstance(event, RolledBack):
@@ -154,32 +170,32 @@ def _subject(record: Record) -> str:
     return " -> ".join(map(shown, _paths(event)))
 
 
-def _tag(session: Session, record: Record) -> str:
-    return session.registry.by_type[type(record.event)].tag
-
-
-def _as_fields(session: Session, entry: Entry) -> dict[str, object]:
-    if isinstance(entry, SessionSnapshot):
-        return {
-            "type": "snapshot",
-            "id": entry.snapshot_id,
-            "tag": entry.tag,
-            "seq": entry.seq,
-            "at": moment(entry.at, fraction=True),
-        }
+def snapshot_fields(snapshot: SessionSnapshot) -> dict[str, object]:
+    """Describe a snapshot as JSON has it."""
     return {
-        "type": "record",
-        "seq": entry.seq,
-        "at": moment(entry.at, fraction=True),
-        "tag": _tag(session, entry),
-        "cause": entry.cause,
-        "event": dict(_plain_fields(session, entry.event)),
+        "type": "snapshot",
+        "id": snapshot.snapshot_id,
+        "tag": snapshot.tag,
+        "seq": snapshot.seq,
+        "at": moment(snapshot.at, fraction=True),
     }
 
 
-def _plain_fields(session: Session, event: object) -> Iterator[tuple[str, object]]:
+def record_fields(record: Record, tags: Tags) -> dict[str, object]:
+    """Describe a record as JSON has it."""
+    return {
+        "type": "record",
+        "seq": record.seq,
+        "at": moment(record.at, fraction=True),
+        "tag": tags.of(record),
+        "cause": record.cause,
+        "event": dict(_plain_fields(tags, record.event)),
+    }
+
+
+def _plain_fields(tags: Tags, event: object) -> Iterator[tuple[str, object]]:
     """Give the fields of an event that are plain values; of bytes their number, of the rest nothing."""
-    shape = session.registry.by_type[type(event)]
+    shape = tags.shapes[type(event)]
     for name, value in zip(shape.names, shape.pack(event), strict=True):
         if name == "filesystem" and value is None:
             # The session's own files, as nearly always.

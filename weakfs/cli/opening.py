@@ -97,11 +97,38 @@ def tree_of(session: Session, moment: Session | SessionView, filesystem: str | N
 
     What was found outside only later was there before, as it was found.
     """
-    if filesystem is not None:
-        return _external(moment).known(filesystem).completed(_external(session).known(filesystem))
-    own = moment[FileTree].latest() or EMPTY_TREE
-    completed = filled(own, missing(_found(moment), _found(session)), ())
-    return without_whiteouts(filled(completed, _hidden(session), ()))
+    return Trees(session).at(moment, filesystem)
+
+
+class Trees:
+    """The files of a session at any of its moments; see `tree_of`. For many moments of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._external = _external(session)
+        self._found = _found(session)
+        self._hidden = tuple(_hidden(session))
+        # A session that is no layer over other files is complete by itself.
+        self._is_layer = bool(self._found.node_count or session[LowerEntry].all())
+
+    def at(self, moment: Session | SessionView, filesystem: str | None) -> FileTree:
+        """Give the files of a moment. For a layer O(its entries), else O(what was found outside only later)."""
+        if filesystem is not None:
+            return _external(moment).known(filesystem).completed(self._external.known(filesystem))
+        own = moment[FileTree].latest() or EMPTY_TREE
+        if not self._is_layer:
+            return own
+        completed = filled(own, missing(_found(moment), self._found), ())
+        return without_whiteouts(filled(completed, self._hidden, ()))
+
+    def changed(self, before: SessionView, after: SessionView) -> dict[str | None, tuple[FileTree, FileTree]]:
+        """Give the files on both sides of a change, by filesystem; only those that may have changed."""
+        names: list[str | None] = []
+        if before[FileTree].latest() is not after[FileTree].latest():
+            names.append(None)
+        old, new = _external(before), _external(after)
+        if old is not new:
+            names += [name for name in sorted(new.trees) if old.tree(name) is not new.tree(name)]
+        return {name: (self.at(before, name), self.at(after, name)) for name in names}
 
 
 def files_of(session: Session, moment: Session | SessionView, filesystem: str | None) -> InMemoryFilesystem:

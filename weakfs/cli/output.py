@@ -52,6 +52,11 @@ class Output:
         """Whether somebody is looking."""
         return self._console.is_terminal
 
+    @property
+    def width(self) -> int:
+        """How many columns the terminal has; 0 where there is none."""
+        return self._console.width if self.is_terminal else 0
+
     def line(self, *pieces: Piece) -> None:
         """Print one line; styles show on terminals only. The terminal folds what is too long."""
         if self.is_terminal:

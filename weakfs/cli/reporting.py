@@ -14,6 +14,7 @@ from weakfs.cli.agreeing import (
     file_field,
     show_comparison,
 )
+from weakfs.cli.calls import CallCounter, target_of
 from weakfs.cli.comparing import amounts, named, show_names
 from weakfs.cli.keeping import show_taken
 from weakfs.cli.output import Output
@@ -31,15 +32,18 @@ NAMED = 10
 
 
 class Reporter(Protocol):
-    """Is told each thing as it happens."""
+    """Is told each thing as it happens.
+
+    The number of a call is its number in the session; a call that was not made has none.
+    """
 
     def mounted(self, report: MountReport) -> None: ...
     def working(self, how: str, directory: str) -> None: ...
     def kept(self, files: HostFilesystem, snapshot: StoredSnapshot) -> None: ...
     def skipped(self, skipped: Skipped) -> None: ...
-    def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None: ...
-    def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None: ...
-    def broke(self, number: int, call: TranscriptCall, error: Exception) -> None: ...
+    def called(self, number: int | None, call: TranscriptCall, result: ToolResult[object]) -> None: ...
+    def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None: ...
+    def broke(self, number: int | None, call: TranscriptCall, error: Exception) -> None: ...
     def changes(self, found: TreeDiff) -> None: ...
     def committed(self, directory: str, found: TreeDiff) -> None: ...
     def not_committed(self, reason: str) -> None: ...
@@ -52,21 +56,21 @@ def reporter(out: Output, calls: int, *, as_json: bool) -> Reporter:
     return _JsonLines(out) if as_json else _Lines(out, len(str(calls)))
 
 
-def target_of(call: TranscriptCall) -> str:
-    """Say what a call is about: its path, its pattern, from where to where."""
-    arguments = call.arguments or {}
-    path = next((text for name in ("path", "file_path") if (text := _text(arguments.get(name)))), "")
-    pattern = _text(arguments.get("pattern"))
-    if pattern:
-        return f"{pattern} in {path}" if path else pattern
-    source, destination = _text(arguments.get("source")), _text(arguments.get("destination"))
-    if source or destination:
-        return f"{source} to {destination}"
-    return path or _text(arguments.get("command"))
+@define
+class Numbered:
+    """Passes calls on to a reporter with their numbers in the session instead of those in the transcript."""
 
+    told: Reporter
+    counter: CallCounter
 
-def _text(value: object) -> str:
-    return shown(value) if isinstance(value, str) else ""
+    def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None:
+        self.told.called(self.counter.number(), call, result)
+
+    def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None:
+        self.told.compared(self.counter.number(), call, verdict)
+
+    def broke(self, number: int, call: TranscriptCall, error: Exception) -> None:
+        self.told.broke(self.counter.number(), call, error)
 
 
 @define
@@ -95,10 +99,10 @@ class _Lines:
         where = f"{shown(skipped.file)}, line" if skipped.file else "line"
         self.out.line((f"{where} {skipped.line}", "yellow"), f" {shown(skipped.reason)}")
 
-    def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None:
+    def called(self, number: int | None, call: TranscriptCall, result: ToolResult[object]) -> None:
         mark, style = ("ok    ", "green") if result.success else ("failed", "red")
-        head = f"{number:>{self.width}}  "
-        tool, target, summary = f"  {shown(call.tool):<10}  ", target_of(call), shown(result.summary_text)
+        head = f"{number or '':>{self.width}}  "
+        tool, target, summary = f"  {shown(call.tool):<10}  ", target_of(call.arguments), shown(result.summary_text)
         if not result.success:
             self.out.line(head, (mark, style), f"{tool}{target}".rstrip())
             # What could not be read of the arguments is known better here than to the tool, which got none.
@@ -112,11 +116,22 @@ class _Lines:
             self.out.line(head, (mark, style), tool.rstrip())
             self.below(told, style="")
 
-    def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None:
-        show_comparison(self.out, self.width, number, call, verdict)
+    def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None:
+        if number is not None:
+            show_comparison(self.out, self.width, number, call, verdict)
+        elif verdict.agreement != "no_counterpart":
+            mark = f"{verdict.agreement.replace('_', ' '):<11}"
+            told = f"  {shown(call.tool):<10}  {target_of(call.arguments)}"
+            self.out.line(" " * self.width + "  ", (mark, "yellow"), told.rstrip())
+            if verdict.detail:
+                self.out.below(self.width + len(mark) + len("    "), shown(verdict.detail), "")
 
-    def broke(self, number: int, call: TranscriptCall, error: Exception) -> None:
-        self.out.line(f"{number:>{self.width}}  ", ("broken", "bold red"), f"  {shown(call.tool)}  {target_of(call)}")
+    def broke(self, number: int | None, call: TranscriptCall, error: Exception) -> None:
+        self.out.line(
+            f"{number or '':>{self.width}}  ",
+            ("broken", "bold red"),
+            f"  {shown(call.tool)}  {target_of(call.arguments)}",
+        )
         self.below(f"a fault of the tool, rolled back: {type(error).__name__}: {shown(str(error))}")
 
     def below(self, text: str, *, style: str = "red") -> None:
@@ -175,7 +190,7 @@ class _JsonLines:
     def skipped(self, skipped: Skipped) -> None:
         self.out.record(type="skipped", line=skipped.line, reason=skipped.reason, **file_field(skipped.file))
 
-    def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None:
+    def called(self, number: int | None, call: TranscriptCall, result: ToolResult[object]) -> None:
         self.out.record(
             type="call",
             number=number,
@@ -189,10 +204,10 @@ class _JsonLines:
             summary=result.summary_text,
         )
 
-    def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None:
-        self.out.record(**comparison_fields(number, call, verdict))
+    def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None:
+        self.out.record(**{**comparison_fields(number or 0, call, verdict), "number": number})
 
-    def broke(self, number: int, call: TranscriptCall, error: Exception) -> None:
+    def broke(self, number: int | None, call: TranscriptCall, error: Exception) -> None:
         self.out.record(
             type="call",
             number=number,

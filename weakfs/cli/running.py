@@ -8,13 +8,14 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from weakfs.cli.calls import CallCounter
 from weakfs.cli.comparing import amounts
 from weakfs.cli.directories import usage
 from weakfs.cli.failures import INTERRUPTED, USAGE, Failure, telling
 from weakfs.cli.output import Output, complain, progress
 from weakfs.cli.performing import Outcome, Performer
 from weakfs.cli.places import Job, place_of
-from weakfs.cli.reporting import Reporter, reporter
+from weakfs.cli.reporting import Numbered, Reporter, reporter
 from weakfs.cli.wording import counted
 from weakfs.session import SaveReport, Session
 from weakfs.tools import DEFAULT_TOOLS, Tool
@@ -41,7 +42,7 @@ def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: b
     """Do the job with a transcript that is open."""
     session = Session(session_id=job.session_id)
     told = reporter(out, len(transcript), as_json=as_json)
-    outcome = Outcome()
+    outcome, numbered = Outcome(), Numbered(told, CallCounter.of(session))
     if not transcript.summary.known_count:
         refuse_unknown(job, transcript, told)
     place = place_of(job, session)
@@ -53,7 +54,7 @@ def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: b
     keeps_history = job.save is not None or job.root is not None or job.overlay is not None
     performer = Performer.over(session, place.files, tools_of(job), outcome, keeps_history=keeps_history)
     with telling(f"read {named(job)}"):
-        performer.perform_all(transcript, told, with_bar=not out.is_terminal)
+        performer.perform_all(transcript, numbered, with_bar=not out.is_terminal)
     tell_of_commands(job, outcome)
     try:
         found = place.end(told, why_withheld(job, outcome))

@@ -6,6 +6,8 @@ import os
 import shlex
 from datetime import UTC, datetime
 
+from rich.cells import cell_len
+
 SECOND = 1_000_000_000
 
 
@@ -49,6 +51,39 @@ def moment(at: int, *, fraction: bool = False) -> str:
         # A clock of the user's own may count from anywhere.
         return f"{at}ns"
     return f"{whole}.{nanoseconds:09}Z" if fraction else f"{whole}Z"
+
+
+def date_and_time(at: int) -> str:
+    """Write a time in integer nanoseconds in short: month, day and time in UTC, in 14 characters."""
+    whole = moment(at)
+    return whole[5:19].replace("T", " ") if whole.endswith("Z") else shortened(whole, 14).rjust(14)
+
+
+def shortened(text: str, width: int) -> str:
+    """Leave out the middle of a text that takes more than so many columns."""
+    if cell_len(text) <= width:
+        return text
+    # More of the end: of a path that is the name.
+    room = (width - 1) // 3
+    head = _beginning(text, room)
+    tail = _beginning(text[::-1], width - 1 - room)[::-1]
+    return f"{head}…{tail}"
+
+
+def _beginning(text: str, width: int) -> str:
+    """Give as much of the beginning of a text as fits into so many columns."""
+    taken = 0
+    for place, character in enumerate(text):
+        taken += cell_len(character)
+        if taken > width:
+            return text[:place]
+    return text
+
+
+def padded(text: str, width: int) -> str:
+    """Give a text in so many columns: its middle left out, or spaces behind it."""
+    fitting = shortened(text, width)
+    return fitting + " " * (width - cell_len(fitting))
 
 
 def mode_text(mode: int, kind: str) -> str:

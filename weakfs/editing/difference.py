@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from weakfs.reducers.lines import TooMuchWork, matches
+from weakfs.reducers.lines import WORK, TooMuchWork, matches
 
 CONTEXT = 3
 
@@ -25,10 +25,22 @@ def hunks(old: list[bytes], new: list[bytes]) -> Iterator[bytes]:
         yield from _hunk(old, new, group)
 
 
-def changes(old: list[bytes], new: list[bytes]) -> Iterator[Change]:
+def count_changes(old: list[bytes], new: list[bytes], *, work: int = WORK) -> tuple[int, int]:
+    """Count the lines that were added and those that were removed.
+
+    What cannot be compared within `work` steps counts as replaced between the lines that both begin and end with.
+    """
+    added = removed = 0
+    for start, stop, new_start, new_stop in changes(old, new, work):
+        added += new_stop - new_start
+        removed += stop - start
+    return added, removed
+
+
+def changes(old: list[bytes], new: list[bytes], work: int = WORK) -> Iterator[Change]:
     """Yield what differs between two lists of lines, in order and with as few lines as is quickly found."""
     try:
-        equal = matches(old, new)
+        equal = matches(old, new, work=work)
     except TooMuchWork:
         equal = _common_ends(old, new)
     i = j = 0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from errno import ENOENT
 from typing import TypeVar
+
+from attrs import frozen
 
 E = TypeVar("E", bound=OSError)
 
@@ -12,3 +15,30 @@ def fault(kind: type[E], errno: int, message: str) -> E:
     error = kind(message)
     error.errno = errno
     return error
+
+
+@frozen
+class Absence:
+    """The parts of the message of a `FileNotFoundError`: the canonical path, the cause, the remedy."""
+
+    path: str
+    cause: str
+    remedy: str
+
+
+def not_found(path: str, cause: str, remedy: str) -> FileNotFoundError:
+    """Return the error for a path that does not exist. `absence_in` returns these parts of it."""
+    error = fault(FileNotFoundError, ENOENT, f"{cause}; {remedy}")
+    vars(error)["absence"] = Absence(path, cause, remedy)
+    return error
+
+
+def absence_in(error: BaseException) -> Absence | None:
+    """Return the parts of an error that `not_found` made; `None` for any other."""
+    found = vars(error).get("absence")
+    return found if isinstance(found, Absence) else None
+
+
+def no_directory(missing: str) -> str:
+    """Say that a directory does not exist in its parent, which does."""
+    return f"there is no directory {missing!r} in {missing.rpartition('/')[0] or '/'!r}"

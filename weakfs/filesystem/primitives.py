@@ -10,7 +10,7 @@ from errno import EACCES, EBUSY, EFBIG, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, 
 from typing import Literal, cast
 
 from weakfs.filesystem import paths
-from weakfs.filesystem.errors import fault
+from weakfs.filesystem.errors import fault, no_directory, not_found
 from weakfs.filesystem.limits import Limits
 from weakfs.reducers.events import Event
 from weakfs.reducers.leaf import CONTENT, NO_FILE, Leaf, is_link, is_special, kind_of
@@ -188,8 +188,16 @@ class Primitives(ABC):
         """Say why there is nothing at a path: no entry, or a file where a directory should be."""
         for depth in range(1, len(segments)):
             node = self._find(segments[:depth])
-            if node is None:
+            if node is None and segments[0] == "..":
+                # Where a link leads outside is not told.
                 break
+            if node is None:
+                missing = _shown(segments[:depth])
+                return not_found(
+                    path,
+                    f"cannot {verb} {path!r}: {no_directory(missing)}",
+                    f"list {paths.parent(missing)!r} to see what is there",
+                )
             if type(node) is tuple:
                 blocker = _shown(segments[:depth])
                 return fault(
@@ -198,10 +206,8 @@ class Primitives(ABC):
                     f"cannot {verb} {path!r}: {blocker!r} is a file, not a directory; use another path",
                 )
         directory = paths.parent(path)
-        return fault(
-            FileNotFoundError,
-            ENOENT,
-            f"cannot {verb} {path!r}: there is no such entry; list {directory!r} to see what is there",
+        return not_found(
+            path, f"cannot {verb} {path!r}: there is no such entry", f"list {directory!r} to see what is there"
         )
 
     def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:

@@ -68,6 +68,7 @@ class Filesystem(Protocol):
         *,
         path: PathArg = "/",
         glob: str | None = None,
+        hidden: bool = True,
         case_insensitive: bool = False,
         max_matches: int | None = None,
     ) -> GrepResult: ...

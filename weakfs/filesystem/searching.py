@@ -59,18 +59,19 @@ class Searching(Reading):
         *,
         path: PathArg = "/",
         glob: str | None = None,
+        hidden: bool = True,
         case_insensitive: bool = False,
         max_matches: int | None = None,
     ) -> GrepResult:
         """Find the lines that match a regular expression (RE2 syntax), in files below a directory or in one file.
 
-        One match a line, in order of path, then line. `glob` narrows the files; hidden ones are searched,
-        binary ones, links, FIFOs and the like are not. `max_matches=None` gives what `limits.max_grep_matches`
-        says, -1 all.
+        One match a line, in order of path, then line. `glob` narrows the files. Hidden ones are searched unless `hidden`
+        is false, and then only if `glob` or `path` names them; binary files, links, FIFOs and the like are not.
+        `max_matches=None` gives what `limits.max_grep_matches` says, -1 all.
         Raises `ValueError` for an expression that the engine does not have. Linear in what is searched.
         """
         compiled = compile_pattern(pattern, case_insensitive=case_insensitive)
-        chosen = compile_glob(glob, hidden=True) if glob is not None else None
+        chosen = None if glob is None and hidden else compile_glob(glob or "**/*", hidden=hidden)
         most = self.limits.max_grep_matches if max_matches is None else max_matches
         most = None if most == -1 else most
         if most is not None and most < 0:
@@ -80,7 +81,7 @@ class Searching(Reading):
         if type(node) is FileTree:
             return _search(compiled, _batches(now, canonical, segments, chosen), most)
         parent = canonical.rpartition("/")[0]
-        chosen_too = chosen is None or chosen.matches_path(canonical, base=parent or "/")
+        chosen_too = glob is None or chosen is None or chosen.matches_path(canonical, base=parent or "/")
         alone = _Batch()
         if chosen_too and is_file(node):
             data = now._content_if_readable(canonical, node)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from errno import EACCES, EEXIST, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY
+from errno import EACCES, EEXIST, EISDIR, ENOTDIR, ENOTEMPTY
 from typing import get_args
 
 from weakfs.filesystem import paths
-from weakfs.filesystem.errors import fault
+from weakfs.filesystem.errors import fault, no_directory, not_found
 from weakfs.filesystem.reading import PathArg, Reading
 from weakfs.filesystem.results import WriteMode, WriteResult
 from weakfs.reducers import names
@@ -291,11 +291,12 @@ class Writing(Reading):
             raise self._missing(path, segments, verb)
         if missing and not create_parents:
             directory = paths.parent(path)
-            raise fault(
-                FileNotFoundError,
-                ENOENT,
-                f"cannot {verb} {path!r}: the directory {directory!r} does not exist; make it first, "
-                f"or let parents be made",
+            # Where a link leads outside is not told.
+            gone = directory if segments[0] == ".." else "/" + "/".join(segments[: depth + 1])
+            raise not_found(
+                path,
+                f"cannot {verb} {path!r}: {no_directory(gone)}",
+                f"make {directory!r} first, or let parents be made",
             )
         return missing + 1
 

@@ -12,6 +12,8 @@ from contextlib import suppress
 from attrs import define
 
 from weakfs.filesystem import Filesystem, normalize
+from weakfs.filesystem.absence import with_proposal
+from weakfs.filesystem.errors import absence_in
 from weakfs.session import Cancellation, Merged, Session, SessionError, TransactionCancelled
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, classify
@@ -109,9 +111,14 @@ class Call:
         except ANSWERED as error:
             status, code = classify(error)
             kind = tool.receipt if isinstance(tool, Tool) else Receipt
-            message = f"cannot call {self.name}: {error}" if code == "invalid_arguments" else str(error)
+            message = f"cannot call {self.name}: {error}" if code == "invalid_arguments" else self._told(error)
             reason = error.reason if isinstance(error, PolicyDenied) else None
             return failed(kind, status, code, message or type(error).__name__, reason=reason)
+
+    def _told(self, error: Exception) -> str:
+        """Give the message of an error, with the path that may be meant where there is nothing at the one given."""
+        fs, absence = self.context.filesystem, absence_in(error)
+        return str(error) if fs is None or absence is None else with_proposal(fs, absence)
 
     def _undoable(self, tool: Tool, params: object) -> Steps:
         try:

@@ -96,6 +96,27 @@ class GrepCases(FilesystemCases):
         fs.write("/.git/config", "needle")
         assert found(fs, "needle") == [("/.env", 1), ("/.git/config", 1)]
 
+    def test_a_glob_chooses_hidden_files_too(self, fs: Filesystem) -> None:
+        for path in ("/.env", "/.github/ci.yml", "/d/.x.yml", "/d/a.yml"):
+            fs.write(path, "needle")
+        chosen = [match.path for match in fs.grep("needle", glob="*.yml")]
+        assert chosen == ["/.github/ci.yml", "/d/.x.yml", "/d/a.yml"]
+        assert [match.path for match in fs.grep("needle", path="/.env", glob="*")] == ["/.env"]
+
+    def test_hidden_files_can_be_left_out(self, fs: Filesystem) -> None:
+        for path in ("/.env", "/.github/ci.yml", "/d/.x.yml", "/d/a.yml"):
+            fs.write(path, "needle")
+
+        def shown(**options: str) -> list[str]:
+            return [match.path for match in fs.grep("needle", hidden=False, **options)]
+
+        assert shown() == ["/d/a.yml"]
+        assert fs.grep("needle", hidden=False).files_searched == 1
+        assert shown(glob="*.yml") == shown(glob="**") == ["/d/a.yml"]
+        # Those that are named are not.
+        assert shown(glob=".env") == shown(path="/.env") == ["/.env"]
+        assert shown(glob=".github/**") == shown(path="/.github", glob="*.yml") == ["/.github/ci.yml"]
+
     def test_binary_files_are_skipped_and_counted(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "needle")
         fs.write_bytes("/b.bin", b"needle\0")

@@ -32,6 +32,10 @@ class Access:
     _changed: set[str] = field(factory=set[str])
     _changed_more: int = 0
 
+    def plain(self) -> Access:
+        """Give the same for no tool's own operation: each is judged as what it is."""
+        return Access(self.capability, self.policy, None, self.roots)
+
     def check_operation(self, operation: Operation) -> None:
         """Raise `OperationForbidden` for an operation that the capability lacks."""
         allowed = self.capability.allowed_fs_ops

@@ -73,9 +73,8 @@ def may_show(filesystem: Filesystem | None, path: str) -> bool:
     """Tell whether an answer may quote a file: a guard may keep it from being read, or out of answers."""
     if not isinstance(filesystem, GuardedFilesystem):
         return True
-    access = filesystem._access
-    plain = Access(access.capability, access.policy, None, access.roots)
-    return plain.permits("read", path) and not access.policy.keeps_as_blob("read", path)
+    access = filesystem._access.plain()
+    return access.permits("read", path) and not access.policy.keeps_as_blob("read", path)
 
 
 class GuardedFilesystem:
@@ -107,6 +106,10 @@ class GuardedFilesystem:
     def limits(self) -> Limits:
         """The limits of the filesystem."""
         return self._inner.limits
+
+    def may_name(self, path: str) -> bool:
+        """Tell whether a message may propose a path that nobody asked for: one that may be listed and shown."""
+        return may_show(self, path) and self._access.plain().permits("list", path)
 
     # Reading
 
@@ -209,6 +212,7 @@ class GuardedFilesystem:
         *,
         path: PathArg = "/",
         glob: str | None = None,
+        hidden: bool = True,
         case_insensitive: bool = False,
         max_matches: int | None = None,
     ) -> GrepResult:
@@ -220,6 +224,7 @@ class GuardedFilesystem:
             pattern,
             path=path,
             glob=glob,
+            hidden=hidden,
             case_insensitive=case_insensitive,
             max_matches=-1 if most is None else most,
         )

@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from weakfs.editing import EditError, Replacement, replace
 from weakfs.filesystem import Filesystem
-from weakfs.filesystem.errors import fault
+from weakfs.filesystem.errors import absence_in, fault, not_found
 from weakfs.tools.arguments import about
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText
@@ -88,6 +88,10 @@ def _contents(fs: Filesystem, path: str) -> tuple[str, bytes]:
     try:
         found = fs.read_bytes(path)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        absence = absence_in(error)
+        if absence is not None:
+            cause = re.sub("^cannot read ", "cannot edit ", absence.cause)
+            raise not_found(absence.path, cause, absence.remedy) from error
         message = re.sub("^cannot read ", "cannot edit ", str(error))
         raise fault(type(error), error.errno or ENOENT, message) from error
     return found.path, found.content

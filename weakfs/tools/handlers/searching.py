@@ -10,8 +10,9 @@ from weakfs.tools.arguments import about
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import InvalidPattern, InvalidRegex
+from weakfs.tools.handlers.no_match import why_no_match
 from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
-from weakfs.tools.results import Receipt, ToolResult, answer, clip, one_line, plural
+from weakfs.tools.results import Receipt, ToolResult, answer, clip, one_line, plural, summarize
 
 # A line of a minified file is as long as the file.
 SHOWN_LINE = 500
@@ -32,6 +33,7 @@ class GlobParams:
     path: str = field(default="/", metadata=about("the directory to search"))
     max_results: int = field(default=1000, metadata=about("how many paths at most", at_least=1))
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
+    hidden: bool = field(default=False, metadata=about("whether dotfiles match too"))
 
 
 @frozen(kw_only=True)
@@ -50,16 +52,19 @@ def glob_handler(params: GlobParams, *, context: ToolContext) -> ToolResult[Glob
     """Find files by name: a path a line, the newest first."""
     fs = require_filesystem(context)
     _check_glob(params.pattern)
-    found = fs.glob(params.pattern, path=params.path, max_results=params.max_results)
+    found = fs.glob(params.pattern, path=params.path, hidden=params.hidden, max_results=params.max_results)
     paths = tuple(match.path for match in found)
     summary = f"{plural(len(paths), 'path')} found" if paths else "No files matched"
+    if not paths and not found.truncated:
+        why = why_no_match(params.pattern, params.path, context, hidden=params.hidden)
+        summary = summary if why is None else f"{summary}: {why}"
     lines = [one_line(path) for path in paths]
     kept = kept_as_blob("\n".join(lines), params.output_mode, context, operation="search", paths=paths)
     receipt = GlobReceipt(
         paths=paths if kept is None else kept,
         count=len(paths),
         truncated=found.truncated,
-        summary_text=f"{summary}, and there are more" if found.truncated else summary,
+        summary_text=summarize(f"{summary}, and there are more" if found.truncated else summary),
     )
     if not paths:
         return answer(receipt)
@@ -80,6 +85,7 @@ class GrepParams:
     case_insensitive: bool = field(default=False, metadata=about("whether letter case is ignored"))
     max_results: int | None = field(default=None, metadata=about("how many lines at most", at_least=1))
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
+    hidden: bool = field(default=True, metadata=about("whether dotfiles are searched too"))
 
 
 @frozen(kw_only=True)
@@ -110,11 +116,14 @@ def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[Grep
         params.pattern,
         path=params.path,
         glob=params.glob,
+        hidden=params.hidden,
         case_insensitive=params.case_insensitive,
         max_matches=-1 if most is None else most,
     )
     matches = tuple(found)
     summary = f"{plural(len(matches), 'match')} found" if matches else "No matches found"
+    if params.glob is not None and not (found.files_searched or found.binary_skipped or found.truncated):
+        summary = f"{summary}: {_why_no_file(params.glob, params, context)}"
     skipped = f" ({plural(found.binary_skipped, 'binary file')} skipped)" if found.binary_skipped else ""
     more = ", and there are more" if found.truncated else ""
     # The receipt has whole lines, of which the message shows a part where they are very long.
@@ -127,7 +136,7 @@ def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[Grep
         truncated=found.truncated,
         files_searched=found.files_searched,
         binary_skipped=found.binary_skipped,
-        summary_text=f"{summary}{more}{skipped}",
+        summary_text=summarize(f"{summary}{more}{skipped}"),
     )
     if not matches:
         return answer(receipt)
@@ -137,6 +146,14 @@ def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[Grep
     if found.truncated:
         lines.append(f"[the first {len(matches)} are shown; narrow the search or set max_results]")
     return answer(receipt, "\n".join(lines))
+
+
+def _why_no_file(glob: str, params: GrepParams, context: ToolContext) -> str:
+    """Say that no file matched the glob of a grep, and why if that is known."""
+    if not require_filesystem(context).is_directory(params.path):
+        return f"the glob {one_line(glob)!r} does not match {params.path!r}; leave it out"
+    why = why_no_match(glob, params.path, context, hidden=params.hidden, only_files=True)
+    return f"no file matches the glob {one_line(glob)!r}; {why or 'check it with glob, or leave it out'}"
 
 
 def _shown(match: GrepMatch) -> str:

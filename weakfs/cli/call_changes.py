@@ -1,0 +1,58 @@
+"""What one call of a session changed, as `weakfs diff --call` compares it."""
+
+from __future__ import annotations
+
+from weakfs.cli.calls import NumberedCall, call_named
+from weakfs.cli.failures import Failure, telling
+from weakfs.cli.opening import Trees, chosen
+from weakfs.cli.states import steps_of
+from weakfs.cli.wording import shown
+from weakfs.reducers import FileTree
+from weakfs.reducers.tree import EMPTY_TREE
+from weakfs.session import Session, SessionView
+from weakfs.session.collector import collector_at_rest
+
+
+def trees_of_call(session: Session, wanted: str, filesystem: str | None) -> tuple[FileTree, FileTree]:
+    """Give the files before and after a call, which is named by its id or number.
+
+    Of several filesystems it is the one that the call changed. `Failure` for a call that there is none of, or of which
+    the records are gone.
+    """
+    call = call_named(session, wanted)
+    meant = chosen(session, filesystem) if filesystem is not None else None
+    if call.first is None:
+        if call.record is None or call.call.first_seq is not None:
+            raise _gone(call)
+        # It changed nothing.
+        return EMPTY_TREE, EMPTY_TREE
+    before, after = _sides(session, call)
+    trees = Trees(session)
+    if meant is not None:
+        return trees.at(before, meant), trees.at(after, meant)
+    changed = trees.changed(before, after)
+    if len(changed) == 1:
+        return next(iter(changed.values()))
+    own = chosen(session, None) if changed else None
+    return trees.at(before, own), trees.at(after, own)
+
+
+def _sides(session: Session, call: NumberedCall) -> tuple[SessionView, SessionView]:
+    before = after = None
+    with telling(f"read the history of call {call.number}"), collector_at_rest():
+        for step in steps_of(session):
+            if step.record.seq == call.first:
+                before = step.before
+            if step.record.seq == call.last_state:
+                after = step.after
+                break
+    if before is None or after is None:
+        raise _gone(call)
+    return before, after
+
+
+def _gone(call: NumberedCall) -> Failure:
+    return Failure(
+        f"cannot show what call {call.number} ({shown(call.call.call_id)}) changed: its records were compacted away; "
+        f"name a later call"
+    )
