@@ -155,7 +155,10 @@ def refuse_unknown(job: Job, transcript: OpenTranscript, told: Reporter) -> None
     lines = transcript.summary.line_count
     if not lines:
         return
-    for skipped in transcript.summary.skipped:
+    found = transcript.summary.skipped
+    if len(found) == 1 and len(job.transcripts) == 1:
+        raise Failure(f"cannot read {named(job)}: line {found[0].line}: {found[0].reason}")
+    for skipped in found:
         told.skipped(skipped)
     raise Failure(
         f"cannot read {named(job)}: no known format was found and {counted(lines, 'line')} passed over; give "

@@ -19,6 +19,7 @@ from typing import BinaryIO, NamedTuple, cast
 import attrs
 
 from ._codex_output import read_output
+from ._documents import count_lines, document_entries
 from ._formats import READERS, sniff
 from ._lines import Line, decode, numbered_lines
 from ._records import Answer, Found, Message, Skipped, Source, Transcript, TranscriptCall
@@ -106,7 +107,7 @@ class _At(NamedTuple):
 class _Row:
     """Where a call and what tells of it stand, and where among the others it belongs."""
 
-    order: tuple[int, int]
+    order: tuple[int, int, int]
     call: _At
     format: str
     source: Source | None
@@ -154,13 +155,19 @@ class OpenTranscript:
         if self._last is None or self._last[0] != place:
             file = self._files[at.file]
             file.seek(at.offset)
-            message = decode(Line(at.line, file.read(at.size)))
             # A file that changed meanwhile gives nothing where something was.
-            own = sniff(message) if isinstance(message, dict) else None
-            found = [] if own is None else list(READERS[own](cast(Message, message), at.line))
+            found = [one for _, _, some in _read_line(Line(at.line, file.read(at.size))) for one in some]
             self._last = place, found
         found = self._last[1]
         return found[at.nth] if at.nth < len(found) else None
+
+
+def _read_line(line: Line) -> Iterator[tuple[Message | Skipped, str | None, list[Found]]]:
+    """Yield each object on a line with the name of its format and what is found in it."""
+    for message in decode(line):
+        name = None if isinstance(message, Skipped) else sniff(message)
+        found = [] if name is None else list(READERS[name](cast(Message, message), line.number))
+        yield message, name, found
 
 
 def _name(files: _Files, number: int) -> str:
@@ -181,41 +188,56 @@ class _Index:
         for number in range(len(self.files.paths)):
             self.where.begin()
             lines, known = self.lines, self.known
-            for line in numbered_lines(self.files[number], max_line_bytes=max_line_bytes):
-                self.lines += 1
-                self._take(number, line)
+            entries = document_entries(self.files[number], max_bytes=max_line_bytes)
+            if entries is None:
+                for line in numbered_lines(self.files[number], max_line_bytes=max_line_bytes):
+                    self.lines += 1
+                    self._take(number, line)
+            else:
+                self.lines += count_lines(self.files[number])
+                self._take_document(number, entries)
             if self.known == known and self.lines > lines and len(self.files.paths) > 1:
                 self._skip(number, Skipped(self.lines - lines, "no known format was found in this file"))
         rows = sorted(self.calls.made, key=lambda row: row.order)
         formats = tuple(sorted(self.formats))
         return rows, Transcript((), tuple(self.skipped), formats, self.lines, self.known, self.repeated)
 
+    def _take_document(self, number: int, entries: list[Line | Skipped]) -> None:
+        for entry in entries:
+            if isinstance(entry, Skipped):
+                self._skip(number, entry)
+            else:
+                self._take(number, entry)
+
     def _take(self, number: int, line: Line) -> None:
-        message = decode(line)
-        if isinstance(message, Skipped):
-            self._skip(number, message)
-            return
-        name = sniff(message) if message is not None else None
-        if message is None or name is None:
-            # A blank line is no line of another format.
-            self.known += message is None
-            return
-        self.known += 1
+        nth = is_known = 0
+        for message, name, found in _read_line(line):
+            if isinstance(message, Skipped):
+                self._skip(number, message)
+            elif name is not None:
+                is_known = 1
+                at = _At(number, line.number, line.offset, len(line.data or b""), nth)
+                self._take_message(message, name, found, at)
+            nth += len(found)
+        # A blank line is no line of another format.
+        self.known += is_known or (line.data is not None and not line.data.strip())
+
+    def _take_message(self, message: Message, name: str, found: list[Found], first: _At) -> None:
         if self.where.repeats(name, message):
             self.repeated += 1
             return
         self.where.follow(name, message)
-        for nth, found in enumerate(READERS[name](message, line.number)):
-            at = _At(number, line.number, line.offset, len(line.data or b""), nth)
-            if isinstance(found, TranscriptCall):
-                self.calls.add(found, _Row((number, line.number), at, name, self.where.source(name)))
+        for nth, one in enumerate(found, first.nth):
+            at = first._replace(nth=nth)
+            if isinstance(one, TranscriptCall):
+                self.calls.add(one, _Row((at.file, at.line, at.nth), at, name, self.where.source(name)))
                 self.formats.add(name)
-            elif isinstance(found, Skipped):
-                self._skip(number, found)
-            elif not self.calls.join(found, at) and name not in PROGRAMS:
+            elif isinstance(one, Skipped):
+                self._skip(at.file, one)
+            elif not self.calls.join(one, at) and name not in PROGRAMS:
                 # Programs answer more than these calls, and cut their files where they like.
-                reason = f"an answer to {short_repr(found.call_id)}: no call above with that id waits for one"
-                self._skip(number, Skipped(line.number, reason))
+                reason = f"an answer to {short_repr(one.call_id)}: no call above with that id waits for one"
+                self._skip(at.file, Skipped(at.line, reason))
 
     def _skip(self, number: int, skipped: Skipped) -> None:
         self.skipped.append(attrs.evolve(skipped, file=_name(self.files, number)))
@@ -252,5 +274,5 @@ class _Calls:
             del self._waiting[answer.call_id]
         row.answers += (at,)
         if row.format in PROGRAMS:
-            row.order = at.file, at.line
+            row.order = at.file, at.line, at.nth
         return True
