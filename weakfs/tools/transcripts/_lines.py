@@ -103,10 +103,8 @@ def _several(data: bytes, problem: NotJson) -> Iterator[object]:
     except UnicodeDecodeError:
         yield problem
         return
-    count = 0
-    for value in values_in(text):
-        yield problem if isinstance(value.value, NotJson) and not count else value.value
-        count += 1
+    for number, one in enumerate(values_in(text)):
+        yield problem if isinstance(one.value, NotJson) and number == 0 else one.value
 
 
 class Value(NamedTuple):

@@ -23,6 +23,7 @@ from ._documents import count_lines, document_entries
 from ._formats import READERS, sniff
 from ._lines import Line, decode, numbered_lines
 from ._records import Answer, Found, Message, Skipped, Source, Transcript, TranscriptCall
+from ._times import time_of
 from ._whereabouts import PROGRAMS, Whereabouts
 
 # A tool writes at most 32 MiB by default; JSON escapes and a copy of the old text make that much longer.
@@ -111,11 +112,15 @@ class _Row:
     call: _At
     format: str
     source: Source | None
+    made_at: int | None
+    answered_at: int | None = None
     answers: tuple[_At, ...] = ()
 
 
 class OpenTranscript:
     """A transcript that is open: iterating gives its calls, `summary` all else that is to be said of it.
+
+    `began_at` is the first time in it, in nanoseconds since 1970, None if it has none.
 
     Calls come in the order in which they were made, those of a program's own files in the order in which they were
     answered: of calls that run side by side that is the order in which they took effect.
@@ -123,7 +128,9 @@ class OpenTranscript:
 
     def __init__(self, files: _Files, max_line_bytes: int) -> None:
         self._files = files
-        self._rows, self.summary = _Index(files).read(max_line_bytes)
+        index = _Index(files)
+        self._rows, self.summary = index.read(max_line_bytes)
+        self.began_at = index.began_at
         self._last: tuple[tuple[int, int], list[Found]] | None = None
 
     def __len__(self) -> int:
@@ -133,7 +140,14 @@ class OpenTranscript:
         for row in self._rows:
             call = self._found(row.call)
             if isinstance(call, TranscriptCall):
-                yield self._joined(attrs.evolve(call, source=row.source, file=_name(self._files, row.call.file)), row)
+                known = attrs.evolve(
+                    call,
+                    source=row.source,
+                    file=_name(self._files, row.call.file),
+                    made_at=row.made_at,
+                    answered_at=row.answered_at,
+                )
+                yield self._joined(known, row)
 
     def _joined(self, call: TranscriptCall, row: _Row) -> TranscriptCall:
         for at in row.answers:
@@ -183,10 +197,14 @@ class _Index:
         self.skipped: list[Skipped] = []
         self.formats: set[str] = set()
         self.lines = self.known = self.repeated = 0
+        self.began_at: int | None = None
+        # The time of the last line of the file that has one.
+        self._now: int | None = None
 
     def read(self, max_line_bytes: int) -> tuple[list[_Row], Transcript]:
         for number in range(len(self.files.paths)):
             self.where.begin()
+            self._now = None
             lines, known = self.lines, self.known
             entries = document_entries(self.files[number], max_bytes=max_line_bytes)
             if entries is None:
@@ -214,13 +232,20 @@ class _Index:
         for message, name, found in _read_line(line):
             if isinstance(message, Skipped):
                 self._skip(number, message)
-            elif name is not None:
+                continue
+            self._tell_time(message)
+            if name is not None:
                 is_known = 1
                 at = _At(number, line.number, line.offset, len(line.data or b""), nth)
                 self._take_message(message, name, found, at)
             nth += len(found)
         # A blank line is no line of another format.
         self.known += is_known or (line.data is not None and not line.data.strip())
+
+    def _tell_time(self, message: Message) -> None:
+        self._now = time_of(message) or self._now
+        if self.began_at is None:
+            self.began_at = self._now
 
     def _take_message(self, message: Message, name: str, found: list[Found], first: _At) -> None:
         if self.where.repeats(name, message):
@@ -230,11 +255,12 @@ class _Index:
         for nth, one in enumerate(found, first.nth):
             at = first._replace(nth=nth)
             if isinstance(one, TranscriptCall):
-                self.calls.add(one, _Row((at.file, at.line, at.nth), at, name, self.where.source(name)))
+                row = _Row((at.file, at.line, at.nth), at, name, self.where.source(name), self._now)
+                self.calls.add(one, row)
                 self.formats.add(name)
             elif isinstance(one, Skipped):
                 self._skip(at.file, one)
-            elif not self.calls.join(one, at) and name not in PROGRAMS:
+            elif not self.calls.join(one, at, self._now) and name not in PROGRAMS:
                 # Programs answer more than these calls, and cut their files where they like.
                 reason = f"an answer to {short_repr(one.call_id)}: no call above with that id waits for one"
                 self._skip(at.file, Skipped(at.line, reason))
@@ -258,7 +284,7 @@ class _Calls:
             if row.source is not None:
                 self._newest[call.call_id] = row
 
-    def join(self, answer: Answer, at: _At) -> bool:
+    def join(self, answer: Answer, at: _At, answered_at: int | None) -> bool:
         """Give an answer to the oldest call with its id that has none; False if there is no such call."""
         if answer.is_event:
             # Programs tell of more than is recorded, so that an event without its call is nothing strange.
@@ -273,6 +299,7 @@ class _Calls:
         if not rows:
             del self._waiting[answer.call_id]
         row.answers += (at,)
+        row.answered_at = answered_at
         if row.format in PROGRAMS:
             row.order = at.file, at.line, at.nth
         return True

@@ -32,6 +32,9 @@ class TranscriptCall:
     Of calls that a program made whose own files these are, `source` says which and where, and `result` is what it wrote
     beside the answer, as it wrote it: Claude Code's `toolUseResult`, or the payload of Codex's event. `file` is the
     transcript, where several were opened together.
+
+    `made_at` and `answered_at` are nanoseconds since 1970. A line without a time has that of the last line above that
+    has one; None where there is no such line, or no answer.
     """
 
     call_id: str | None
@@ -44,6 +47,8 @@ class TranscriptCall:
     source: Source | None = None
     result: object = attrs.field(default=None, repr=False)
     file: str = ""
+    made_at: int | None = None
+    answered_at: int | None = None
 
     @property
     def is_answered(self) -> bool:
