@@ -53,6 +53,7 @@ def comparison_fields(number: int, call: TranscriptCall, verdict: Verdict) -> di
         "error_code": None if result is None else result.error_code,
         "summary": "" if result is None else result.summary_text,
         "recorded_success": verdict.recorded_success,
+        "recorded_error": verdict.recorded_error,
         "agreement": verdict.agreement,
         "checked": verdict.checked,
         "detail": verdict.detail,

@@ -19,7 +19,7 @@ from weakfs.cli.wording import counted
 from weakfs.session import SaveReport, Session
 from weakfs.tools import DEFAULT_TOOLS, Tool
 from weakfs.tools.handlers import ShellOptions, shell_tool
-from weakfs.tools.transcripts import OpenTranscript, open_transcript
+from weakfs.tools.transcripts import OpenTranscript, RecordedClock, open_transcript
 
 STANDARD_INPUT = "-"
 # A transcript is a file from anywhere: performing it changes files, and runs what somebody wrote in it only if asked.
@@ -39,7 +39,9 @@ def run_transcript(out: Output, job: Job, *, as_json: bool) -> Outcome:
 
 def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: bool) -> Outcome:
     """Do the job with a transcript that is open."""
-    session = Session(session_id=job.session_id)
+    # In a directory of the host the snapshot before the first call is taken now, whatever the recording says.
+    clock = RecordedClock(transcript.began_at if job.root is None else None)
+    session = Session(session_id=job.session_id, clock=clock)
     told = reporter(out, len(transcript), as_json=as_json)
     outcome = Outcome()
     if not transcript.summary.known_count:
@@ -51,8 +53,10 @@ def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: b
         outcome.unread += 1
     # In place the history is how the directory is put back.
     keeps_history = job.save is not None or job.root is not None or job.overlay is not None
-    performer = Performer.over(session, place.files, tools_of(job), outcome, keeps_history=keeps_history)
+    performer = Performer.over(session, place.files, tools_of(job), outcome, clock, keeps_history=keeps_history)
     with telling(f"read {named(job)}"):
+        performer.prepare(transcript, with_bar=not out.is_terminal)
+        place.take_baseline()
         performer.perform_all(transcript, told, with_bar=not out.is_terminal)
     tell_of_commands(job, outcome)
     try:
