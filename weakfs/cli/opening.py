@@ -14,6 +14,7 @@ from weakfs.reducers import ExternalFsSnapshot, ExternalTrees, FileTree, LowerEn
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.completing import filled, missing, without_whiteouts
+from weakfs.reducers.events import TreeSeen
 from weakfs.reducers.tree import EMPTY_TREE, Node, Segments, walk
 from weakfs.session import Registry, Session, SessionView
 from weakfs.tools.agreement import IMPORT_CAUSE
@@ -68,9 +69,10 @@ def first_moment(session: Session) -> SessionView:
     first = records[0].seq - 1
     if first == 0:
         for record in records:
-            if not isinstance(record.event, TreeMounted | ExternalFsSnapshot) and record.cause != IMPORT_CAUSE:
+            if isinstance(record.event, TreeMounted) or record.cause == IMPORT_CAUSE:
+                first = record.seq
+            elif not isinstance(record.event, ExternalFsSnapshot | TreeSeen):
                 break
-            first = record.seq
     return session.at(first)
 
 

@@ -48,6 +48,7 @@ def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: b
         refuse_unknown(job, transcript, told)
     place = place_of(job, session)
     outcome.unread += place.begin(told)
+    clock.at = transcript.began_at
     for skipped in transcript.summary.skipped:
         told.skipped(skipped)
         outcome.unread += 1
