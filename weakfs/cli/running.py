@@ -167,7 +167,7 @@ def refuse_unknown(job: Job, transcript: OpenTranscript, told: Reporter) -> None
         told.skipped(skipped)
     raise Failure(
         f"cannot read {named(job)}: no known format was found and {counted(lines, 'line')} passed over; give "
-        f"one call a line, OpenAI or Anthropic messages, or a session file of Claude Code or Codex"
+        f"one call a line, OpenAI or Anthropic messages, or a session file of Claude Code, Codex or Copilot CLI"
     )
 
 

@@ -131,6 +131,7 @@ class OpenTranscript:
         index = _Index(files)
         self._rows, self.summary = index.read(max_line_bytes)
         self.began_at = index.began_at
+        self._where = index.where
         self._last: tuple[tuple[int, int], list[Found]] | None = None
 
     def __len__(self) -> int:
@@ -142,7 +143,7 @@ class OpenTranscript:
             if isinstance(call, TranscriptCall):
                 known = attrs.evolve(
                     call,
-                    source=row.source,
+                    source=None if row.source is None else self._where.completed(row.source),
                     file=_name(self._files, row.call.file),
                     made_at=row.made_at,
                     answered_at=row.answered_at,
@@ -257,6 +258,7 @@ class _Index:
             if isinstance(one, TranscriptCall):
                 row = _Row((at.file, at.line, at.nth), at, name, self.where.source(name), self._now)
                 self.calls.add(one, row)
+                self.where.follow_call(name, one)
                 self.formats.add(name)
             elif isinstance(one, Skipped):
                 self._skip(at.file, one)

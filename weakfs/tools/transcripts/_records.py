@@ -12,12 +12,15 @@ import attrs
 class Source:
     """Which program made a call, and where: `root` is the session's directory, `cwd` the one at that moment.
 
-    Both are paths of the machine that recorded it, None where nothing is recorded.
+    Both are paths of the machine that recorded it, None where nothing is recorded. `directories` are all others that
+    the session was in at any time, `worktrees` those in which it had `git worktree add` make a working tree.
     """
 
     program: Literal["claude-code", "codex"]
     root: str | None = None
     cwd: str | None = None
+    directories: tuple[str, ...] = ()
+    worktrees: tuple[str, ...] = ()
 
 
 @attrs.frozen
