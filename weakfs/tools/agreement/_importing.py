@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 
 from weakfs.filesystem import Filesystem
 from weakfs.session import Session
-from weakfs.tools.agreement import _claude_code, _codex
+from weakfs.tools.agreement import _claude_code, _codex, _copilot
 from weakfs.tools.agreement._dialects import DIALECT_TOOLS
 from weakfs.tools.agreement._failures import failure_text, record_failure
 from weakfs.tools.agreement._reconstruction import Reconstruction
@@ -35,6 +35,7 @@ class _Program:
 _PROGRAMS: Mapping[str, _Program] = {
     "claude-code": _Program(_claude_code.step_of, _claude_code.succeeded),
     "codex": _Program(_codex.step_of, _codex.succeeded),
+    "copilot": _Program(_copilot.step_of, _copilot.succeeded),
 }
 
 

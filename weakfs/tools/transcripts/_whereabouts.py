@@ -11,11 +11,18 @@ import attrs
 from attrs import define, field
 
 from ._codex import item_of
+from ._copilot import directory_of
 from ._lines import as_list, as_object
 from ._records import Message, Source, TranscriptCall
 from ._worktrees import made_worktrees
 
-PROGRAMS: Mapping[str, Literal["claude-code", "codex"]] = {"claude-code": "claude-code", "codex": "codex"}
+PROGRAMS: Mapping[str, Literal["claude-code", "codex", "copilot"]] = {
+    "claude-code": "claude-code",
+    "codex": "codex",
+    "copilot": "copilot",
+}
+# The field that makes a line of a program's own file unlike any other.
+_IDENTITY = {"claude-code": "uuid", "copilot": "id"}
 
 # How the oldest rollouts tell the model where it is, for want of a field.
 _TOLD = re.compile(r"<cwd>([^<\n]+)</cwd>|^Current working directory: *(\S[^\n]*)", re.MULTILINE)
@@ -42,8 +49,8 @@ class Whereabouts:
 
     def repeats(self, name: str, message: Message) -> bool:
         """Tell whether a line was there before: a resumed session repeats the lines that it goes on from."""
-        uuid = message.get("uuid") if name == "claude-code" else None
-        if not isinstance(uuid, str):
+        uuid = message.get(_IDENTITY[name]) if name in _IDENTITY else None
+        if not isinstance(uuid, str) or not uuid:
             return False
         if uuid in self._seen:
             return True
@@ -54,6 +61,8 @@ class Whereabouts:
         """Take in what a line says of its session's directories."""
         if name == "claude-code":
             self._follow_claude_code(message)
+        elif name == "copilot":
+            self._follow_copilot(message)
         elif name == "codex" or (name == "anthropic" and message.get("type") == "message"):
             self._follow_codex(message)
 
@@ -101,6 +110,13 @@ class Whereabouts:
             root = self._roots.setdefault(session, cwd)
         if last is None or (last.root, last.cwd) != (root, cwd):
             self.sources["claude-code"] = Source("claude-code", root, cwd)
+
+    def _follow_copilot(self, message: Message) -> None:
+        cwd = directory_of(message)
+        if cwd is not None:
+            last = self.sources.get("copilot")
+            is_first = last is None or last.root is None or message.get("type") == "session.start"
+            self.sources["copilot"] = Source("copilot", cwd if last is None or is_first else last.root, cwd)
 
     def _follow_codex(self, message: Message) -> None:
         item, kind = item_of(message), message.get("type")
