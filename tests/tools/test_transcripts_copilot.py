@@ -9,8 +9,8 @@ import pytest
 from weakfs.tools import ToolCalls
 from weakfs.tools.transcripts import Source, read_transcript
 
-from .claude_code_model import ROOT, as_jsonl
-from .test_transcripts_claude_code import Imported, Line
+from .claude_code_model import ROOT, Line, as_jsonl
+from .test_transcripts_claude_code import Imported
 
 
 def event(id: str, kind: str, **data: object) -> Line:

@@ -11,7 +11,8 @@ import pytest
 
 from weakfs.tools.transcripts import Transcript, read_transcript
 
-from .test_transcripts_claude_code import ROOT, answer, use
+from .claude_code_model import ROOT
+from .test_transcripts_claude_code import answer, use
 
 FIRST = {"id": "c1", "tool": "ls", "arguments": {}}
 SECOND = {"id": "c2", "tool": "stat", "arguments": {"path": "/\u00e9"}}
@@ -129,7 +130,7 @@ def test_a_document_may_come_through_a_pipe(tmp_path: Path) -> None:
 def test_a_run_tells_once_that_a_document_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(json.dumps([FIRST, SECOND], indent=2)[:-20])
-    command = [sys.executable, "-m", "weakfs.cli", "run", path]
+    command = [sys.executable, "-m", "weakfs.cli", "run", str(path)]
 
     done = subprocess.run(command, capture_output=True, text=True)
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from weakfs.tools import ToolCalls
 from weakfs.tools.agreement._commands import is_reading
 
-from .claude_code_model import ClaudeCode, Ways
-from .test_transcripts_claude_code import ANY, NAMES, ROOT, TEXTS, Imported, Line, answer, edited, edits, plain, use
+from .claude_code_model import ROOT, ClaudeCode, Line, Ways
+from .test_transcripts_claude_code import ANY, NAMES, TEXTS, Imported, answer, edited, edits, plain, use
 from .test_transcripts_codex import applied, meta, output, patch_call, shell_call
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 21))
@@ -73,6 +73,30 @@ def test_a_file_that_was_not_there_at_first_is_not_in_the_baseline(tmp_path: Pat
 
     assert done.baseline == {}
     assert done.text("/a") == TEXT
+
+
+@pytest.mark.parametrize(
+    "script", ["cat > a <<'EOF'\nx > y\nEOF", "cat <<EOF >a\nx > y\nEOF", "cd . && make 1>'a'", f"echo x >| {PATH}"]
+)
+def test_a_file_that_a_command_wrote_is_not_in_the_baseline(tmp_path: Path, script: str) -> None:
+    done = Imported(tmp_path / "t", [*command("1", script), *read("2", TEXT)])
+
+    assert done.baseline == {}
+    assert done.text("/a") == TEXT
+
+
+@pytest.mark.parametrize("script", ["make >> a", "make 2> a", "make > b", "make > $a", "echo 'x > a'y"])
+def test_a_file_that_a_command_did_not_make_is_in_the_baseline(tmp_path: Path, script: str) -> None:
+    assert Imported(tmp_path / "t", [*command("1", script), *read("2", TEXT)]).baseline == {"/a": TEXT}
+
+
+def test_a_line_break_at_the_end_is_that_of_the_first_text_too(tmp_path: Path) -> None:
+    after = TEXT.replace("line 3\n", "LINE 3\n")
+    lines = [*edit("1", 3, "line 3", "LINE 3"), *read("2", after.removesuffix("\n"))]
+
+    done = Imported(tmp_path / "t", [*lines, *edit("3", 5, "line 5", "LINE 5", original=after)])
+
+    assert done.baseline == {"/a": TEXT}
 
 
 def test_the_last_line_break_is_that_of_the_edit_where_the_read_left_it_out(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 from weakfs.tools import ToolCalls
 from weakfs.tools.transcripts import RecordedClock, TranscriptCall, read_transcript
 
-from .test_transcripts_claude_code import ROOT, Imported, answer, use
+from .claude_code_model import ROOT
+from .test_transcripts_claude_code import Imported, answer, use
 
 SECOND = 1_000_000_000
 # 2026-04-30T09:29:33Z

@@ -10,7 +10,8 @@ from weakfs.tools.agreement._paths import Outside, below_root
 from weakfs.tools.transcripts import Source
 from weakfs.tools.transcripts._worktrees import made_worktrees
 
-from .test_transcripts_claude_code import Imported, Line, answer, use
+from .claude_code_model import Line
+from .test_transcripts_claude_code import Imported, answer, use
 from .test_transcripts_codex import item, meta, output, patch_call, shell_call
 
 

@@ -89,8 +89,8 @@ def _command(recorded: Recorded) -> Step:
         if not found.is_all and recorded.result.get("success") is None:
             # What the other commands in it did decides how the whole ended.
             done = "success. updated the following files" in (recorded.call.recorded or "").lower() or None
-        step = _patch(recorded, found.patch, in_directory(workdir, found.workdir), done)
-        return step if found.is_all else attrs.evolve(step, runs_program=True)
+        patched = _patch(recorded, found.patch, in_directory(workdir, found.workdir), done)
+        return patched if found.is_all else attrs.evolve(patched, runs_program=True)
     if isinstance(found, ShowCommand):
         step = _show(recorded, found, in_directory(workdir, found.workdir))
         if step is not None:

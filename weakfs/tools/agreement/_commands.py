@@ -39,6 +39,7 @@ _SED = re.compile(r"\bsed\s+-n\s+(['\"]?)[\d,$]+p\1(?=\s)")
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\`$]|\\.)*\"")
 # What redirects an output, or runs something within a command, and where one command ends and the next begins.
 _WRITING = re.compile(r">(?!\s*/dev/null\b|&[12]\b)|`|\$\(|<\(|--output|--ext-diff")
+_TARGET = re.compile(r"(?<![>&\d<])1?>\|?[ \t]*(?P<where>'[^'\n]+'|\"[^\"\n$`]+\"|[^\s;&|<>()'\"$`*?]+)")
 _BETWEEN = re.compile(r"\|\||&&|[|;\n]|(?<!>)&")
 
 
@@ -164,3 +165,12 @@ def _is_reader(words: list[str]) -> bool:
     if program in _ACTIONS:
         return not any(word.startswith(_ACTIONS[program]) for word in rest)
     return program in _READERS
+
+
+def redirect_targets(script: str) -> list[str]:
+    """Return the files that a command writes its output to, as it names them, except those that it only appends to."""
+    before, _, behind = script.partition("<<")
+    # What follows the line with `<<` is a text, as far as is looked here.
+    line = f"{before} {behind.partition(chr(10))[0]}"
+    named = (found["where"].strip("'\"") for found in _TARGET.finditer(line))
+    return [name for name in named if not name.startswith(("/dev/", "~"))]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import attrs
 from attrs import define, field, frozen
 
-from weakfs.filesystem import Filesystem
+from weakfs.filesystem import Filesystem, normalize
 from weakfs.session import Session
 from weakfs.tools.agreement import _claude_code, _codex, _copilot
+from weakfs.tools.agreement._commands import redirect_targets
 from weakfs.tools.agreement._dialects import DIALECT_TOOLS
 from weakfs.tools.agreement._failures import failure_text, record_failure
 from weakfs.tools.agreement._reconstruction import Reconstruction
@@ -95,6 +96,8 @@ class Importer:
         else:
             if step.runs_program:
                 self._rebuilt.program_ran()
+                for path in _made_files(recorded, step):
+                    self._rebuilt.made(path)
             self._rebuilt.collect(number, step)
 
     def perform(self, call: TranscriptCall) -> Verdict:
@@ -267,6 +270,18 @@ class Importer:
             tool=step.tool,
             arguments=step.arguments,
         )
+
+
+def _made_files(recorded: Recorded, step: Step) -> Iterator[str]:
+    command, where = step.arguments.get("command"), step.arguments.get("workdir")
+    if not isinstance(command, str) or not isinstance(where, str):
+        return
+    for target in redirect_targets(command):
+        try:
+            # The directory of the call is one of ours already.
+            yield recorded.path(target) if target.startswith("/") else normalize(f"{where}/{target}")
+        except (OutsideRoot, OSError, ValueError):
+            continue
 
 
 class _Unprepared(Exception):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import attrs
 from attrs import define, field, frozen
 
 from weakfs.tools.agreement._claude_edits import Edit
@@ -85,6 +86,11 @@ class Reconstruction:
         self._programs += 1
         self._unended.clear()
 
+    def made(self, path: str) -> None:
+        """Take note that a command made a file: what is shown of it from now on is not what it held at first."""
+        self._resolve(path, self._file(path), UNKNOWN)
+        self._file(path).is_known = False
+
     def collect(self, number: int, step: Step) -> None:
         """Take in what call `number` shows of each file that it is about."""
         after = step.after(step.before) if step.succeeded else step.before
@@ -145,10 +151,12 @@ class Reconstruction:
     def _see(self, path: str, file: _File, text: Text, *, is_read: bool) -> None:
         """Take in the whole text of a file."""
         if isinstance(text, str) and self._unended.pop(path, None) == text.removesuffix("\n") != text:
-            self.baseline[path] = Rebuilt(text)
+            self.baseline[path] = attrs.evolve(self.baseline[path], text=self.baseline[path].text + "\n")
         is_first = file.is_first
         self._resolve(path, file, text)
-        if is_first and is_read and isinstance(text, str) and text and not text.endswith("\n"):
+        baseline = self.baseline.get(path)
+        is_unended = isinstance(text, str) and text and not text.endswith("\n")
+        if is_first and is_read and is_unended and baseline is not None and not baseline.text.endswith("\n"):
             self._unended[path] = text
 
     def _resolve(self, path: str, file: _File, text: Text) -> None:
