@@ -111,3 +111,16 @@ def test_a_failure_that_is_not_performed_is_told_and_on_record(run: Run, tmp_pat
     (kept,) = Session.load(tmp_path / "s.json")[ToolCalls].all()
     assert (kept.tool, kept.status, kept.error_code) == ("Bash", "error", "recorded_failure")
     assert "no rule to make x" in kept.summary
+
+
+def test_a_failure_of_an_unknown_tool_in_messages_is_on_record_as_recorded(run: Run, tmp_path: Path) -> None:
+    use = {"type": "tool_use", "id": "c1", "name": "query_database", "input": {"sql": "drop"}}
+    said = {"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "no such table"}
+    lines: list[Line] = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [said]}]
+
+    done = run("run", recorded(tmp_path, *lines), "--save", tmp_path / "s.json", "--strict")
+
+    assert done.status == 0
+    assert done.lines[1].strip() == "recorded_failure: no such table"
+    (kept,) = Session.load(tmp_path / "s.json")[ToolCalls].all()
+    assert (kept.tool, kept.status, kept.summary) == ("query_database", "error", "no such table")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from weakfs.tools import ToolCalls
 from weakfs.tools.transcripts import Source, read_transcript
 
 from .claude_code_model import ROOT, Line, as_jsonl
-from .test_transcripts_claude_code import Imported
+from .test_transcripts_claude_code import ANY, Imported
 
 
 def event(id: str, kind: str, **data: object) -> Line:
@@ -156,3 +158,43 @@ def test_an_event_that_is_repeated_counts_once(tmp_path: Path) -> None:
 
     assert len(done.verdicts) == 1
     assert done.summary.repeated_count == 3
+
+
+def test_after_a_rewind_of_the_program_texts_are_doubtful(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            start(),
+            *call("1", "create", path="a", file_text="one\n"),
+            event("r", "session.snapshot_rewind", upToEventId="s1", eventsRemoved=2),
+            *call("2", "edit", error="old_str was not found", path="a", old_str="one", new_str="1"),
+        ],
+    )
+
+    assert [agreement for agreement, _ in done.agreements] == ["agreed", "no_counterpart", "not_checked"]
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from(["", "x", "1. x", f"{ROOT}/a", "\0", "{"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["content", "cwd", "path"]), inner),
+    max_leaves=6,
+)
+FIELDS = ["path", "file_text", "old_str", "new_str", "view_range", "command", "timeout"]
+TOOLS = st.sampled_from(["view", "create", "edit", "bash", "str_replace_editor", "task"])
+
+
+@ANY
+@given(st.data())
+def test_no_value_anywhere_makes_the_importer_raise(tmp_path: Path, data: st.DataObject) -> None:
+    fields = st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, ANYTHING | st.just(f"{ROOT}/a")))
+    started = {"toolCallId": "1", "toolName": data.draw(TOOLS | ANYTHING), "arguments": data.draw(fields | ANYTHING)}
+    completed = st.fixed_dictionaries({}, optional=dict.fromkeys(["success", "result", "error"], ANYTHING))
+    lines = [
+        event("0", "session.start", context=data.draw(ANYTHING | st.just({"cwd": ROOT}))),
+        event("1", "tool.execution_start", **started),
+        event("2", "tool.execution_complete", toolCallId="1", **data.draw(completed)),
+    ]
+
+    done = Imported(tmp_path / "t", lines)
+
+    assert len(done.verdicts) <= 1

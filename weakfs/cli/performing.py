@@ -12,7 +12,7 @@ from weakfs.cli.output import progress
 from weakfs.filesystem import Filesystem
 from weakfs.session import Session
 from weakfs.tools import Tool, ToolResult, Toolset
-from weakfs.tools.agreement import RECORDED_FAILURE, Importer, Verdict
+from weakfs.tools.agreement import RECORDED_FAILURE, Importer, Verdict, record_failure
 from weakfs.tools.transcripts import OpenTranscript, RecordedClock, TranscriptCall
 
 # After how many calls the history goes that is not kept.
@@ -111,6 +111,11 @@ class Performer:
                 self.toolset.session.compact(keep=0)
             return
         self.clock.start(call)
+        if call.recorded_error and call.tool not in {tool.name for tool in self.toolset.tools}:
+            told.called(number, call, record_failure(self.toolset.session, call))
+            self.outcome.statuses[RECORDED_FAILURE] += 1
+            self.outcome.failed += 1
+            return
         # One whose arguments could not be read has none, which the toolset refuses and records.
         result = self.toolset.call(call.tool, cast("Mapping[str, object]", call.arguments), call_id=call.call_id)
         told.called(number, call, result)

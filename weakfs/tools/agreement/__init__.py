@@ -5,10 +5,19 @@ files, `_dialects` has our tools with their ways, `_reconstruction` collects wha
 `_world` puts the files right, `_importing` performs, and `_verdicts` compares.
 """
 
-from weakfs.tools.agreement._failures import RECORDED_FAILURE
+from weakfs.tools.agreement._failures import RECORDED_FAILURE, record_failure
 from weakfs.tools.agreement._importing import Importer
 from weakfs.tools.agreement._texts import Difference
 from weakfs.tools.agreement._verdicts import Agreement, Checked, Verdict
 from weakfs.tools.agreement._world import IMPORT_CAUSE
 
-__all__ = ["IMPORT_CAUSE", "RECORDED_FAILURE", "Agreement", "Checked", "Difference", "Importer", "Verdict"]
+__all__ = [
+    "IMPORT_CAUSE",
+    "RECORDED_FAILURE",
+    "Agreement",
+    "Checked",
+    "Difference",
+    "Importer",
+    "Verdict",
+    "record_failure",
+]

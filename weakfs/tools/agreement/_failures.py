@@ -7,7 +7,7 @@ import attrs
 from weakfs.session import Session
 from weakfs.tools.agreement._recorded import fields_of
 from weakfs.tools.recording import recorded
-from weakfs.tools.results import Receipt, clip, one_line, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, clip, one_line, summarize
 from weakfs.tools.slice import ToolCall
 from weakfs.tools.transcripts import TranscriptCall
 
@@ -27,8 +27,9 @@ def failure_text(call: TranscriptCall) -> str:
     return call.recorded or (beside if isinstance(beside, str) else "")
 
 
-def record_failure(session: Session, call: TranscriptCall, text: str) -> None:
-    """Write down a call that failed in the recording, under the name that its tool has there."""
+def record_failure(session: Session, call: TranscriptCall) -> ToolResult[Receipt]:
+    """Write down a call that failed in the recording, under the name that its tool has there, and return its answer."""
+    text = failure_text(call)
     summary = summarize(text.strip() or "it failed; the recording does not say why")
     receipt = RecordedFailure(status="error", error_code=RECORDED_FAILURE, summary_text=summary, text=text)
     call_id = session.next_id("call") if call.call_id is None else one_line(call.call_id)
@@ -48,3 +49,4 @@ def record_failure(session: Session, call: TranscriptCall, text: str) -> None:
         None,
     )
     session.dispatch(event, cause=call_id)
+    return answer(receipt, text)

@@ -116,7 +116,7 @@ class Importer:
             verdict = attrs.evolve(verdict, recorded_error=failure_text(call))
             if verdict.result is None:
                 self.clock.start(call)
-                record_failure(self.toolset.session, call, failure_text(call))
+                record_failure(self.toolset.session, call)
         return verdict
 
     def _performed(self, recorded: Recorded) -> Verdict:

@@ -150,13 +150,15 @@ class Reconstruction:
 
     def _see(self, path: str, file: _File, text: Text, *, is_read: bool) -> None:
         """Take in the whole text of a file."""
-        if isinstance(text, str) and self._unended.pop(path, None) == text.removesuffix("\n") != text:
-            self.baseline[path] = attrs.evolve(self.baseline[path], text=self.baseline[path].text + "\n")
         is_first = file.is_first
+        known = self._unended.pop(path, None)
         self._resolve(path, file, text)
         baseline = self.baseline.get(path)
-        is_unended = isinstance(text, str) and text and not text.endswith("\n")
-        if is_first and is_read and is_unended and baseline is not None and not baseline.text.endswith("\n"):
+        if not isinstance(text, str) or baseline is None or baseline.text.endswith("\n"):
+            return
+        if known is not None and text == known + "\n":
+            self.baseline[path] = attrs.evolve(baseline, text=baseline.text + "\n")
+        elif is_first and is_read and text and not text.endswith("\n"):
             self._unended[path] = text
 
     def _resolve(self, path: str, file: _File, text: Text) -> None:

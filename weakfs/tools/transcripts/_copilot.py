@@ -13,8 +13,9 @@ import attrs
 
 from ._lines import as_object
 from ._parts import read_answer, read_call
-from ._records import Answer, Found, Message
+from ._records import Answer, Found, Message, TranscriptCall
 
+_REWIND = "session.snapshot_rewind"
 _FAMILIES = ("session.", "user.", "assistant.", "tool.", "subagent.", "skill.", "hook.", "system.")
 
 
@@ -26,24 +27,28 @@ def is_copilot(message: Message) -> bool:
 
 def read_copilot(message: Message, line: int) -> Iterator[Found]:
     """Yield the call that a line starts, or the answer that it completes one with."""
-    data = as_object(message.get("data")) or {}
-    if message.get("type") == "tool.execution_start":
+    data, kind = as_object(message.get("data")) or {}, message.get("type")
+    if kind == "tool.execution_start":
         arguments = data.get("arguments")
-        if arguments is None:
-            arguments = {}
-        elif isinstance(arguments, str) and not arguments.lstrip().startswith("{"):
+        if isinstance(arguments, str) and not arguments.lstrip().startswith("{"):
             # Tools that take text instead of fields.
             arguments = {"input": arguments}
+        arguments = {} if arguments is None else arguments
         yield from read_call(line, call_id=data.get("toolCallId"), tool=data.get("toolName"), arguments=arguments)
-    elif message.get("type") == "tool.execution_complete":
-        success = data.get("success")
-        result, error = as_object(data.get("result")), as_object(data.get("error"))
-        content = (
-            (error or {}).get("message") if success is False and error is not None else (result or {}).get("content")
-        )
-        is_error = not success if isinstance(success, bool) else None
-        for found in read_answer(line, call_id=data.get("toolCallId"), content=content, is_error=is_error):
-            yield attrs.evolve(found, result=error or result) if isinstance(found, Answer) else found
+    elif kind == "tool.execution_complete":
+        yield from _read_completed(data, line)
+    elif kind == _REWIND:
+        # The program puts files back itself: one more thing that changes them, and that cannot be done again here.
+        yield TranscriptCall(None, _REWIND, {}, line, recorded="", recorded_error=False)
+
+
+def _read_completed(data: Message, line: int) -> Iterator[Found]:
+    success = data.get("success")
+    is_error = not success if isinstance(success, bool) else None
+    result, error = as_object(data.get("result")), as_object(data.get("error"))
+    content = error.get("message") if is_error and error is not None else (result or {}).get("content")
+    for found in read_answer(line, call_id=data.get("toolCallId"), content=content, is_error=is_error):
+        yield attrs.evolve(found, result=error or result) if isinstance(found, Answer) else found
 
 
 def directory_of(message: Message) -> str | None:
