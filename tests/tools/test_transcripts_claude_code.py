@@ -251,6 +251,22 @@ def test_what_the_hunks_say_counts_where_the_strings_say_otherwise(tmp_path: Pat
     assert done.text("/a") == "say \u201cbye\u201d\n"
 
 
+def test_each_of_several_edits_finds_its_quotes_in_what_those_before_it_left(tmp_path: Path) -> None:
+    path, original = f"{ROOT}/a", 'say "a"\nsay \u201ca\u201d\n\ta\n'
+    edit = {"old_string": 'say "a"', "new_string": "", "replace_all": False}
+    lines = ['-say "a"', "-say \u201ca\u201d", "   a"]
+    hunk = {"oldStart": 1, "oldLines": 3, "newStart": 1, "newLines": 1, "lines": lines}
+    told = {"edits": [edit, edit], "originalFileContents": original, "structuredPatch": [hunk]}
+
+    done = Imported(
+        tmp_path / "t",
+        [use("1", "MultiEdit", file_path=path, edits=[edit, edit]), answer("1", {"filePath": path, **told})],
+    )
+
+    assert done.agreements == [("agreed", "exactly")]
+    assert done.text("/a") == "\ta\n"
+
+
 def test_hunks_with_spaces_for_tabs_do_not_count_as_another_text(tmp_path: Path) -> None:
     done = Imported(
         tmp_path / "t",
