@@ -85,7 +85,7 @@ def test_each_call_says_whether_it_agrees_and_how_that_is_known(run: Run, tmp_pa
     ]
     assert [(one["performed"], one["success"], one["recorded_success"]) for one in calls[:3]] == [
         ("edit_file", True, True),
-        (None, None, None),
+        (None, None, True),
         ("edit_file", False, False),
     ]
     total = done.objects[-1]

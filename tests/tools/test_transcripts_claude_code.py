@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from weakfs import InMemoryFilesystem, Session
 from weakfs.tools import DEFAULT_TOOLS
 from weakfs.tools.agreement import Importer, Verdict
-from weakfs.tools.transcripts import Source, open_transcript, read_transcript
+from weakfs.tools.transcripts import RecordedClock, Source, open_transcript, read_transcript
 
 from .claude_code_model import ROOT, ClaudeCode, Line, Ways, as_jsonl
 
@@ -25,18 +25,25 @@ class Imported:
 
     def __init__(self, path: Path, lines: list[Line], before: dict[str, bytes] | None = None) -> None:
         path.write_bytes(as_jsonl(lines))
-        self.session = Session(session_id="s")
+        clock = RecordedClock()
+        self.session = Session(session_id="s", clock=clock)
         self.files = InMemoryFilesystem(self.session)
         for name, data in (before or {}).items():
             self.files.write_bytes(name, data)
-        importer = Importer.over(self.session, self.files, TOOLS)
+        importer = Importer.over(self.session, self.files, TOOLS, clock)
         with open_transcript(path) as transcript:
             self.summary = transcript.summary
+            clock.at = transcript.began_at
+            importer.prepare(transcript)
+            self.baseline = self.contents()
             self.verdicts: list[Verdict] = [importer.perform(call) for call in transcript]
 
     @property
     def agreements(self) -> list[tuple[str, str]]:
         return [(one.agreement, one.checked) for one in self.verdicts]
+
+    def contents(self) -> dict[str, str]:
+        return {entry.path: self.text(entry.path) for entry in self.files.walk() if entry.is_file}
 
     def text(self, path: str) -> str:
         return self.files.read_bytes(path).content.decode()
@@ -158,7 +165,7 @@ def test_a_file_is_rebuilt_from_parts_that_were_read_one_after_another(tmp_path:
         ],
     )
 
-    assert done.agreements == [("not_checked", "not_at_all"), ("agreed", "rebuilt"), ("agreed", "rebuilt")]
+    assert done.agreements == [("agreed", "rebuilt")] * 3
     assert done.text("/a") == "one\n2\nthree\n"
 
 
@@ -242,6 +249,22 @@ def test_what_the_hunks_say_counts_where_the_strings_say_otherwise(tmp_path: Pat
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.text("/a") == "say \u201cbye\u201d\n"
+
+
+def test_each_of_several_edits_finds_its_quotes_in_what_those_before_it_left(tmp_path: Path) -> None:
+    path, original = f"{ROOT}/a", 'say "a"\nsay \u201ca\u201d\n\ta\n'
+    edit = {"old_string": 'say "a"', "new_string": "", "replace_all": False}
+    lines = ['-say "a"', "-say \u201ca\u201d", "   a"]
+    hunk = {"oldStart": 1, "oldLines": 3, "newStart": 1, "newLines": 1, "lines": lines}
+    told = {"edits": [edit, edit], "originalFileContents": original, "structuredPatch": [hunk]}
+
+    done = Imported(
+        tmp_path / "t",
+        [use("1", "MultiEdit", file_path=path, edits=[edit, edit]), answer("1", {"filePath": path, **told})],
+    )
+
+    assert done.agreements == [("agreed", "exactly")]
+    assert done.text("/a") == "\ta\n"
 
 
 def test_hunks_with_spaces_for_tabs_do_not_count_as_another_text(tmp_path: Path) -> None:

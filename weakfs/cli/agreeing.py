@@ -10,6 +10,7 @@ from weakfs.cli.output import Output
 from weakfs.cli.performing import Outcome
 from weakfs.cli.wording import shown
 from weakfs.tools.agreement import Verdict
+from weakfs.tools.results import summarize
 from weakfs.tools.transcripts import TranscriptCall
 
 # What stands before a call, and in which style.
@@ -34,6 +35,9 @@ def show_comparison(out: Output, width: int, number: int, call: TranscriptCall, 
     if verdict.detail:
         style = "red" if verdict.agreement == "differs" else ""
         out.below(width + len("  agreed       "), shown(verdict.detail) + _place(verdict), style)
+    if verdict.result is None and verdict.recorded_error:
+        told = summarize(verdict.recorded_error.strip())
+        out.below(width + len("  agreed       "), f"it failed in the recording: {shown(told)}", "")
 
 
 def comparison_fields(number: int, call: TranscriptCall, verdict: Verdict) -> dict[str, object]:
@@ -53,6 +57,7 @@ def comparison_fields(number: int, call: TranscriptCall, verdict: Verdict) -> di
         "error_code": None if result is None else result.error_code,
         "summary": "" if result is None else result.summary_text,
         "recorded_success": verdict.recorded_success,
+        "recorded_error": verdict.recorded_error,
         "agreement": verdict.agreement,
         "checked": verdict.checked,
         "detail": verdict.detail,

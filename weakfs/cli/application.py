@@ -87,15 +87,22 @@ def run_command(
 ) -> int:
     """Perform the tool calls of TRANSCRIPT and print what each did.
 
-    TRANSCRIPT is JSONL: one call a line, OpenAI or Anthropic messages, or a session file of Claude Code or Codex; -
-    is standard input. A call that fails is rolled back and the next one is made. Lines that cannot be read are reported
-    by number.
+    TRANSCRIPT has one JSON object a line: a call, an OpenAI or Anthropic message, or a line of a session file of
+    Claude Code, Codex or Copilot CLI. It may also be one JSON document, such as an array of messages. - is standard
+    input. A call that fails is rolled back and the next one is made. Lines that cannot be read are reported by number.
+    Records and calls have the times of the recording, where it has any.
 
-    Of a session file each call is made by our tool that does the same, in the files as they were, below the session's
-    directory. It is told whether our answer and the files afterwards agree with what is recorded, and how that is
-    known: exactly, from text that was rebuilt from earlier calls, or not at all. With --strict the exit status is 3 if
-    one differs; calls that failed there and here are as they should be. Of a session that goes on in a later file,
-    give the files in their order: lines that are repeated count once.
+    Each call of a session file is made by our tool that does the same, in the files as they were, below the session's
+    directory. The output says whether our answer and the files afterwards agree with what is recorded, and how that
+    is known: exactly, from text that was rebuilt from other calls, or not at all. Text that a shell command or an
+    unknown tool may have changed is not checked. Files as the recording first shows them are the baseline of "weakfs
+    diff". A call that is not made and failed there is on record as failed, with the recorded text. With --strict the
+    exit status is 3 if one differs; calls that failed there and here are as they should be. Of a session that goes on
+    in a later file, give the files in their order: lines that are repeated count once.
+
+    The session's directory is /. Another working tree of the repository that the session used, such as
+    /x/repo-feature beside /x/repo, is /.worktrees/repo-feature; one that lies in the session's directory stays where
+    it lies there. Other paths are outside, and calls about them are not made.
 
     The calls work in memory, unless --root or --overlay names a directory of the host. With --root a snapshot of it
     is taken first, and the last line says how to go back to that. With --overlay the names of what would change are
@@ -104,7 +111,8 @@ def run_command(
 
     With --json the lines are objects of "type" mount, root, overlay, snapshot, skipped, call, change, committed,
     not_committed, saved and total. A call of a session file has "agreement": agreed, differs, ours_succeeded (where
-    theirs failed), not_checked, outside or no_counterpart; and "checked": exactly, rebuilt or not_at_all.
+    theirs failed), not_checked, outside or no_counterpart; "checked": exactly, rebuilt or not_at_all; and
+    "recorded_error" with the text of a failure in the recording.
     """
     from weakfs.cli.places import Job
     from weakfs.cli.running import run_transcript

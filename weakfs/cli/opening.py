@@ -10,12 +10,14 @@ from weakfs.backends import InMemoryFilesystem
 from weakfs.cli.failures import USAGE, Failure, telling
 from weakfs.cli.output import progress
 from weakfs.cli.wording import shown
-from weakfs.reducers import ExternalTrees, FileTree, LowerEntry, LowerFound, TreeMounted
+from weakfs.reducers import ExternalFsSnapshot, ExternalTrees, FileTree, LowerEntry, LowerFound, TreeMounted
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.completing import filled, missing, without_whiteouts
+from weakfs.reducers.events import TreeSeen
 from weakfs.reducers.tree import EMPTY_TREE, Node, Segments, walk
 from weakfs.session import Registry, Session, SessionView
+from weakfs.tools.agreement import IMPORT_CAUSE
 
 # Reading less than this, in bytes, is over before a sign of life could be seen.
 LARGE = 4_000_000
@@ -56,9 +58,10 @@ def moment_of(session: Session, at: str | None) -> Session | SessionView:
 
 
 def first_moment(session: Session) -> SessionView:
-    """Give the session before its first change of files: after the mounts that it begins with.
+    """Give the session before its first change of files: after what it begins with.
 
-    Where old records were compacted away, the first moment that is left.
+    That are mounts, and of a recorded session of another program the files as they were before its first call. Where
+    old records were compacted away, the first moment that is left.
     """
     records = session.records
     if not len(records):
@@ -66,9 +69,10 @@ def first_moment(session: Session) -> SessionView:
     first = records[0].seq - 1
     if first == 0:
         for record in records:
-            if not isinstance(record.event, TreeMounted):
+            if isinstance(record.event, TreeMounted) or record.cause == IMPORT_CAUSE:
+                first = record.seq
+            elif not isinstance(record.event, ExternalFsSnapshot | TreeSeen):
                 break
-            first = record.seq
     return session.at(first)
 
 

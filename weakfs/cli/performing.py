@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol, cast
 
 from attrs import define, field
@@ -12,12 +12,12 @@ from weakfs.cli.output import progress
 from weakfs.filesystem import Filesystem
 from weakfs.session import Session
 from weakfs.tools import Tool, ToolResult, Toolset
-from weakfs.tools.agreement import Importer, Verdict
-from weakfs.tools.transcripts import OpenTranscript, TranscriptCall
+from weakfs.tools.agreement import RECORDED_FAILURE, Importer, Verdict, record_failure
+from weakfs.tools.transcripts import OpenTranscript, RecordedClock, TranscriptCall
 
 # After how many calls the history goes that is not kept.
 FORGOTTEN_AFTER = 100
-# What a call that is not made counts as among the statuses.
+# What a call that is not made counts as among the statuses, unless it failed in the recording.
 NOT_PERFORMED = "not_performed"
 
 
@@ -62,15 +62,28 @@ class Performer:
     toolset: Toolset
     importer: Importer
     outcome: Outcome
+    clock: RecordedClock
     keeps_history: bool
 
     @classmethod
     def over(
-        cls, session: Session, files: Filesystem, tools: tuple[Tool, ...], outcome: Outcome, *, keeps_history: bool
+        cls,
+        session: Session,
+        files: Filesystem,
+        tools: tuple[Tool, ...],
+        outcome: Outcome,
+        clock: RecordedClock,
+        *,
+        keeps_history: bool,
     ) -> Performer:
         """Make one that works on files of a session; a history that nobody is going to see need not be kept."""
-        toolset, importer = Toolset(session, files, tools=tools), Importer.over(session, files, tools)
-        return cls(toolset, importer, outcome, keeps_history)
+        toolset, importer = Toolset(session, files, tools=tools), Importer.over(session, files, tools, clock)
+        return cls(toolset, importer, outcome, clock, keeps_history)
+
+    def prepare(self, transcript: OpenTranscript, *, with_bar: bool) -> None:
+        """Look through all calls, and make the files what they were before the first, as far as that is recorded."""
+        with progress("looking through calls", total=len(transcript), wanted=with_bar) as advance:
+            self.importer.prepare(_counted(transcript, advance))
 
     def perform_all(self, transcript: OpenTranscript, told: Told, *, with_bar: bool) -> None:
         """Make every call in turn. One that ends in a fault of a program is told, counted, and the next one made."""
@@ -97,6 +110,12 @@ class Performer:
                 # A long recording has a whole file in each of its lines.
                 self.toolset.session.compact(keep=0)
             return
+        self.clock.start(call)
+        if call.recorded_error and call.tool not in {tool.name for tool in self.toolset.tools}:
+            told.called(number, call, record_failure(self.toolset.session, call))
+            self.outcome.statuses[RECORDED_FAILURE] += 1
+            self.outcome.failed += 1
+            return
         # One whose arguments could not be read has none, which the toolset refuses and records.
         result = self.toolset.call(call.tool, cast("Mapping[str, object]", call.arguments), call_id=call.call_id)
         told.called(number, call, result)
@@ -107,7 +126,9 @@ class Performer:
 
     def _count(self, call: TranscriptCall, verdict: Verdict) -> None:
         result, outcome = verdict.result, self.outcome
-        outcome.statuses[NOT_PERFORMED if result is None else result.status] += 1
+        is_failure = verdict.recorded_success is False
+        not_performed = RECORDED_FAILURE if is_failure else NOT_PERFORMED
+        outcome.statuses[not_performed if result is None else result.status] += 1
         outcome.failed += result is not None and not result.success
         outcome.commands += verdict.tool == "shell"
         outcome.agreements[verdict.agreement] += 1
@@ -115,3 +136,9 @@ class Performer:
             outcome.passed[call.tool] += 1
         else:
             outcome.checked[verdict.checked] += 1
+
+
+def _counted(calls: Iterable[TranscriptCall], advance: Callable[[], None]) -> Iterator[TranscriptCall]:
+    for call in calls:
+        yield call
+        advance()

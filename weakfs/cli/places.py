@@ -57,6 +57,10 @@ class Place(Protocol):
         """Get ready and tell what was done; gives how many things could not be taken."""
         ...
 
+    def take_baseline(self) -> None:
+        """Take the files as they are now for those before the first call, unless they lie outside the session."""
+        ...
+
     def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
         """Do what comes after the last call, unless it is `withheld` for that reason; tells what changed."""
         ...
@@ -98,8 +102,11 @@ class InMemory:
             assert report is not None
             told.mounted(report)
             skipped = len(report.skipped)
-        self.before = self.files.tree()
+        self.take_baseline()
         return skipped
+
+    def take_baseline(self) -> None:
+        self.before = self.files.tree()
 
     def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
         return diff(self.before, self.files.tree())
@@ -130,6 +137,9 @@ class InPlace:
         told.kept(self.files, self.start)
         return 0
 
+    def take_baseline(self) -> None:
+        pass
+
     def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
         directory = str(self.job.root)
         with telling(f"look at {directory!r}"), scanning(self.files, f"reading {directory}"):
@@ -151,6 +161,9 @@ class Over:
     def begin(self, told: Reporter) -> int:
         told.working("overlay", str(self.job.overlay))
         return 0
+
+    def take_baseline(self) -> None:
+        pass
 
     def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
         directory = str(self.job.overlay)

@@ -20,7 +20,7 @@ from weakfs.cli.wording import counted
 from weakfs.session import SaveReport, Session
 from weakfs.tools import DEFAULT_TOOLS, Tool
 from weakfs.tools.handlers import ShellOptions, shell_tool
-from weakfs.tools.transcripts import OpenTranscript, open_transcript
+from weakfs.tools.transcripts import OpenTranscript, RecordedClock, open_transcript
 
 STANDARD_INPUT = "-"
 # A transcript is a file from anywhere: performing it changes files, and runs what somebody wrote in it only if asked.
@@ -40,20 +40,25 @@ def run_transcript(out: Output, job: Job, *, as_json: bool) -> Outcome:
 
 def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: bool) -> Outcome:
     """Do the job with a transcript that is open."""
-    session = Session(session_id=job.session_id)
+    # In a directory of the host the snapshot before the first call is taken now, whatever the recording says.
+    clock = RecordedClock(transcript.began_at if job.root is None else None)
+    session = Session(session_id=job.session_id, clock=clock)
     told = reporter(out, len(transcript), as_json=as_json)
     outcome, numbered = Outcome(), Numbered(told, CallCounter.of(session))
     if not transcript.summary.known_count:
         refuse_unknown(job, transcript, told)
     place = place_of(job, session)
     outcome.unread += place.begin(told)
+    clock.at = transcript.began_at
     for skipped in transcript.summary.skipped:
         told.skipped(skipped)
         outcome.unread += 1
     # In place the history is how the directory is put back.
     keeps_history = job.save is not None or job.root is not None or job.overlay is not None
-    performer = Performer.over(session, place.files, tools_of(job), outcome, keeps_history=keeps_history)
+    performer = Performer.over(session, place.files, tools_of(job), outcome, clock, keeps_history=keeps_history)
     with telling(f"read {named(job)}"):
+        performer.prepare(transcript, with_bar=not out.is_terminal)
+        place.take_baseline()
         performer.perform_all(transcript, numbered, with_bar=not out.is_terminal)
     tell_of_commands(job, outcome)
     try:
@@ -156,11 +161,14 @@ def refuse_unknown(job: Job, transcript: OpenTranscript, told: Reporter) -> None
     lines = transcript.summary.line_count
     if not lines:
         return
-    for skipped in transcript.summary.skipped:
+    found = transcript.summary.skipped
+    if len(found) == 1 and len(job.transcripts) == 1:
+        raise Failure(f"cannot read {named(job)}: line {found[0].line}: {found[0].reason}")
+    for skipped in found:
         told.skipped(skipped)
     raise Failure(
         f"cannot read {named(job)}: no known format was found and {counted(lines, 'line')} passed over; give "
-        f"one call a line, OpenAI or Anthropic messages, or a session file of Claude Code or Codex"
+        f"one call a line, OpenAI or Anthropic messages, or a session file of Claude Code, Codex or Copilot CLI"
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from weakfs.tools.agreement._claude_edits import Edit, recorded_outcome
+from weakfs.tools.agreement._commands import is_reading
 from weakfs.tools.agreement._hunks import read_structured
 from weakfs.tools.agreement._numbered import read_numbered
 from weakfs.tools.agreement._parts import Part
@@ -38,6 +39,25 @@ _REFUSALS = (
     "plan mode",
 )
 _MISSING = ("file does not exist", "no such file or directory", "directory does not exist")
+# Tools that change no file, and start nothing that does; of any other it is not known.
+_WITHOUT_FILES = frozenset(
+    {
+        "TodoWrite",
+        "TodoRead",
+        "TaskCreate",
+        "TaskGet",
+        "TaskList",
+        "TaskUpdate",
+        "WebFetch",
+        "WebSearch",
+        "ToolSearch",
+        "AskUserQuestion",
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "ListMcpResourcesTool",
+        "ReadMcpResourceTool",
+    }
+)
 _ABOUT = 1000
 _OTHER_FILES = "what else lay in the directory is not recorded"
 
@@ -46,7 +66,8 @@ def step_of(recorded: Recorded) -> Step:
     """Give the call of ours that a recorded one amounts to; `NotPerformed` says why there is none."""
     make = _TOOLS.get(recorded.call.tool)
     if make is None:
-        raise NoCounterpart(f"{recorded.call.tool!r} has no counterpart")
+        tool = recorded.call.tool
+        raise NoCounterpart(f"{tool!r} has no counterpart", runs_program=tool not in _WITHOUT_FILES)
     return make(recorded)
 
 
@@ -184,7 +205,17 @@ def _edited(recorded: Recorded, edits: list[Edit]) -> Step:
     found = skeleton_of(hunks)
     skeletons = {} if found is None else {path: found}
     arguments = _arguments(path, carried_out)
-    return Step(_tool(edits), arguments, done, {path: before}, after, arguments_for, skeletons=skeletons)
+    return Step(
+        _tool(edits),
+        arguments,
+        done,
+        {path: before},
+        after,
+        arguments_for,
+        skeletons=skeletons,
+        hunks={} if hunks is None else {path: hunks},
+        edits=tuple(carried_out),
+    )
 
 
 def _carried_out(result: Mapping[str, object], asked: list[Edit]) -> list[Edit]:
@@ -235,12 +266,13 @@ def _search(tool: str, renamed: Mapping[str, str], recorded: Recorded) -> Step:
 
 
 def _bash(recorded: Recorded) -> Step:
-    arguments: dict[str, object] = {"command": recorded.text("command"), "workdir": recorded.path(".")}
+    command = recorded.text("command")
+    arguments: dict[str, object] = {"command": command, "workdir": recorded.path(".")}
     timeout = whole(recorded.arguments.get("timeout"))
     if timeout is not None:
         arguments["timeout"] = timeout / 1000
     unchecked = "what the machine held besides is not recorded"
-    return Step("shell", arguments, succeeded(recorded), unchecked=unchecked)
+    return Step("shell", arguments, succeeded(recorded), unchecked=unchecked, runs_program=not is_reading(command))
 
 
 _TOOLS: Mapping[str, Callable[[Recorded], Step]] = {

@@ -155,10 +155,20 @@ def _variants(text: str, edits: Sequence[Edit]) -> Iterator[tuple[Edit, ...]]:
     curled = tuple(Edit(edit.old, with_quotes_of(edit.old, edit.new), edit.replace_all) for edit in edits)
     if curled != tuple(edits):
         yield curled
-    found = tuple(find_actual(text, edit) for edit in edits)
+    found = _found_in(text, edits)
     if found != tuple(edits):
         yield found
         yield tuple(Edit(one.old, edit.new, edit.replace_all) for one, edit in zip(found, edits, strict=True))
+
+
+def _found_in(text: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Return the edits with the quotes of the text, each as it is found in what those before it left."""
+    found: list[Edit] = []
+    for edit in edits:
+        found.append(find_actual(text, edit))
+        made = apply_edits(text, found[-1:])
+        text = text if made is None else made
+    return tuple(found)
 
 
 def _with_spaces(text: str) -> str:

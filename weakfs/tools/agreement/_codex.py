@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from functools import partial
 
+import attrs
 from attrs import frozen
 
 from weakfs.editing import PatchError
@@ -15,6 +16,7 @@ from weakfs.tools.agreement._commands import (
     PatchCommand,
     ShowCommand,
     in_directory,
+    is_reading,
     read_command,
     script_of,
 )
@@ -32,6 +34,18 @@ _HEADS = (_ADD, _DELETE, _UPDATE, _MOVE)
 _SHORTENED = ("tokens truncated", "chars truncated", "[... omitted", "Total output lines:")
 _REFUSALS = ("rejected", "aborted", "sandbox", "approval", "permission denied", "outside of the project")
 _MISSING = ("no such file or directory", "failed to read file to update")
+# Tools that change no file, and start nothing that does; of any other it is not known.
+_WITHOUT_FILES = frozenset(
+    {
+        "update_plan",
+        "view_image",
+        "web_search",
+        "request_user_input",
+        "list_mcp_resources",
+        "list_mcp_resource_templates",
+        "read_mcp_resource",
+    }
+)
 _ABOUT = 1000
 _ELSEWHERE = "what the machine held besides is not recorded"
 
@@ -40,7 +54,8 @@ def step_of(recorded: Recorded) -> Step:
     """Give the call of ours that a recorded one amounts to; `NotPerformed` says why there is none."""
     make = _TOOLS.get(recorded.call.tool)
     if make is None:
-        raise NoCounterpart(f"{recorded.call.tool!r} has no counterpart")
+        tool = recorded.call.tool
+        raise NoCounterpart(f"{tool!r} has no counterpart", runs_program=tool not in _WITHOUT_FILES)
     return make(recorded)
 
 
@@ -74,7 +89,8 @@ def _command(recorded: Recorded) -> Step:
         if not found.is_all and recorded.result.get("success") is None:
             # What the other commands in it did decides how the whole ended.
             done = "success. updated the following files" in (recorded.call.recorded or "").lower() or None
-        return _patch(recorded, found.patch, in_directory(workdir, found.workdir), done)
+        patched = _patch(recorded, found.patch, in_directory(workdir, found.workdir), done)
+        return patched if found.is_all else attrs.evolve(patched, runs_program=True)
     if isinstance(found, ShowCommand):
         step = _show(recorded, found, in_directory(workdir, found.workdir))
         if step is not None:
@@ -84,7 +100,7 @@ def _command(recorded: Recorded) -> Step:
     told: dict[str, object] = {"command": script, "workdir": where}
     if (timeout := whole(arguments.get("timeout_ms"))) is not None:
         told["timeout"] = timeout / 1000
-    return Step("shell", told, succeeded(recorded), unchecked=_ELSEWHERE)
+    return Step("shell", told, succeeded(recorded), unchecked=_ELSEWHERE, runs_program=not is_reading(script))
 
 
 def _show(recorded: Recorded, command: ShowCommand, workdir: str | None) -> Step | None:
@@ -149,6 +165,7 @@ def _patch(recorded: Recorded, patch: str, workdir: str | None, done: bool | Non
         partial(_after, changes),
         is_silent=is_silent,
         skeletons=_skeletons(changes, rewritten) if done else {},
+        hunks={change.path: change.hunks for change in changes if change.hunks is not None and not change.moved_to},
     )
 
 

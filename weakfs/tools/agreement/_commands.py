@@ -21,6 +21,27 @@ _CHANGE_DIRECTORY = re.compile(r"\s*cd\s+(?P<where>'[^'\n]*'|\"[^\"\n]*\"|[^\s;&
 _SPECIAL = re.compile(r"[|;&<>$`*?(){}\[\]\n\\~!]")
 _RANGE = re.compile(r"([1-9]\d{0,8}),([1-9]\d{0,8})p")
 
+# Programs that change no file, whatever their arguments are, and others that do with one of these options.
+_READERS = frozenset(
+    {"cat", "cut", "df", "du", "egrep", "fgrep", "grep", "head", "ls", "nl", "stat", "tail", "tr", "wc"}
+)
+_READERS |= {"basename", "cd", "date", "diff", "dirname", "echo", "file", "id", "pwd", "realpath", "test", "true"}
+_READERS |= {"uname", "which", "whoami"}
+_GIT_READERS = frozenset({"blame", "diff", "grep", "log", "ls-files", "rev-parse", "show", "status"})
+_ACTIONS: Mapping[str, tuple[str, ...]] = {
+    "find": ("-delete", "-exec", "-ok", "-fprint", "-fls"),
+    "rg": ("--pre",),
+    "sort": ("-o", "--output"),
+}
+# `sed` that prints some lines; other scripts of it can write.
+_SED = re.compile(r"\bsed\s+-n\s+(['\"]?)[\d,$]+p\1(?=\s)")
+# Words in quotes in which a shell expands nothing.
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\`$]|\\.)*\"")
+# What redirects an output, or runs something within a command, and where one command ends and the next begins.
+_WRITING = re.compile(r">(?!\s*/dev/null\b|&[12]\b)|`|\$\(|<\(|--output|--ext-diff")
+_TARGET = re.compile(r"(?<![>&\d<])1?>\|?[ \t]*(?P<where>'[^'\n]+'|\"[^\"\n$`]+\"|[^\s;&|<>()'\"$`*?]+)")
+_BETWEEN = re.compile(r"\|\||&&|[|;\n]|(?<!>)&")
+
 
 @frozen
 class PatchCommand:
@@ -127,3 +148,29 @@ def in_directory(workdir: str | None, inner: str | None) -> str | None:
     if inner is None or workdir is None:
         return workdir if inner is None else inner
     return join(workdir, inner)
+
+
+def is_reading(script: str) -> bool:
+    """Tell whether a command only reads: every program in it is known to change no file, and nothing is redirected."""
+    script = _QUOTED.sub("_", _SED.sub("cat", script))
+    return not _WRITING.search(script) and all(_is_reader(part.split()) for part in _BETWEEN.split(script))
+
+
+def _is_reader(words: list[str]) -> bool:
+    if not words:
+        return True
+    program, *rest = words
+    if program == "git":
+        return bool(rest) and rest[0] in _GIT_READERS
+    if program in _ACTIONS:
+        return not any(word.startswith(_ACTIONS[program]) for word in rest)
+    return program in _READERS
+
+
+def redirect_targets(script: str) -> list[str]:
+    """Return the files that a command writes its output to, as it names them, except those that it only appends to."""
+    before, _, behind = script.partition("<<")
+    # What follows the line with `<<` is a text, as far as is looked here.
+    line = f"{before} {behind.partition(chr(10))[0]}"
+    named = (found["where"].strip("'\"") for found in _TARGET.finditer(line))
+    return [name for name in named if not name.startswith(("/dev/", "~"))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import lru_cache
 
 from weakfs.tools.transcripts import Source
 
@@ -20,10 +21,19 @@ class Outside(ValueError):
     """A path that does not lie below the session's directory."""
 
 
-def below_root(path: str, source: Source, *, workdir: str | None = None) -> str:
-    """Give the canonical path of ours for a recorded one; `Outside` if it has none.
+# Where working trees beside the session's directory lie in ours.
+WORKTREES = "/.worktrees"
+# What a directory is called that programs keep working trees in.
+_WORKTREE_PARENTS = frozenset({"worktrees", ".worktrees", ".claude-worktrees"})
 
-    Relative paths start in `workdir`, else where the session was at that moment.
+
+def below_root(path: str, source: Source, *, workdir: str | None = None) -> str:
+    """Return the canonical path of ours for a recorded one; `Outside` if it has none.
+
+    The session's directory is `/`. Another working tree of its repository that it used is `/.worktrees/NAME`, where
+    NAME is that of its directory: `/x/repo-feature/a` is `/.worktrees/repo-feature/a` in a session that began in
+    `/x/repo`. One that lies in the session's directory is where it lies there. Of two with the same name the second
+    is NAME-2. Relative paths start in `workdir`, else where the session was at that moment.
     """
     if "\0" in path:
         raise Outside("the path holds a NUL")
@@ -33,11 +43,63 @@ def below_root(path: str, source: Source, *, workdir: str | None = None) -> str:
     if workdir:
         base = _absolute(workdir, base, is_windows)
     found = _absolute(path, base, is_windows)
+    # The deepest directory counts: a working tree may lie in another.
+    for top, ours in sorted(_roots(source), key=lambda pair: len(pair[0]), reverse=True):
+        inside = _inside(found, top, fold=is_windows)
+        if inside is not None:
+            return ours + inside if inside != "/" else ours or "/"
+    raise Outside(f"{path!r} lies outside the session's directory {root!r}")
+
+
+@lru_cache(maxsize=64)
+def _roots(source: Source) -> tuple[tuple[str, str], ...]:
+    """Return the directories of a session, each with where it lies in ours: "" for the root."""
+    root = source.root or "/"
+    is_windows = bool(_DRIVE.match(root))
     top = posixpath.normpath(_plain(root, is_windows))
-    inside = _inside(found, top, fold=is_windows)
-    if inside is None:
-        raise Outside(f"{path!r} lies outside the session's directory {root!r}")
-    return inside
+    roots = {top: ""}
+    visited = [_normal(one, top, is_windows) for one in source.directories]
+    made = [_normal(one, top, is_windows) for one in source.worktrees]
+    candidates = [*filter(None, made), *filter(None, (_worktree(one, top) for one in visited if one is not None))]
+    # Names that working trees within the session's directory have.
+    taken = {inside for one in (*made, *visited) if one is not None and (inside := _inside(one, top, fold=is_windows))}
+    for one in candidates:
+        if any(_inside(one, known, fold=is_windows) is not None for known in roots):
+            continue
+        name = place = f"{WORKTREES}/{posixpath.basename(one)}"
+        number = 1
+        while place in roots.values() or place in taken:
+            number += 1
+            place = f"{name}-{number}"
+        roots[one] = place
+    return tuple(roots.items())
+
+
+def _normal(path: str, top: str, is_windows: bool) -> str | None:
+    try:
+        found = _absolute(path, top, is_windows)
+    except Outside:
+        return None
+    return found if found != "/" and "\0" not in found else None
+
+
+def _worktree(directory: str, top: str) -> str | None:
+    """Return the working tree that a directory which the session was in belongs to; None if that cannot be told.
+
+    That are directories beside the session's own, those that programs keep working trees in, and the directory in
+    which the session's own lies as a working tree. Any other, such as `/tmp`, is outside.
+    """
+    if top.startswith(directory.rstrip("/") + "/"):
+        between = top[len(directory) :].strip("/").split("/")[:-1]
+        return directory if _WORKTREE_PARENTS.intersection(between) else None
+    parent, name = posixpath.split(top)
+    prefix = parent.rstrip("/") + "/"
+    if directory.startswith(prefix):
+        sibling = directory[len(prefix) :].partition("/")[0]
+        is_related = sibling.startswith(name) or name.startswith(sibling)
+        if is_related or (parent != "/" and not sibling.startswith(".")):
+            return prefix + sibling
+    return directory if _WORKTREE_PARENTS.intersection(directory.split("/")[:-1]) else None
 
 
 def _absolute(path: str, base: str, is_windows: bool) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 
 from attrs import field, frozen
 
+from weakfs.tools.agreement._claude_edits import Edit
+from weakfs.tools.agreement._hunks import Hunk
 from weakfs.tools.agreement._parts import Part
 from weakfs.tools.agreement._skeletons import Skeleton
 from weakfs.tools.agreement._texts import Text
@@ -27,7 +29,8 @@ class Step:
     depend on what the files hold. `shown` is the text that a read gave, and `is_told` is False where `before` is only
     told by an answer in which something may be left out. `unchecked` says why the answer cannot be compared, `needs`
     names what must be there. `part` is what a read gave of a file that it did not give whole,
-    `skeletons` what the recording of a change shows of files.
+    `skeletons` what the recording of a change shows of files, `hunks` and `edits` how it changed them.
+    `runs_program` tells that it may have changed any file besides.
     """
 
     tool: str
@@ -41,6 +44,9 @@ class Step:
     part: Part | None = field(default=None, repr=False)
     is_silent: bool = False
     skeletons: Mapping[str, Skeleton] = field(factory=dict[str, Skeleton], repr=False)
+    hunks: Mapping[str, tuple[Hunk, ...]] = field(factory=dict[str, tuple[Hunk, ...]], repr=False)
+    edits: tuple[Edit, ...] = field(default=(), repr=False)
+    runs_program: bool = False
     unchecked: str = ""
     needs: str | None = None
 
@@ -58,4 +64,8 @@ class NotPerformed(Exception):
 
 
 class NoCounterpart(NotPerformed):
-    """A call of a tool that has nothing to do with files."""
+    """A call of a tool of which we have none like it; `runs_program` tells that it may have changed any file."""
+
+    def __init__(self, reason: str, *, runs_program: bool) -> None:
+        self.runs_program = runs_program
+        super().__init__(reason)

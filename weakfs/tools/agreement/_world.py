@@ -12,15 +12,16 @@ from weakfs.tools.agreement._parts import Part, Parts
 from weakfs.tools.agreement._steps import Texts
 from weakfs.tools.agreement._texts import UNKNOWN, Text
 
-# The cause of the records that make the files what they were.
-CAUSE = "import"
+# The cause of the records that make the files what they were. Those before the first call are the baseline.
+IMPORT_CAUSE = "import"
 
 
 @define
 class World:
     """The files that recorded calls are performed on.
 
-    Of a file that something outside changed nothing is known until it is told again.
+    Of a file that something outside changed nothing is known until it is told again. What is known of one is doubtful
+    from the moment that a program runs, which may have changed it, until the recording shows the file again.
     """
 
     session: Session
@@ -29,6 +30,9 @@ class World:
     _parts: Parts = field(factory=Parts)
     _lost: set[str] = field(factory=set[str])
     _absent: set[str] = field(factory=set[str])
+    # How many programs ran, and how many of them had run when the recording showed a file last; -1 for doubtful text.
+    _programs: int = 0
+    _shown: dict[str, int] = field(factory=dict[str, int])
 
     def has(self, path: str) -> bool:
         """Tell whether there is anything at a path."""
@@ -44,6 +48,18 @@ class World:
         held = self.held(path)
         return UNKNOWN if held is None and path not in self._absent else held
 
+    def program_ran(self) -> None:
+        """Count a program that may have changed any file."""
+        self._programs += 1
+
+    def shown(self, path: str, *, is_doubtful: bool = False) -> None:
+        """Take note that the recording shows what a file holds now, perhaps before a program that changed it."""
+        self._shown[path] = -1 if is_doubtful else self._programs
+
+    def is_doubtful(self, path: str) -> bool:
+        """Tell whether a program may have changed a file since it was shown last."""
+        return self._shown.get(path, 0) != self._programs
+
     def put(self, path: str, text: Text) -> bool:
         """Make a file what it was; False if that is refused, and then `refusal` says why."""
         if text is UNKNOWN:
@@ -52,7 +68,7 @@ class World:
         if isinstance(text, str) and not self.make_way(path):
             return False
         try:
-            with self.session.transaction(cause=CAUSE):
+            with self.session.transaction(cause=IMPORT_CAUSE):
                 if isinstance(text, str):
                     self.files.write_bytes(path, text.encode())
                 elif self.files.exists(path):
@@ -75,7 +91,7 @@ class World:
             if self.files.is_directory(path):
                 blocking.append(path)
             if blocking:
-                with self.session.transaction(cause=CAUSE):
+                with self.session.transaction(cause=IMPORT_CAUSE):
                     self.files.delete(blocking[0])
         except (OSError, ValueError) as error:
             self.refusal = str(error)

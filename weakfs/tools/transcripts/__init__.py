@@ -6,9 +6,11 @@ A new format is a function from one decoded line to what is in it, and one row i
 
 from ._reader import OpenTranscript, open_transcript, read_transcript
 from ._records import Skipped, Source, Transcript, TranscriptCall
+from ._times import RecordedClock
 
 __all__ = [
     "OpenTranscript",
+    "RecordedClock",
     "Skipped",
     "Source",
     "Transcript",

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from ._anthropic import read_anthropic
 from ._claude_code import is_claude_code, read_claude_code
 from ._codex import is_codex, read_codex
+from ._copilot import is_copilot, read_copilot
 from ._openai import read_chat, read_responses
 from ._plain import read_plain
 from ._records import LineReader, Message
@@ -20,6 +21,7 @@ READERS: Mapping[str, LineReader] = MappingProxyType(
         "anthropic": read_anthropic,
         "claude-code": read_claude_code,
         "codex": read_codex,
+        "copilot": read_copilot,
     }
 )
 
@@ -32,6 +34,8 @@ def sniff(message: Message) -> str | None:
     """
     if is_codex(message):
         return "codex"
+    if is_copilot(message):
+        return "copilot"
     if message.get("type") in ("function_call", "function_call_output"):
         return "openai-responses"
     if message.get("tool_calls") is not None or message.get("role") == "tool":

@@ -19,9 +19,11 @@ from typing import BinaryIO, NamedTuple, cast
 import attrs
 
 from ._codex_output import read_output
+from ._documents import count_lines, document_entries
 from ._formats import READERS, sniff
 from ._lines import Line, decode, numbered_lines
 from ._records import Answer, Found, Message, Skipped, Source, Transcript, TranscriptCall
+from ._times import time_of
 from ._whereabouts import PROGRAMS, Whereabouts
 
 # A tool writes at most 32 MiB by default; JSON escapes and a copy of the old text make that much longer.
@@ -106,15 +108,19 @@ class _At(NamedTuple):
 class _Row:
     """Where a call and what tells of it stand, and where among the others it belongs."""
 
-    order: tuple[int, int]
+    order: tuple[int, int, int]
     call: _At
     format: str
     source: Source | None
+    made_at: int | None
+    answered_at: int | None = None
     answers: tuple[_At, ...] = ()
 
 
 class OpenTranscript:
     """A transcript that is open: iterating gives its calls, `summary` all else that is to be said of it.
+
+    `began_at` is the first time in it, in nanoseconds since 1970, None if it has none.
 
     Calls come in the order in which they were made, those of a program's own files in the order in which they were
     answered: of calls that run side by side that is the order in which they took effect.
@@ -122,7 +128,10 @@ class OpenTranscript:
 
     def __init__(self, files: _Files, max_line_bytes: int) -> None:
         self._files = files
-        self._rows, self.summary = _Index(files).read(max_line_bytes)
+        index = _Index(files)
+        self._rows, self.summary = index.read(max_line_bytes)
+        self.began_at = index.began_at
+        self._where = index.where
         self._last: tuple[tuple[int, int], list[Found]] | None = None
 
     def __len__(self) -> int:
@@ -132,7 +141,14 @@ class OpenTranscript:
         for row in self._rows:
             call = self._found(row.call)
             if isinstance(call, TranscriptCall):
-                yield self._joined(attrs.evolve(call, source=row.source, file=_name(self._files, row.call.file)), row)
+                known = attrs.evolve(
+                    call,
+                    source=None if row.source is None else self._where.completed(row.source),
+                    file=_name(self._files, row.call.file),
+                    made_at=row.made_at,
+                    answered_at=row.answered_at,
+                )
+                yield self._joined(known, row)
 
     def _joined(self, call: TranscriptCall, row: _Row) -> TranscriptCall:
         for at in row.answers:
@@ -154,13 +170,19 @@ class OpenTranscript:
         if self._last is None or self._last[0] != place:
             file = self._files[at.file]
             file.seek(at.offset)
-            message = decode(Line(at.line, file.read(at.size)))
             # A file that changed meanwhile gives nothing where something was.
-            own = sniff(message) if isinstance(message, dict) else None
-            found = [] if own is None else list(READERS[own](cast(Message, message), at.line))
+            found = [one for _, _, some in _read_line(Line(at.line, file.read(at.size))) for one in some]
             self._last = place, found
         found = self._last[1]
         return found[at.nth] if at.nth < len(found) else None
+
+
+def _read_line(line: Line) -> Iterator[tuple[Message | Skipped, str | None, list[Found]]]:
+    """Yield each object on a line with the name of its format and what is found in it."""
+    for message in decode(line):
+        name = None if isinstance(message, Skipped) else sniff(message)
+        found = [] if name is None else list(READERS[name](cast(Message, message), line.number))
+        yield message, name, found
 
 
 def _name(files: _Files, number: int) -> str:
@@ -176,46 +198,74 @@ class _Index:
         self.skipped: list[Skipped] = []
         self.formats: set[str] = set()
         self.lines = self.known = self.repeated = 0
+        self.began_at: int | None = None
+        # The time of the last line of the file that has one.
+        self._now: int | None = None
 
     def read(self, max_line_bytes: int) -> tuple[list[_Row], Transcript]:
         for number in range(len(self.files.paths)):
             self.where.begin()
+            self._now = None
             lines, known = self.lines, self.known
-            for line in numbered_lines(self.files[number], max_line_bytes=max_line_bytes):
-                self.lines += 1
-                self._take(number, line)
+            entries = document_entries(self.files[number], max_bytes=max_line_bytes)
+            if entries is None:
+                for line in numbered_lines(self.files[number], max_line_bytes=max_line_bytes):
+                    self.lines += 1
+                    self._take(number, line)
+            else:
+                self.lines += count_lines(self.files[number])
+                self._take_document(number, entries)
             if self.known == known and self.lines > lines and len(self.files.paths) > 1:
                 self._skip(number, Skipped(self.lines - lines, "no known format was found in this file"))
         rows = sorted(self.calls.made, key=lambda row: row.order)
         formats = tuple(sorted(self.formats))
         return rows, Transcript((), tuple(self.skipped), formats, self.lines, self.known, self.repeated)
 
+    def _take_document(self, number: int, entries: list[Line | Skipped]) -> None:
+        for entry in entries:
+            if isinstance(entry, Skipped):
+                self._skip(number, entry)
+            else:
+                self._take(number, entry)
+
     def _take(self, number: int, line: Line) -> None:
-        message = decode(line)
-        if isinstance(message, Skipped):
-            self._skip(number, message)
-            return
-        name = sniff(message) if message is not None else None
-        if message is None or name is None:
-            # A blank line is no line of another format.
-            self.known += message is None
-            return
-        self.known += 1
+        nth = is_known = 0
+        for message, name, found in _read_line(line):
+            if isinstance(message, Skipped):
+                self._skip(number, message)
+                continue
+            self._tell_time(message)
+            if name is not None:
+                is_known = 1
+                at = _At(number, line.number, line.offset, len(line.data or b""), nth)
+                self._take_message(message, name, found, at)
+            nth += len(found)
+        # A blank line is no line of another format.
+        self.known += is_known or (line.data is not None and not line.data.strip())
+
+    def _tell_time(self, message: Message) -> None:
+        self._now = time_of(message) or self._now
+        if self.began_at is None:
+            self.began_at = self._now
+
+    def _take_message(self, message: Message, name: str, found: list[Found], first: _At) -> None:
         if self.where.repeats(name, message):
             self.repeated += 1
             return
         self.where.follow(name, message)
-        for nth, found in enumerate(READERS[name](message, line.number)):
-            at = _At(number, line.number, line.offset, len(line.data or b""), nth)
-            if isinstance(found, TranscriptCall):
-                self.calls.add(found, _Row((number, line.number), at, name, self.where.source(name)))
+        for nth, one in enumerate(found, first.nth):
+            at = first._replace(nth=nth)
+            if isinstance(one, TranscriptCall):
+                row = _Row((at.file, at.line, at.nth), at, name, self.where.source(name), self._now)
+                self.calls.add(one, row)
+                self.where.follow_call(name, one)
                 self.formats.add(name)
-            elif isinstance(found, Skipped):
-                self._skip(number, found)
-            elif not self.calls.join(found, at) and name not in PROGRAMS:
+            elif isinstance(one, Skipped):
+                self._skip(at.file, one)
+            elif not self.calls.join(one, at, self._now) and name not in PROGRAMS:
                 # Programs answer more than these calls, and cut their files where they like.
-                reason = f"an answer to {short_repr(found.call_id)}: no call above with that id waits for one"
-                self._skip(number, Skipped(line.number, reason))
+                reason = f"an answer to {short_repr(one.call_id)}: no call above with that id waits for one"
+                self._skip(at.file, Skipped(at.line, reason))
 
     def _skip(self, number: int, skipped: Skipped) -> None:
         self.skipped.append(attrs.evolve(skipped, file=_name(self.files, number)))
@@ -236,7 +286,7 @@ class _Calls:
             if row.source is not None:
                 self._newest[call.call_id] = row
 
-    def join(self, answer: Answer, at: _At) -> bool:
+    def join(self, answer: Answer, at: _At, answered_at: int | None) -> bool:
         """Give an answer to the oldest call with its id that has none; False if there is no such call."""
         if answer.is_event:
             # Programs tell of more than is recorded, so that an event without its call is nothing strange.
@@ -251,6 +301,7 @@ class _Calls:
         if not rows:
             del self._waiting[answer.call_id]
         row.answers += (at,)
+        row.answered_at = answered_at
         if row.format in PROGRAMS:
-            row.order = at.file, at.line
+            row.order = at.file, at.line, at.nth
         return True

@@ -12,12 +12,15 @@ import attrs
 class Source:
     """Which program made a call, and where: `root` is the session's directory, `cwd` the one at that moment.
 
-    Both are paths of the machine that recorded it, None where nothing is recorded.
+    Both are paths of the machine that recorded it, None where nothing is recorded. `directories` are all others that
+    the session was in at any time, `worktrees` those in which it had `git worktree add` make a working tree.
     """
 
-    program: Literal["claude-code", "codex"]
+    program: Literal["claude-code", "codex", "copilot"]
     root: str | None = None
     cwd: str | None = None
+    directories: tuple[str, ...] = ()
+    worktrees: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -30,8 +33,11 @@ class TranscriptCall:
     is no answer, or the format does not say whether a call failed (OpenAI's does not).
 
     Of calls that a program made whose own files these are, `source` says which and where, and `result` is what it wrote
-    beside the answer, as it wrote it: Claude Code's `toolUseResult`, or the payload of Codex's event. `file` is the
-    transcript, where several were opened together.
+    beside the answer, as it wrote it: Claude Code's `toolUseResult`, the payload of Codex's event, or Copilot's
+    `result` or `error`. `file` is the transcript, where several were opened together.
+
+    `made_at` and `answered_at` are nanoseconds since 1970. A line without a time has that of the last line above that
+    has one; None where there is no such line, or no answer.
     """
 
     call_id: str | None
@@ -44,6 +50,8 @@ class TranscriptCall:
     source: Source | None = None
     result: object = attrs.field(default=None, repr=False)
     file: str = ""
+    made_at: int | None = None
+    answered_at: int | None = None
 
     @property
     def is_answered(self) -> bool:

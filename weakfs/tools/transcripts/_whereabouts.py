@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from posixpath import join
 from typing import Literal
 
+import attrs
 from attrs import define, field
 
 from ._codex import item_of
+from ._copilot import directory_of
 from ._lines import as_list, as_object
-from ._records import Message, Source
+from ._records import Message, Source, TranscriptCall
+from ._worktrees import made_worktrees
 
-PROGRAMS: Mapping[str, Literal["claude-code", "codex"]] = {"claude-code": "claude-code", "codex": "codex"}
+PROGRAMS: Mapping[str, Literal["claude-code", "codex", "copilot"]] = {
+    "claude-code": "claude-code",
+    "codex": "codex",
+    "copilot": "copilot",
+}
+# The field that makes a line of a program's own file unlike any other.
+_IDENTITY = {"claude-code": "uuid", "copilot": "id"}
 
 # How the oldest rollouts tell the model where it is, for want of a field.
 _TOLD = re.compile(r"<cwd>([^<\n]+)</cwd>|^Current working directory: *(\S[^\n]*)", re.MULTILINE)
@@ -29,6 +39,9 @@ class Whereabouts:
     sources: dict[str, Source] = field(factory=dict[str, Source])
     _roots: dict[object, str] = field(factory=dict[object, str])
     _seen: set[str] = field(factory=set[str])
+    # By the root of their session, in the order in which they were named first.
+    _directories: dict[str | None, dict[str, None]] = field(factory=dict[str | None, dict[str, None]])
+    _worktrees: dict[str | None, dict[str, None]] = field(factory=dict[str | None, dict[str, None]])
 
     def begin(self) -> None:
         """Forget where the last file ended; what it held is still known."""
@@ -36,8 +49,8 @@ class Whereabouts:
 
     def repeats(self, name: str, message: Message) -> bool:
         """Tell whether a line was there before: a resumed session repeats the lines that it goes on from."""
-        uuid = message.get("uuid") if name == "claude-code" else None
-        if not isinstance(uuid, str):
+        uuid = message.get(_IDENTITY[name]) if name in _IDENTITY else None
+        if not isinstance(uuid, str) or not uuid:
             return False
         if uuid in self._seen:
             return True
@@ -48,13 +61,39 @@ class Whereabouts:
         """Take in what a line says of its session's directories."""
         if name == "claude-code":
             self._follow_claude_code(message)
+        elif name == "copilot":
+            self._follow_copilot(message)
         elif name == "codex" or (name == "anthropic" and message.get("type") == "message"):
             self._follow_codex(message)
 
     def source(self, name: str) -> Source | None:
         """Give where a call on the line followed last was made; None for formats that are no program's own."""
         program = PROGRAMS.get(name)
-        return None if program is None else self.sources.setdefault(name, Source(program))
+        if program is None:
+            return None
+        found = self.sources.setdefault(name, Source(program))
+        if found.cwd is not None and found.cwd != found.root:
+            self._directories.setdefault(found.root, {})[found.cwd] = None
+        return found
+
+    def follow_call(self, name: str, call: TranscriptCall) -> None:
+        """Take in what a call on the line followed last says of directories: where it works, and which it makes."""
+        source = self.source(name)
+        if source is None or call.arguments is None:
+            return
+        where = source.cwd
+        for key in ("workdir", "working_directory"):
+            value = call.arguments.get(key)
+            if isinstance(value, str) and value:
+                where = join(where or "", value)
+                self._directories.setdefault(source.root, {})[where] = None
+        for path in made_worktrees(call.arguments):
+            self._worktrees.setdefault(source.root, {})[join(where or "", path)] = None
+
+    def completed(self, source: Source) -> Source:
+        """Return a source with all directories of its session, those that it named later too."""
+        directories, worktrees = self._directories.get(source.root, ()), self._worktrees.get(source.root, ())
+        return attrs.evolve(source, directories=tuple(directories), worktrees=tuple(worktrees))
 
     def _follow_claude_code(self, message: Message) -> None:
         session, cwd = message.get("sessionId", message.get("session_id")), message.get("cwd")
@@ -71,6 +110,13 @@ class Whereabouts:
             root = self._roots.setdefault(session, cwd)
         if last is None or (last.root, last.cwd) != (root, cwd):
             self.sources["claude-code"] = Source("claude-code", root, cwd)
+
+    def _follow_copilot(self, message: Message) -> None:
+        cwd = directory_of(message)
+        if cwd is not None:
+            last = self.sources.get("copilot")
+            is_first = last is None or last.root is None or message.get("type") == "session.start"
+            self.sources["copilot"] = Source("copilot", cwd if last is None or is_first else last.root, cwd)
 
     def _follow_codex(self, message: Message) -> None:
         item, kind = item_of(message), message.get("type")
