@@ -12,6 +12,7 @@ from weakfs.editing import (
     DeleteTargetNotFound,
     PatchError,
     PatchOps,
+    PatchParseError,
     PatchPathForbidden,
     PatchReport,
     UpdateTargetNotFound,
@@ -151,9 +152,9 @@ def test_a_directory_that_the_patch_empties_may_become_a_file_and_the_other_way_
     assert contents(fs) == {"/d": "2\n", "/f/g": ""}
 
 
-def test_an_empty_patch_changes_nothing() -> None:
-    report = apply(filesystem(a="1\n"))
-    assert (report.files_changed, report.changed_paths, report.ops) == (0, (), PatchOps())
+def test_a_patch_without_operations_is_refused() -> None:
+    with pytest.raises(PatchParseError, match="the patch has no operations"):
+        apply(filesystem(a="1\n"))
 
 
 # Refusals

@@ -205,7 +205,8 @@ def test_an_anchor_with_a_mark_behind_it_is_tried_without_it() -> None:
 def test_lines_that_only_come_go_behind_their_anchor_else_to_the_end() -> None:
     assert updated("a\nb\nc\n", "@@ a", "+x", "+y") == "a\nx\ny\nb\nc\n"
     assert updated("a\nb\n", "@@", "+x") == "a\nb\nx\n"
-    assert updated("a\nb\n", "@@ nowhere", "+x") == "a\nb\nx\n"
+    assert "its anchor 'nowhere' is not in the file" in str(refused("a\nb\n", "@@ nowhere", "+x"))
+    assert updated("a\nb\n", "@@ nowhere", "+x", "*** End of File") == "a\nb\nx\n"
     assert updated("a\nb\n", "@@ a", "+x", "*** End of File") == "a\nb\nx\n"
 
 
@@ -218,11 +219,10 @@ def test_lines_behind_an_anchor_that_is_there_twice_are_refused() -> None:
     assert error.errors[0].file_lines == (1, 3)
 
 
-def test_lines_behind_an_anchor_above_the_hunk_before_are_refused() -> None:
+def test_lines_may_go_behind_an_anchor_above_the_hunk_before() -> None:
     content = "def f\n x\ndef g\n y\n"
-    message = str(refused(content, "@@ def f", "- x", "+ X", "@@ def f", "+ new"))
-    assert "its anchor 'def f' is at line 1, above the place of the hunk before it; put hunks in the order" in message
-    assert updated(content, "@@ def f", "- x", "+ X", "@@ deff", "+ new").endswith(" y\n new\n")
+    assert updated(content, "@@ def f", "- x", "+ X", "@@ def f", "+ new") == "def f\n new\n X\ndef g\n y\n"
+    refused(content, "@@ def f", "- x", "+ X", "@@ deff", "+ new")
     assert updated("a\nb\n", "@@", "-b", "+c", "@@ a", "+x", "*** End of File") == "a\nc\nx\n"
 
 
@@ -347,7 +347,7 @@ def test_a_refusal_tells_of_the_hunk_as_it_was_read_at_last() -> None:
 
 def test_a_refusal_tells_of_an_anchor_below_the_lines() -> None:
     error = refused("a\nx\nb\ndef g\n", "@@ def g", "-x", "+y")
-    assert "its lines are at line 2, and its anchor is at line 4, below them" in str(error)
+    assert "its lines are at line 2, and its anchor 'def g' is at line 4, below them" in str(error)
     assert error.errors[0].file_lines == (2, 4)
 
 
@@ -357,7 +357,7 @@ def test_a_refusal_of_lines_that_only_come_tells_of_their_anchors_alone() -> Non
         "its anchor 'def nowhere():' is not in the file; name lines of the file, each below the one before it"
     )
     message = str(refused("b\nclass A:\n", "@@ class A:", "@@ b", "+x"))
-    assert "its anchor 'b' is not in the file below 'class A:', only at line 1" in message
+    assert "its anchor 'b' is not in the block of 'class A:', line 2, but at line 1" in message
 
 
 def test_the_nearest_place_may_differ_in_typographic_characters() -> None:
@@ -365,3 +365,171 @@ def test_the_nearest_place_may_differ_in_typographic_characters() -> None:
     assert "it fits at line 1, above the place of the hunk before it" in str(error)
     error = refused("q\n\u201cx\u201d\nb\n", "@@", '-"x"', "-c")
     assert "the nearest place is at line 2, and line 3 differs there: the hunk has 'c', the file has 'b'" in str(error)
+
+
+# Blocks
+
+CLASSES = (
+    "class A:\n    def start(self):\n        self.open()\n\n    def stop(self):\n        self.close()\n\n\n"
+    "class B:\n    def start(self):\n        self.open()\n\n    def stop(self):\n        self.close()\n"
+)
+
+
+def test_a_class_may_be_named_again_for_its_second_method() -> None:
+    expected = CLASSES.replace("open()", "open_a()", 1).replace("close()", "close_a()", 1)
+    start, stop = (
+        ("-        self.open()", "+        self.open_a()"),
+        ("-        self.close()", "+        self.close_a()"),
+    )
+    nested = ("@@ class A:", "@@     def start(self):", *start, "@@ class A:", "@@     def stop(self):", *stop)
+    assert updated(CLASSES, *nested) == expected
+    context = ("@@ class A:", "     def start(self):", *start, "@@ class A:", "     def stop(self):", *stop)
+    assert updated(CLASSES, *context) == expected
+
+
+def test_a_nearly_equal_place_in_the_block_is_not_passed_over_for_an_equal_one_in_another() -> None:
+    content = "def a():\n    x = 2\n    return x\n\ndef b():\n    x = 1\n    return x\n"
+    error = refused(content, "@@ def a():", "-    x = 1", "+    x = 3")
+    assert "outside the block of its anchor 'def a():' (lines 1-3), in which line 2 is nearly its first line" in str(
+        error
+    )
+    deeper = "def a():\n    if z:\n        x = 1\n\ndef b():\n    x = 1\n"
+    assert updated(deeper, "@@ def a():", "-    x = 1", "+    x = 3") == deeper.replace("x = 1", "x = 3", 1)
+
+
+def test_the_only_place_may_lie_beyond_the_block_of_its_anchor() -> None:
+    content = "def a():\n    pass\n\ndef b():\n    x = 1\n"
+    report = update(filesystem(content), "@@ def a():", "-    x = 1", "+    x = 3")
+    assert report.hunks[0].notes == ("its place is outside the block of its anchor 'def a():', and is the only one",)
+    refused(content + "\ndef c():\n    x = 1\n", "@@ def a():", "-    x = 1", "+    x = 3")
+
+
+def test_several_places_in_the_block_of_an_anchor_are_refused_unless_the_first_follows_it() -> None:
+    content = "class A:\n    def f(self):\n        x = 1\n        y = 2\n        x = 1\n"
+    assert updated(content, "@@     def f(self):", "-        x = 1", "+        x = 3") == content.replace(
+        "x = 1", "x = 3", 1
+    )
+    assert refused(content, "@@ class A:", "-        x = 1", "+        x = 3").errors[0].file_lines == (3, 5)
+
+
+@pytest.mark.parametrize(
+    ("content", "anchor", "expected"),
+    [
+        ("# A\n\nx\n\n## B\n\nx\n\n# C\n\nx\n", "## B", "# A\n\nx\n\n## B\n\ny\n\n# C\n\nx\n"),
+        ("[a]\nz = 1\nx\n\n[b]\nz = 1\nx\n", "[a]", "[a]\nz = 1\ny\n\n[b]\nz = 1\nx\n"),
+        ("int f()\n{\n    x\n}\n\nint g()\n{\n    x\n}\n", "int g()", "int f()\n{\n    x\n}\n\nint g()\n{\n    y\n}\n"),
+        ("f(\n  a,\n) {\n  x\n}\ng() {\n  x\n}\n", "f(", "f(\n  a,\n) {\n  y\n}\ng() {\n  x\n}\n"),
+    ],
+    ids=["Markdown", "INI", "a brace below", "a head of several lines"],
+)
+def test_what_is_below_a_line_is_its_block(content: str, anchor: str, expected: str) -> None:
+    indent = expected.split("y\n")[0].rpartition("\n")[2]
+    assert updated(content, f"@@ {anchor}", f"-{indent}x", f"+{indent}y") == expected
+
+
+def test_an_anchor_may_be_the_beginning_of_one_line() -> None:
+    content = "class A:\n    x = 1\n\nclass B(Base):\n    x = 1\n"
+    for anchor in ("class B", "class B:", "class B("):
+        report = update(fs := filesystem(content), f"@@ {anchor}", "-    x = 1", "+    x = 2")
+        assert fs.read("/a").content == content[:-2] + "2\n"
+        assert report.hunks[0].notes == (f"its anchor '{anchor}' was taken for line 4, 'class B(Base):'",)
+    for anchor in ("class", "clas", "B(Base):", "class Base"):
+        refused(content, f"@@ {anchor}", "-    x = 1", "+    x = 2")
+    several = refused("def run(a):\n x\ndef run(b):\n x\n", "@@ def run", "- x", "+ y")
+    assert "several begin like it, lines 1, 3" in str(several)
+
+
+def test_hunks_out_of_order_find_their_anchors() -> None:
+    patch = ("@@ def b", "- x", "+ B", "@@ def a", "- x", "+ A")
+    assert updated("def a\n x\ndef b\n x\n", *patch) == "def a\n A\ndef b\n B\n"
+
+
+# Neighbours
+
+
+def test_neighbouring_hunks_may_share_context() -> None:
+    content = "".join(f"l{number}\n" for number in range(1, 8))
+    hunks = ("@@", " l1", "-l2", "+L2", " l3", " l4", "@@", " l3", " l4", "-l5", "+L5", " l6")
+    assert updated(content, *hunks) == content.replace("l2", "L2").replace("l5", "L5")
+
+
+def test_what_an_earlier_hunk_takes_away_is_no_context() -> None:
+    error = refused("a\nb\nc\n", "@@", "-b", "+B", "@@", " b", "-c", "+C")
+    assert "it overlaps what an earlier hunk of the patch changes, at line 2; put both in one hunk" in str(error)
+
+
+# Indentation
+
+
+@pytest.mark.parametrize(
+    ("content", "hunk", "expected"),
+    [
+        (
+            "class A:\n    def f(self):\n        x = 1\n        return x\n",
+            (" def f(self):", "-    x = 1", "+    x = 2", "+    if x:", "+        y = 3", "     return x"),
+            "class A:\n    def f(self):\n        x = 2\n        if x:\n            y = 3\n        return x\n",
+        ),
+        (
+            "def f():\n\tif a:\n\t\tx = 1\n",
+            (" def f():", "     if a:", "-        x = 1", "+        x = 2", "+        y = 3"),
+            "def f():\n\tif a:\n\t\tx = 2\n\t\ty = 3\n",
+        ),
+        (
+            "jobs:\n    build:\n        steps:\n            - run: a\n",
+            (" jobs:", "   build:", "     steps:", "       - run: a", "+        name: first"),
+            "jobs:\n    build:\n        steps:\n            - run: a\n              name: first\n",
+        ),
+        (
+            "    x = foo(a,\n            b)\n",
+            (" x = foo(a,", "-        b)", "+        b,", "+        c)"),
+            "    x = foo(a,\n            b,\n            c)\n",
+        ),
+    ],
+    ids=["one step out", "spaces for tabs", "a list of YAML", "a continuation line"],
+)
+def test_lines_that_come_are_indented_like_those_around_them(
+    content: str, hunk: tuple[str, ...], expected: str
+) -> None:
+    fs = filesystem(content)
+    report = update(fs, "@@", *hunk)
+    assert fs.read("/a").content == expected
+    assert report.hunks[0].notes == ("its new lines were indented like the lines around them",)
+
+
+def test_indentation_that_contradicts_itself_is_refused_with_both_lines() -> None:
+    content = "class A:\n    def m(self):\n        x\n\ndef top():\n    y\n"
+    error = refused(
+        content, "@@", " def m(self):", "     x", " ", " def top():", "     y", "+", "+def new():", "+    z"
+    )
+    assert error.errors[0].file_lines == (3, 6)
+    assert "it is in doubt which block each line belongs to" in str(error)
+
+
+def test_lines_below_an_anchor_that_is_indented_otherwise_are_indented_or_refused() -> None:
+    content = "class A:\n    def f(self):\n        x = 1\n"
+    for added in ("+    y = 2", "+        y = 2"):
+        assert updated(content, "@@ def f(self):", added) == content.replace("        x", "        y = 2\n        x")
+    assert "the depth of the new lines is in doubt" in str(refused(content, "@@ def f(self):", "+  y = 2"))
+
+
+# Lines without a mark
+
+
+def test_context_without_its_mark_is_taken_where_it_stands_to_the_letter() -> None:
+    assert updated("a = 1\nb = 2\nc = 3\n", "@@", "a = 1", "-b = 2", "+b = 5", "c = 3") == "a = 1\nb = 5\nc = 3\n"
+    content = "class A:\n    x = 1\n    y = 2\n"
+    assert updated(content, "@@ class A:", "    x = 1", "-    y = 2", "+    y = 5") == content.replace("2", "5")
+    fs = filesystem("a\nb\n")
+    with pytest.raises(PatchParseError, match="'ax' has no mark") as caught:
+        update(fs, "@@", "ax", "-b", "+c")
+    assert caught.value.line == 4
+
+
+def test_no_newline_at_end_of_file_means_what_it_means_to_git() -> None:
+    unended = "\\ No newline at end of file"
+    assert updated("a\nb\n", "@@", "-b", "+c", unended) == "a\nc"
+    assert updated("a\nb", "@@", "-b", unended, "+c") == "a\nc\n"
+    assert updated("a\nb", "@@", " a", "-b", unended, "+c", unended) == "a\nc"
+    fs = filesystem("")
+    apply_patch(fs, f"*** Begin Patch\n*** Add File: n\n+x\n{unended}\n*** End Patch")
+    assert fs.read("/n").content == "x"

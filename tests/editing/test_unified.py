@@ -155,7 +155,11 @@ def test_line_numbers_are_advice() -> None:
     fs = filesystem(a=content)
     report = apply(fs, diff_of("@@ -3,3 +3,3 @@\n 29\n-30\n+x\n 31\n", "@@ -12,2 +12,2 @@\n 39\n-40\n+y\n"))
     assert fs.read("/a").content == content.replace("\n30\n", "\nx\n").replace("\n40\n", "\ny\n")
-    assert [fit.fit for fit in report.hunks] == ["exact, +27 lines", "exact, +1 lines"]
+    assert [fit.fit for fit in report.hunks] == ["exact", "exact"]
+    assert [fit.notes for fit in report.hunks] == [
+        ("its place is 27 lines below the stated one",),
+        ("its place is 1 line below the stated one",),
+    ]
 
 
 def test_the_stated_line_chooses_between_places_and_nothing_else_does() -> None:
@@ -219,9 +223,8 @@ def test_a_file_that_holds_more_than_the_diff_says_is_not_deleted() -> None:
     [
         ("", 1, "there is no diff in it"),
         ("nothing\nof the kind\n", 1, "there is no diff in it"),
-        (diff_of("@@ -1,3 +1,3 @@\n a\n-b\n+c\n"), 3, "2 old and 2 new ones"),
-        (diff_of("@@ -1,2 +1,2 @@\n a\n-b\n+c\n+d\n"), 3, "2 old and 3 new ones"),
-        (diff_of("@@ nothing @@\n a\n"), 3, "is no hunk header"),
+        (diff_of("@@ -1,3 +1,3 @@\n a\n-b\n+c"), 3, "it was cut off"),
+        (diff_of("@@ -1,9 +1,9 @@\n"), 3, "the hunk has no lines"),
         (diff_of(), 2, "no hunk stands below the names"),
         ("@@ -1 +1 @@\n-a\n+b\n", 1, "a hunk without a file"),
         ("x\ndiff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\nliteral 1\n", 4, "it changes a binary file"),
@@ -263,3 +266,65 @@ def test_one_hunk_shows_what_line_ends_another_means() -> None:
     assert fs.read_bytes("a").content == b"2\r\nnew\n3\r\n"
     apply(fs, "--- a/a\n+++ b/a\n@@ -1 +0,0 @@\n-2\n@@ -3,0 +3 @@\n+more\n")
     assert fs.read_bytes("a").content == b"new\n3\r\nmore\r\n"
+
+
+# What models get wrong
+
+
+def test_counts_that_are_off_are_recounted() -> None:
+    for ranges in ("-1,9 +1,9", "-1 +1", "-1,1 +1,4"):
+        fs = filesystem(a="a\nb\nc\n")
+        report = apply(fs, diff_of(f"@@ {ranges} @@\n a\n-b\n+B\n c\n"))
+        assert fs.read("/a").content == "a\nB\nc\n"
+        assert report.hunks[0].notes == ("the counts in its header are not those of its lines, which were all taken",)
+    fs = filesystem()
+    apply(fs, "--- /dev/null\n+++ b/n\n@@ -0,0 +1,2 @@\n+a\n+b\n+c\n")
+    assert fs.read("/n").content == "a\nb\nc\n"
+
+
+def test_a_diff_with_wrong_counts_ends_where_the_next_begins() -> None:
+    fs = filesystem(a="a\n-- b\n", x="x\n")
+    apply(fs, "--- a/a\n+++ b/a\n@@ -1,7 +1,7 @@\n a\n--- b\n+++ c\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x\n+y\n")
+    assert (fs.read("/a").content, fs.read("/x").content) == ("a\n++ c\n", "y\n")
+
+
+@pytest.mark.parametrize("header", ["@@", "@@ ... @@", "@@ @@", "@@ def f(): @@", "@@ def f():"])
+def test_a_header_needs_no_numbers(header: str) -> None:
+    fs = filesystem(a="def f():\n    x\n")
+    apply(fs, diff_of(f"{header}\n-    x\n+    y\n"))
+    assert fs.read("/a").content == "def f():\n    y\n"
+
+
+def test_the_place_nearest_to_the_stated_line_comes_first() -> None:
+    lines = ["-"] * 50
+    lines[9], lines[10], lines[40] = "    x", "  y", "  x"
+    fs = filesystem(a="\n".join(lines) + "\n")
+    apply(fs, diff_of("@@ -10 +10 @@\n-  x\n+  z\n"))
+    assert fs.read("/a").content == "\n".join(lines).replace("    x", "    z") + "\n"
+
+
+def test_several_places_beside_the_stated_line_are_refused_unless_its_heading_tells() -> None:
+    content = "def f():\n    x\n\ndef g():\n    x\n"
+    with pytest.raises(HunkRejected, match="several places, at lines 2, 5"):
+        apply(filesystem(a=content), diff_of("@@ -8 +8 @@\n-    x\n+    y\n"))
+    fs = filesystem(a=content)
+    apply(fs, diff_of("@@ -8 +8 @@ def g():\n-    x\n+    y\n"))
+    assert fs.read("/a").content == "def f():\n    x\n\ndef g():\n    y\n"
+
+
+def test_context_without_its_mark_is_taken_where_it_stands_to_the_letter() -> None:
+    fs = filesystem(a="a\nb\nc\n")
+    apply(fs, diff_of("@@ -1,3 +1,3 @@\na\n-b\n+B\nc\n"))
+    assert fs.read("/a").content == "a\nB\nc\n"
+
+
+def test_each_format_is_told_by_name() -> None:
+    v4a = "*** Begin Patch\n*** Update File: a\n@@\n-a\n+A\n*** End Patch\n"
+    blocks = "a\n<<<<<<< SEARCH\na\n=======\nA\n>>>>>>> REPLACE\n"
+    unified = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+A\n"
+    sent = [(v4a, "v4a"), (unified, "unified"), (blocks, "search_replace")]
+    for patch, name in sent:
+        for _, other in sent:
+            if other != name:
+                with pytest.raises(PatchParseError, match=f"patch_format='{name}'"):
+                    apply_patch(filesystem(a="a\n"), patch, patch_format=other)  # type: ignore[arg-type]  # a format

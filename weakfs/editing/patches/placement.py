@@ -7,10 +7,11 @@ only if there is no other. What fits in several places is refused.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from weakfs.editing.normalization import is_inside_word
 from weakfs.editing.patches.document import Document
@@ -120,6 +121,7 @@ class Search:
     drift: int = 0
     taken: Sequence[Span] = ()
     takes_first: bool = False
+    _occurrences: dict[tuple[str, int], list[int]] = field(factory=dict, init=False, repr=False)
 
     def place(self, hunk: Hunk) -> Place:
         """Find where a hunk goes. Raises `Misfit`. O(file), whatever repeats in it."""
@@ -243,9 +245,12 @@ class Search:
 
     def _lines_inside(self, anchor: str, first: int, end: int) -> list[int]:
         for level in range(FREEST + 1):
-            lines = [*islice(self.document.places([anchor], level, first + 1, end), MAX_ANCHORS)]
-            if lines:
-                return lines
+            if (anchor, level) not in self._occurrences:
+                self._occurrences[anchor, level] = [*self.document.places([anchor], level, 0)]
+            lines = self._occurrences[anchor, level]
+            inside = lines[bisect_right(lines, first) : bisect_left(lines, end)][:MAX_ANCHORS]
+            if inside:
+                return inside
         return []
 
     def _by_beginning(self, anchors: Sequence[str]) -> tuple[Block | None, tuple[str, ...]]:
