@@ -151,13 +151,15 @@ class Reindentation:
 
     @cached_property
     def _given(self) -> list[str]:
+        """All indentations of the quoted texts, without those that only align a line with what is above it."""
+        indents = [line.indent for line in self.old] + [line.indent for line in self.new]
+        contexts = [*self._old_contexts, *self._new_contexts]
         lines = [
-            line.indent
-            for lines, contexts in ((self.old, self._old_contexts), (self.new, self._new_contexts))
-            for line, context in zip(lines, contexts, strict=True)
-            if not context.depth or len(line.indent) % 2 == 0 or "\t" in line.indent
+            indent
+            for indent, context in zip(indents, contexts, strict=True)
+            if not context.depth or len(indent) % 2 == 0 or "\t" in indent
         ]
-        return lines or [line.indent for line in (*self.old, *self.new)]
+        return lines or indents
 
     @cached_property
     def _old_contexts(self) -> list[_Context]:

@@ -12,8 +12,8 @@ from itertools import pairwise
 
 from weakfs.editing.patches.equivalences import CODEX_FOLDS, LEVELS
 from weakfs.editing.patches.line_index import LineIndex, Run, spliced
+from weakfs.editing.patches.misfit import Misfit
 from weakfs.editing.patches.operations import Hunk
-from weakfs.editing.patches.placement import Misfit
 from weakfs.editing.patches.rewriting import HunkMisfit
 
 

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.equivalences import LEVELS
 from weakfs.editing.patches.errors import QUOTED, quoted
+from weakfs.editing.patches.misfit import MAX_PLACES, Misfit
 from weakfs.editing.patches.operations import Hunk
-from weakfs.editing.patches.placement import MAX_PLACES, Misfit
 
 # How many lines of a hunk are looked up, and how many places of each.
 LOOKED_UP = 60

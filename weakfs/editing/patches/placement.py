@@ -6,25 +6,21 @@ only if there is no other. What fits in several places is refused.
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
-from weakfs.editing.normalization import is_inside_word
+from weakfs.editing.patches.anchors import FREEST, Anchors
 from weakfs.editing.patches.document import Document
-from weakfs.editing.patches.equivalences import FOLDS, LEVELS
+from weakfs.editing.patches.equivalences import LEVELS
 from weakfs.editing.patches.errors import quoted
+from weakfs.editing.patches.misfit import MAX_PLACES, Block, Misfit
 from weakfs.editing.patches.operations import Hunk
-from weakfs.editing.patches.outline import Outline
 from weakfs.editing.similarity import alike
 
-# A message names so many of the places where a hunk fits.
-MAX_PLACES = 20
-# So many lines that an anchor may name are looked at, and places of a hunk in a diff.
-MAX_ANCHORS = 1000
+# So many places of a hunk of a diff are looked at.
+MOST_PLACES = 1000
 # Of a block so many lines are looked through for what a hunk nearly is, and of the hunk so many.
 MOST_COMPARED = 400
 MOST_LINES = 40
@@ -34,43 +30,11 @@ CLEARLY = 10
 
 EXACT = LEVELS.index("exact")
 BLANKS_PASSED = LEVELS.index("trailing blanks")
-FREEST = len(LEVELS) - 1
 
-# What stands behind `@@` in a unified diff, and what stands for no line at all.
-_NUMBERS = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
-_NO_ANCHOR = re.compile(r"[\s.…@]*")
-
-# A line of an anchor: where it is (from 0), and where the block ends that it names.
-Block = tuple[int, int]
 # Lines that a hunk changes: from which to before which, the same twice where others only come.
 Span = tuple[int, int]
 
 UNMARKED = "its context has no marks: start each such line with a ' '"
-
-
-class Misfit(Exception):
-    """A hunk has no place of its own; `places` are the lines (from 1) where it fits, if it does in several.
-
-    `lines` are others that the reason names, `blocks` those (from 0) in which an anchor wants it, `hunk` is the hunk
-    as it was read at last. `is_all` says that there is no more to tell than the reason.
-    """
-
-    def __init__(
-        self,
-        reason: str,
-        places: tuple[int, ...] = (),
-        *,
-        lines: tuple[int, ...] = (),
-        blocks: tuple[Block, ...] = (),
-        is_all: bool = False,
-    ) -> None:
-        self.reason = reason
-        self.is_all = is_all
-        self.places = places
-        self.lines = lines
-        self.blocks = blocks
-        self.hunk: Hunk | None = None
-        super().__init__(reason)
 
 
 @frozen
@@ -116,12 +80,11 @@ class Search:
     """
 
     document: Document
-    outline: Outline
+    anchors: Anchors
     cursor: int = 0
     drift: int = 0
     taken: Sequence[Span] = ()
     takes_first: bool = False
-    _occurrences: dict[tuple[str, int], list[int]] = field(factory=dict, init=False, repr=False)
 
     def place(self, hunk: Hunk) -> Place:
         """Find where a hunk goes. Raises `Misfit`. O(file), whatever repeats in it."""
@@ -163,7 +126,7 @@ class Search:
             return self._near(hunk, hunk.start - 1 + self.drift)
         if hunk.at_end:
             return self._at_end(hunk)
-        anchors = self._named(hunk.anchors)
+        anchors = self.anchors.named(hunk.anchors)
         return self._anchored(hunk, anchors) if anchors else self._anywhere(hunk)
 
     def _as_unmarked(self, hunk: Hunk) -> Place | None:
@@ -183,11 +146,11 @@ class Search:
         end = len(self.document.lines)
         if hunk.start is not None:
             return Place(min(max(hunk.start + self.drift, self.cursor), end), hunk)
-        anchors = self._named(hunk.anchors)
+        anchors = self.anchors.named(hunk.anchors)
         if hunk.at_end or not anchors:
             return Place(end, hunk)
-        for level, blocks, notes in self._named_blocks(anchors):
-            lines = sorted({first for first, _ in blocks})
+        for level, blocks, notes in self.anchors.blocks(anchors, self.cursor):
+            lines = sorted(blocks)
             if len(lines) > 1 and not self.takes_first:
                 raise Misfit(
                     f"its anchor {quoted(anchors[-1])} is in the file several times",
@@ -196,121 +159,7 @@ class Search:
             place = Place(lines[0] + 1, hunk, level, notes, lines[0])
             if self._is_free(place):
                 return place
-        raise self._unmatched(anchors)
-
-    # Anchors
-
-    def _named(self, anchors: tuple[str, ...]) -> list[str]:
-        """Give the lines that anchors name, less what stands around them as in a unified diff: numbers, `@@` behind."""
-        named = [self._unmarked(_NUMBERS.sub("", anchor)) for anchor in anchors]
-        return [anchor for anchor in named if not _NO_ANCHOR.fullmatch(anchor)]
-
-    def _unmarked(self, anchor: str) -> str:
-        bare = anchor.rstrip().removesuffix("@@").rstrip()
-        is_marked = bare != anchor.rstrip() and self.document.find([anchor], FREEST, 0) < 0
-        return bare if is_marked else anchor
-
-    def _named_blocks(self, anchors: Sequence[str]) -> Iterator[tuple[int, list[Block], tuple[str, ...]]]:
-        """Go through the blocks that anchors name, with how freely they were read and what is to be said of that.
-
-        Lines behind the hunk before come first, then those above; at last a line of which an anchor is the beginning.
-        """
-        end = len(self.document.lines)
-        seen: set[Block] = set()
-        for start, stop in ((self.cursor, end), (0, self.cursor)):
-            for level in range(FREEST + 1):
-                lines = [*islice(self.document.places(anchors[:1], level, start, stop), MAX_ANCHORS)]
-                blocks = [block for block in self._nested(anchors, lines) if block not in seen]
-                seen.update(blocks)
-                if blocks:
-                    yield level, blocks, ()
-        if not seen:
-            block, notes = self._by_beginning(anchors)
-            if block is not None:
-                yield FREEST, [block], notes
-
-    def _nested(self, anchors: Sequence[str], lines: Sequence[int]) -> list[Block]:
-        """Give the blocks of the last anchor, each inside one of the anchor before it; the first is at these lines."""
-        blocks = [(line, self.outline.end(line)) for line in lines]
-        for anchor in anchors[1:]:
-            inner: dict[Block, None] = {}
-            reached = -1
-            for first, end in blocks:
-                # What a former block had is not looked up again.
-                for line in self._lines_inside(anchor, max(first, reached), end):
-                    inner[(line, self.outline.end(line))] = None
-                    reached = max(reached, line)
-            blocks = [*islice(inner, MAX_ANCHORS)]
-        return blocks
-
-    def _lines_inside(self, anchor: str, first: int, end: int) -> list[int]:
-        for level in range(FREEST + 1):
-            if (anchor, level) not in self._occurrences:
-                self._occurrences[anchor, level] = [*self.document.places([anchor], level, 0)]
-            lines = self._occurrences[anchor, level]
-            inside = lines[bisect_right(lines, first) : bisect_left(lines, end)][:MAX_ANCHORS]
-            if inside:
-                return inside
-        return []
-
-    def _by_beginning(self, anchors: Sequence[str]) -> tuple[Block | None, tuple[str, ...]]:
-        """Give the block of anchors of which some are only the beginning of a line, if each can be but one line."""
-        start, stop = 0, len(self.document.lines)
-        notes: list[str] = []
-        block: Block | None = None
-        for anchor in anchors:
-            lines = self._lines_inside(anchor, start - 1, stop)
-            if not lines:
-                lines = self._beginning_with(anchor, start, stop)
-                if len(lines) == 1:
-                    text = quoted(self.document.lines[lines[0]].strip())
-                    notes.append(f"its anchor {quoted(anchor.strip())} was taken for line {lines[0] + 1}, {text}")
-            if len(lines) != 1:
-                return None, ()
-            block = lines[0], self.outline.end(lines[0])
-            start, stop = block[0] + 1, block[1]
-        return block, tuple(notes)
-
-    def _beginning_with(self, anchor: str, start: int, stop: int) -> list[int]:
-        (wanted,) = FOLDS[FREEST]([anchor])
-        wanted = wanted.rstrip(":{( ")
-        if sum(map(str.isalnum, wanted)) < 3:
-            return []
-        folded = FOLDS[FREEST](self.document.lines[start:stop])
-        return [
-            at
-            for at, line in enumerate(folded, start)
-            if line.startswith(wanted) and not is_inside_word(line, len(wanted))
-        ]
-
-    def _unmatched(self, anchors: list[str]) -> Misfit:
-        at, where = -1, ""
-        for anchor in anchors:
-            end = self.outline.end(at) if at >= 0 else len(self.document.lines)
-            lines = self._lines_inside(anchor, at, end) or self._beginning_with(anchor, at + 1, end)
-            if not lines:
-                return self._missing(anchor, where)
-            if len(lines) > 1 and not self._lines_inside(anchor, at, end):
-                named = ", ".join(str(line + 1) for line in lines[:MAX_PLACES])
-                return Misfit(
-                    f"its anchor {quoted(anchor)} is not a line of the file, and several begin like it, lines {named}; "
-                    "give the whole line",
-                    lines=tuple(line + 1 for line in lines[:MAX_PLACES]),
-                    is_all=True,
-                )
-            at, where = lines[0], f" in the block of {quoted(anchor)}, line {lines[0] + 1}"
-        # All are there, and an earlier hunk changes what is there.
-        return Misfit(
-            f"an earlier hunk changes the lines at its anchor {quoted(anchors[-1])}; put both in one hunk",
-            lines=(at + 1,),
-            is_all=True,
-        )
-
-    def _missing(self, anchor: str, where: str) -> Misfit:
-        elsewhere = self.document.find([anchor], FREEST, 0)
-        if elsewhere < 0 or not where:
-            return Misfit(f"its anchor {quoted(anchor)} is not in the file")
-        return Misfit(f"its anchor {quoted(anchor)} is not{where}, but at line {elsewhere + 1}", lines=(elsewhere + 1,))
+        raise self.anchors.unmatched(anchors)
 
     # Hunks with lines to find
 
@@ -340,19 +189,22 @@ class Search:
 
     def _anywhere(self, hunk: Hunk, notes: tuple[str, ...] = ()) -> Place:
         """Find a hunk without an anchor, behind the one before it; both may have lines between them as context."""
+        old = hunk.old
         lead = next((at for at, line in enumerate(hunk.lines) if line[0] != " "), 0)
         for start in dict.fromkeys((self.cursor, max(0, self.cursor - lead))):
             for level in range(FREEST + 1):
-                found = [*islice(self._free(hunk, level, start), 1 if self._is_only(hunk, level, start) else 2)]
+                at = self.document.find(old, level, start)
+                if at < 0:
+                    continue
+                place = Place(at, hunk, level, notes)
+                if self._is_free(place) and (self.takes_first or not self.document.is_again(old, level, at)):
+                    return place
+                found = [*islice(self._free(hunk, level, start), MAX_PLACES + 1)]
                 if len(found) > 1 and not self.takes_first:
-                    raise self._several([*islice(self._free(hunk, level, start), MAX_PLACES + 1)])
+                    raise self._several(found)
                 if found:
                     return Place(found[0], hunk, level, notes)
         raise Misfit(self._why_not_free(hunk))
-
-    def _is_only(self, hunk: Hunk, level: int, start: int) -> bool:
-        at = self.document.find(hunk.old, level, start)
-        return at < 0 or not self.document.is_again(hunk.old, level, at)
 
     def _why_not_free(self, hunk: Hunk) -> str:
         """Say that a hunk would fit, but for the lines that an earlier one changes."""
@@ -365,15 +217,15 @@ class Search:
 
     def _anchored(self, hunk: Hunk, anchors: list[str]) -> Place:
         """Find a hunk in the block of its anchor; beyond that only if there is no other place."""
-        named: list[Block] = []
-        for level, blocks, notes in self._named_blocks(anchors):
+        named: list[int] = []
+        for level, blocks, notes in self.anchors.blocks(anchors, self.cursor):
             named += blocks
             place = self._in_blocks(hunk, blocks, is_loose=level > BLANKS_PASSED)
             if place is not None:
                 return evolve(place, notes=notes)
         if not named:
             if len(anchors) > 1:
-                raise self._unmatched(anchors)
+                raise self.anchors.unmatched(anchors)
             note = f"its anchor {quoted(anchors[0].strip())} is not in the file, and was passed over"
             return self._without_anchor(hunk, anchors, note)
         return self._beyond(hunk, named, anchors)
@@ -382,59 +234,69 @@ class Search:
         try:
             return self._anywhere(hunk, (note,))
         except Misfit as error:
-            unmatched = self._unmatched(anchors)
+            unmatched = self.anchors.unmatched(anchors)
             if error.places:
                 reason = unmatched.reason.partition(";")[0]
                 raise Misfit(f"{reason}, and it fits in several places", error.places) from None
             raise error from None
 
-    def _in_blocks(self, hunk: Hunk, blocks: Sequence[Block], *, is_loose: bool) -> Place | None:
+    def _in_blocks(self, hunk: Hunk, blocks: Sequence[int], *, is_loose: bool) -> Place | None:
         """Find a hunk in one of the blocks that its anchor names; `is_loose` says that the anchor fitted freely."""
         found: dict[int, int] = {}
+        left = [*blocks]
         for level in range(FREEST + 1):
-            if found and is_loose:
+            for first in left:
+                inside = [at for at in self._inside(hunk, level, first) if at not in found]
+                if inside:
+                    is_next = len(inside) == 1 or self.takes_first or self._is_next_to(inside[0], first)
+                    found.update(dict.fromkeys(inside[:1] if is_next else inside, level))
+            left = [first for first in left if not any(self._is_inside(hunk, at, first) for at in found)]
+            if not left or (found and is_loose):
                 break
-            for block in blocks:
-                inside = [at for at in self._inside(hunk, level, block) if at not in found]
-                if inside and not any(self._is_inside(hunk, at, block) for at in found):
-                    near = inside[0]
-                    is_next = len(inside) == 1 or self.takes_first or self._is_next_to(near, hunk, block)
-                    found.update(dict.fromkeys([near] if is_next else inside, level))
         if len(found) > 1 and not self.takes_first:
             raise self._several(sorted(found))
         return Place(min(found), hunk, found[min(found)]) if found else None
 
-    def _inside(self, hunk: Hunk, level: int, block: Block) -> list[int]:
-        start = max(0, block[0] - len(hunk.old) + 1)
-        places = self._free(hunk, level, start, block[1])
-        return [*islice((at for at in places if self._is_inside(hunk, at, block)), MAX_PLACES + 1)]
+    def _inside(self, hunk: Hunk, level: int, first: int) -> list[int]:
+        start = max(0, first - len(hunk.old) + 1)
+        inside: list[int] = []
+        for at in self._free(hunk, level, start):
+            if self._is_inside(hunk, at, first):
+                inside.append(at)
+            elif at > first:
+                break
+            if len(inside) > MAX_PLACES:
+                break
+        return inside
 
-    def _is_inside(self, hunk: Hunk, at: int, block: Block) -> bool:
+    def _is_inside(self, hunk: Hunk, at: int, first: int) -> bool:
         """Tell whether a place changes lines in a block, or quotes its first line."""
-        first, end = block
-        changed, stop = next(Place(at, hunk).changes, (at, at + 1))
-        return at + len(hunk.old) > first and (changed < end or changed == stop == end)
+        if at + len(hunk.old) <= first:
+            return False
+        start, stop = next(Place(at, hunk).changes, (at, at + 1))
+        # Lines may be put in behind the last one of a block.
+        return start <= first or self.anchors.outline.contains(first, start - (start == stop))
 
-    def _is_next_to(self, at: int, hunk: Hunk, block: Block) -> bool:
+    def _is_next_to(self, at: int, first: int) -> bool:
         """Tell whether a place follows the anchor at once, or quotes it."""
-        return at <= block[0] or not any(line.strip() for line in self.document.lines[block[0] + 1 : at])
+        return at <= first or not any(line.strip() for line in self.document.lines[first + 1 : at])
 
-    def _beyond(self, hunk: Hunk, named: Sequence[Block], anchors: Sequence[str]) -> Place:
+    def _beyond(self, hunk: Hunk, named: Sequence[int], anchors: Sequence[str]) -> Place:
         anchor = quoted(anchors[-1].strip())
-        blocks = tuple(named)
-        first, end = named[0]
+        blocks = tuple((first, self.anchors.outline.end(first)) for first in named[:MAX_PLACES])
+        first, end = blocks[0]
         places = [*islice(self._free(hunk, FREEST, 0), 2)]
         if len(places) != 1:
             raise Misfit(self._why_not_free(hunk), blocks=blocks)
         at = places[0]
-        if at < min(block[0] for block in blocks):
+        if at < min(named):
             raise Misfit(
                 f"its lines are at line {at + 1}, and its anchor {anchor} is at line {first + 1}, below them; "
                 "give an anchor that stands above them, or none",
                 lines=(at + 1, first + 1),
                 is_all=True,
             )
-        near = next((line for block in blocks[:MAX_PLACES] if (line := self._nearly(hunk, block)) is not None), None)
+        near = next((line for block in blocks if (line := self._nearly(hunk, block)) is not None), None)
         if near is not None:
             raise Misfit(
                 f"its lines are at line {at + 1}, outside the block of its anchor {anchor} (lines {first + 1}-{end}), "
@@ -473,7 +335,7 @@ class Search:
         levels: dict[int, int] = {}
         start = max(0, self.cursor - len(old) + 1)
         for level in range(FREEST + 1):
-            for at in islice(self._free(hunk, level, start), MAX_ANCHORS):
+            for at in islice(self._free(hunk, level, start), MOST_PLACES):
                 if Place(at, hunk).cursor >= self.cursor:
                     levels.setdefault(at, level)
         if not levels:
@@ -489,9 +351,9 @@ class Search:
 
     def _under_heading(self, hunk: Hunk, levels: dict[int, int]) -> int:
         """Choose among places by the heading that a diff gives behind the numbers."""
-        for heading in self._named(hunk.anchors):
-            lines = islice(self.document.places([heading], BLANKS_PASSED, 0), MAX_ANCHORS)
-            inside = {at for line in lines for at in levels if line < at < self.outline.end(line)}
+        for heading in self.anchors.named(hunk.anchors):
+            lines = islice(self.document.places([heading], BLANKS_PASSED, 0), MOST_PLACES)
+            inside = {at for line in lines for at in levels if line < at and self.anchors.outline.contains(line, at)}
             if len(inside) == 1:
                 return inside.pop()
         raise self._several(sorted(levels))

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
+from weakfs.editing.patches.anchors import Anchors
 from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
 from weakfs.editing.patches.hunk_indentation import reindented
 from weakfs.editing.patches.line_index import Run
+from weakfs.editing.patches.misfit import Misfit
 from weakfs.editing.patches.operations import Hunk
 from weakfs.editing.patches.outline import Outline
-from weakfs.editing.patches.placement import Misfit, Place, Search, Span
+from weakfs.editing.patches.placement import Place, Search, Span
 
 
 class HunkMisfit(Exception):
@@ -58,13 +60,13 @@ def _unmarked(document: Document, hunks: Sequence[Hunk]) -> Sequence[Hunk]:
 
 def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_failures: int) -> list[Place]:
     cursor = drift = 0
-    outline = Outline(document.lines)
+    anchors = Anchors(document, Outline(document.lines))
     taken: list[Span] = []
     places: list[Place] = []
     failures: list[tuple[int, Hunk, Misfit, int]] = []
     for number, hunk in enumerate(hunks):
         try:
-            place = reindented(document, Search(document, outline, cursor, drift, taken, takes_first).place(hunk))
+            place = reindented(document, Search(document, anchors, cursor, drift, taken, takes_first).place(hunk))
         except Misfit as error:
             failures.append((number, error.hunk or hunk, error, cursor))
             if len(failures) >= most_failures:

@@ -337,8 +337,8 @@ class _Reader:
             return malformed(start, NO_LINES)
         return malformed(
             start,
-            f"the hunk's header {quoted(self.lines[start - 1])} promises more lines than the {old} old and {new} new ones "
-            "below it, and the patch ends inside the last one: it was cut off; send all of it",
+            f"the hunk's header {quoted(self.lines[start - 1])} promises more lines than are below it ({old} old, "
+            f"{new} new), and the patch ends inside the last one: it was cut off; send all of it",
         )
 
     # What it comes to

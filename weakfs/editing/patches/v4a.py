@@ -152,7 +152,12 @@ class _Reader:
 
     def _is_unended(self) -> bool:
         """Tell whether the line says that the one above it is the last of its file, without a newline."""
-        return not self.is_codex and self.at < self.last and bool(UNENDED.match(self.lines[self.at]))
+        return (
+            self.at < self.last
+            and self.lines[self.at][:1] == "\\"
+            and not self.is_codex
+            and bool(UNENDED.match(self.lines[self.at]))
+        )
 
     def _update(self) -> UpdateFile:
         start = self.at + 1
