@@ -12,9 +12,10 @@ from functools import cached_property
 
 from attrs import frozen
 
+from weakfs.editing.line_context import TRIPLE_QUOTES
 from weakfs.editing.line_ends import LINE_END, only_kind, with_line_ends
 from weakfs.editing.normalization import BYTE_ORDER_MARK, folded
-from weakfs.editing.reindentation import TRIPLE_QUOTES, NewLine, OldLine, Reindentation, matched
+from weakfs.editing.reindentation import NewLine, OldLine, Reindentation, matched
 from weakfs.editing.text_block import TextBlock
 from weakfs.reducers.lines import TooMuchWork, matches
 

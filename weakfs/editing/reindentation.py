@@ -8,22 +8,20 @@ and it is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from attrs import frozen
 
 from weakfs.editing.indentation import Indents, Pair, given_step, learn
+from weakfs.editing.line_context import LineContext, contexts, opened_at
 
 OPENING = (":", "{", "(", "[")
-BRACKETS = {")": "(", "]": "[", "}": "{"}
 # A line of which indentation says nothing: a comment, or a directive of a preprocessor.
 COMMENT = re.compile(r"#|//|/\*|\*|--|<!--|;|%")
 # What stands behind a mark of a list is indented by as much as the mark is wide.
 LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ ]+")
-STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
-TRIPLE_QUOTES = ('"""', "'''")
 # What must be followed by a line further in.
 BLOCK_OPENER = re.compile(
     r"(?:async|case|class|def|elif|else|except|finally|for|if|match|try|while|with)\b[^#]*:\s*(?:#.*)?"
@@ -66,14 +64,6 @@ class NewLine:
     text: str
     kept: int | None = None
     blanks: int = 0
-
-
-@frozen
-class _Context:
-    """In what a line stands: brackets that were opened on lines before it, or a string of several lines."""
-
-    depth: int
-    in_string: bool
 
 
 class Reindentation:
@@ -153,21 +143,21 @@ class Reindentation:
     def _given(self) -> list[str]:
         """All indentations of the quoted texts, without those that only align a line with what is above it."""
         indents = [line.indent for line in self.old] + [line.indent for line in self.new]
-        contexts = [*self._old_contexts, *self._new_contexts]
+        around = [*self._old_contexts, *self._new_contexts]
         lines = [
             indent
-            for indent, context in zip(indents, contexts, strict=True)
+            for indent, context in zip(indents, around, strict=True)
             if not context.depth or len(indent) % 2 == 0 or "\t" in indent
         ]
         return lines or indents
 
     @cached_property
-    def _old_contexts(self) -> list[_Context]:
-        return [*_contexts([line.text for line in self.old], self.starts_in_string)]
+    def _old_contexts(self) -> list[LineContext]:
+        return [*contexts([line.text for line in self.old], self.starts_in_string)]
 
     @cached_property
-    def _new_contexts(self) -> list[_Context]:
-        return [*_contexts([line.text for line in self.new], self.starts_in_string)]
+    def _new_contexts(self) -> list[LineContext]:
+        return [*contexts([line.text for line in self.new], self.starts_in_string)]
 
     @cached_property
     def _code(self) -> list[OldLine]:
@@ -300,7 +290,7 @@ class Reindentation:
         mark = LIST_MARK.match(parent.text)
         if "\t" not in further and (
             (mark and len(mark[0]) == len(further) and not LIST_MARK.match(text))
-            or _opened_at(parent.text) == len(further)
+            or opened_at(parent.text) == len(further)
             or len(further) % (given_step(self._given) or 1)
         ):
             return indent + further
@@ -385,36 +375,3 @@ def _quote(text: str) -> str:
 
 def _width(indent: str) -> int:
     return len(indent.expandtabs(TAB)) if "\t" in indent else len(indent)
-
-
-def _contexts(texts: Sequence[str], in_string: bool) -> Iterator[_Context]:
-    """Give for each line in what it begins, read lightly: brackets, and the strings of Python that span lines."""
-    changes = [0 if any(map(text.count, TRIPLE_QUOTES)) else _opened(text) for text in texts]
-    # What is closed and was not opened here is open from the start.
-    depth = -min(0, *accumulate(changes, initial=0))
-    for text, change in zip(texts, changes, strict=True):
-        closes = not in_string and text[:1] in BRACKETS
-        yield _Context(max(0, depth - closes), in_string)
-        quotes = sum(map(text.count, TRIPLE_QUOTES))
-        if not in_string:
-            depth = max(0, depth + change)
-        in_string ^= quotes % 2 == 1
-
-
-def _opened(text: str) -> int:
-    """Count the brackets that a line opens, less those that it closes."""
-    bare = STRING.sub("", text) if '"' in text or "'" in text else text
-    return sum(map(bare.count, "([{")) - sum(map(bare.count, ")]}"))
-
-
-def _opened_at(text: str) -> int | None:
-    """Give the column behind the last bracket that a line leaves open, where text stands behind it."""
-    opened: list[int] = []
-    for at, char in enumerate(text):
-        if char in "([{":
-            opened.append(at)
-        elif char in BRACKETS and opened:
-            opened.pop()
-    if not opened or not text[opened[-1] + 1 :].strip():
-        return None
-    return opened[-1] + 1

@@ -7,11 +7,12 @@ from itertools import islice
 
 from attrs import evolve
 
+from weakfs.editing.line_context import TRIPLE_QUOTES
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
 from weakfs.editing.patches.misfit import Misfit
 from weakfs.editing.patches.placement import BLANKS_PASSED, Place
-from weakfs.editing.reindentation import TRIPLE_QUOTES, DoubtfulIndentation, NewLine, OldLine, Reindentation
+from weakfs.editing.reindentation import DoubtfulIndentation, NewLine, OldLine, Reindentation
 
 # So many lines before and after a hunk are looked at for the step of indentation there.
 NEARBY = 100
