@@ -190,8 +190,9 @@ class Reindentation:
         for one, other in pairwise(self.new):
             if one.kept is not None and other.kept is not None:
                 continue
+            # Text that was moved to the left margin as a whole loses the depth of what was one step in.
             is_opened = BLOCK_OPENER.fullmatch(one.text) or (one.text.endswith("{") and other.text[0] not in "{}#")
-            if is_opened and _width(other.indent) <= _width(one.indent):
+            if is_opened and not other.indent:
                 raise DoubtfulIndentation(
                     f"{_quote(one.text)} opens a block, and {_quote(other.text)} below it is not further in; give all "
                     "lines with the indentation of the file",

@@ -270,12 +270,8 @@ class Search:
         return inside
 
     def _is_inside(self, hunk: Hunk, at: int, first: int) -> bool:
-        """Tell whether a place changes lines in a block, or quotes its first line."""
-        if at + len(hunk.old) <= first:
-            return False
-        start, stop = next(Place(at, hunk).changes, (at, at + 1))
-        # Lines may be put in behind the last one of a block.
-        return start <= first or self.anchors.outline.contains(first, start - (start == stop))
+        """Tell whether a place begins in a block, or quotes its first line."""
+        return at + len(hunk.old) > first and (at <= first or self.anchors.outline.contains(first, at))
 
     def _is_next_to(self, at: int, first: int) -> bool:
         """Tell whether a place follows the anchor at once, or quotes it."""
