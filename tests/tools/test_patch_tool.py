@@ -116,7 +116,7 @@ def test_a_replaced_file_and_an_inexact_hunk_are_told(toolset: Toolset) -> None:
 
     assert value(result).replaced == ("/old.txt",)
     assert "Replaced what was there before: /old.txt" in result.message
-    assert "/src/app.py: hunk 1 fitted apart from indentation" in result.message
+    assert "/src/app.py: hunk 1: fits apart from indentation" in result.message
 
 
 def test_a_patch_that_leaves_all_as_it_was_says_so(toolset: Toolset) -> None:
@@ -162,7 +162,7 @@ def test_search_replace_blocks_are_a_patch_too(toolset: Toolset) -> None:
 
     assert planned.message.startswith("Would change: 2 files changed (1 added, 1 updated): /src/app.py, /new.txt")
     assert done.message.startswith("Applied patch: 2 files changed (1 added, 1 updated): /src/app.py, /new.txt")
-    assert "/src/app.py: hunk 1 fitted apart from white space" in done.message
+    assert "/src/app.py: hunk 1: fits apart from white space" in done.message
     assert text(toolset, "/src/app.py") == "port = 81\nhost = 'a'\n"
     assert text(toolset, "/new.txt") == "new\n"
 
