@@ -32,6 +32,7 @@ GAP = re.compile("[ \n]")
 COMMENT = re.compile(r"#|//|/\*|--|<!--|(?:^|\s);|^[*%]|\bREM\b", re.MULTILINE)
 # So many characters of places that were none are compared: a tenth of a second of work.
 MOST_WORK = 1 << 28
+GAP_WORK = 64
 CLOSING = {")": "(", "]": "[", "}": "{"}
 STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 OPERATORS = frozenset("=<>!&|+*/%^~-")
@@ -98,6 +99,23 @@ def is_inside_word(text: str, at: int) -> bool:
     if after == "-" and before.isalnum() and text[at + 1 : at + 2].isalpha():
         return True
     return _is_of_word(after) and not (UNSPACED.match(before) and UNSPACED.match(after))
+
+
+class _CommentSearch:
+    """Looks for comments in folded text, from gap to gap."""
+
+    def __init__(self, text: str, start: int) -> None:
+        self._text = text
+        self._read = start
+        self._found = False
+
+    def reaches(self, gap: int) -> bool:
+        """Tell whether a gap, behind those before it, is behind a comment on its line."""
+        if self._text[self._read] == "\n":
+            self._found = False
+        self._found = self._found or COMMENT.search(self._text, self._read, gap) is not None
+        self._read = gap
+        return self._found
 
 
 def _is_of_word(char: str) -> bool:
@@ -202,7 +220,8 @@ class Haystack:
                 # A gap between two matches serves both.
                 at = among.find(wanted, at + len(core))
                 continue
-            work += len(core)
+            # Looking at each gap of a place costs more than comparing it.
+            work += len(core) * (GAP_WORK if needle.wraps else 1)
             if work > MOST_WORK:
                 raise TooRepetitive
             at = among.find(wanted, at + 1)
@@ -221,15 +240,13 @@ class Haystack:
         return self._wraps_alike(needle, at)
 
     def _wraps_alike(self, needle: Needle, at: int) -> bool:
-        """Tell whether a place differs from the needle only in line breaks that say nothing."""
+        """Tell whether a place differs from the needle only in line breaks that say nothing. O(needle)."""
         core, folded = needle.core, self._folded
+        there, here = _CommentSearch(folded, folded.rfind("\n", 0, at) + 1), _CommentSearch(core, 0)
         for gap in GAP.finditer(core):
-            here = gap.start()
-            if core[here] != folded[at + here] and (
-                here not in needle.wraps
-                or COMMENT.search(folded, folded.rfind("\n", 0, at + here) + 1, at + here)
-                or COMMENT.search(core, core.rfind("\n", 0, here) + 1, here)
-            ):
+            place = gap.start()
+            in_comment = there.reaches(at + place), here.reaches(place)
+            if core[place] != folded[at + place] and (place not in needle.wraps or any(in_comment)):
                 return False
         return True
 
