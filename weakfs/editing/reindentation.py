@@ -209,8 +209,8 @@ class Reindentation:
             if line.kept is None and line.blanks > 1 and not line.indent and self._is_shifted_in(line.indent):
                 raise DoubtfulIndentation(
                     f"{_quote(line.text)} follows {line.blanks} blank lines and has no indentation, but "
-                    "the lines around it are deeper in the file than in the text that was given; give all lines, old and new, "
-                    "with the indentation of the file",
+                    "the lines around it are deeper in the file than in the text that was given; give all "
+                    "lines, old and new, with the indentation of the file",
                     self._lines(),
                 )
 
@@ -313,8 +313,8 @@ class Reindentation:
             less = indents.extra(shortest.indent[len(quoted) :])
             if len(less) > len(shortest.actual or ""):
                 raise DoubtfulIndentation(
-                    f"the new line {_quote(self.new[number].text)} is indented less than "
-                    f"{_quote(shortest.text)}, but line {shortest.number} of the file, which is that line, is not indented enough for that; give all "
+                    f"the new line {_quote(self.new[number].text)} is indented less than {_quote(shortest.text)}, and "
+                    f"line {shortest.number} of the file, which is that line, is not deep enough for that; give all "
                     "lines, old and new, with the indentation of the file",
                     (shortest.number,),
                 )

@@ -87,6 +87,11 @@ class Mismatches:
             return f"its lines are not in the file as it has them; {found.reason}", found.lines
         return found.reason, found.lines
 
+    def misquote(self, hunk: Hunk) -> str:
+        """Return what else is wrong with the old lines of a hunk, as the end of a sentence; "" where it has no name."""
+        found = self._file.diagnose(Subject("\n".join(hunk.old), "", NAME, counts_blanks=True, shows_lines=False))
+        return "" if found.hint in (None, "similar") else f"; besides, {found.reason}"
+
     def _context_without_mark(self, hunk: Hunk) -> Reason | None:
         """Say that a line which begins with '-' or '+' in the file was given as context without the ' ' before it."""
         lines = [f" {line}" if self._is_unmarked(line) else line for line in hunk.lines]

@@ -318,7 +318,7 @@ class Stage:
                 continue
             if hunk.unmarked:
                 line, text = hunk.body + hunk.unmarked[0], hunk.lines[hunk.unmarked[0]][1:]
-                message = f"line {line} of the patch: {quoted(text)} {NO_MARK}"
+                message = f"line {line} of the patch: {quoted(text)} {NO_MARK}{mismatches.misquote(hunk)}"
                 problems.append(PatchProblem("patch_parse_error", message, path, line, number + 1))
                 continue
             why, lines = mismatches.reason(hunk, misfit, cursor)

@@ -111,7 +111,7 @@ class _Reader:
             return malformed(where, f"{line!r} stands in the middle; send one patch with all operations in it")
         if isinstance(after, AddFile):
             return malformed(
-                where, f"{quoted(line)} is not a line of an added file; start all of them with '+', empty ones too"
+                where, f"{quoted(line)} is not a line of an added file; start each one with '+', empty or not"
             )
         if isinstance(after, DeleteFile):
             return malformed(where, f"{quoted(line)} after {DELETE!r}, which takes only a path; leave it out")
