@@ -125,7 +125,8 @@ class _Reader:
             return malformed(where, f"{quoted(line)} begins a unified diff; {remedy}")
         return malformed(
             where,
-            f"{quoted(line)} is not an operation; write {ADD + ' path'!r}, {UPDATE + ' path'!r} or {DELETE + ' path'!r}",
+            f"{quoted(line)} is not an operation; write {ADD + ' path'!r}, {UPDATE + ' path'!r} or "
+            f"{DELETE + ' path'!r}",
         )
 
     def _path(self, marker: str) -> str:
