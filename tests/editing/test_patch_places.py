@@ -316,21 +316,23 @@ def test_half_of_a_surrogate_pair_is_refused_with_the_line(hunk: tuple[str, ...]
 def test_a_refusal_names_the_first_line_that_differs_and_the_nearest_place() -> None:
     error = refused("one\ntwo\nthree\nfour\n", "@@ one", " two", " thre", "-four", "+x")
     assert str(error) == (
-        "cannot apply the patch: /a: hunk 1 ('one'), line 3 of the patch, does not fit: the nearest place is at "
-        "line 2, and line 3 differs there: the hunk has 'thre', the file has 'three'"
+        "cannot apply the patch: /a: hunk 1 ('one'), line 3 of the patch, does not fit: its lines are not in the "
+        "file as it has them; did you mean lines 2-4, in the block of its anchor 'one' (lines 1-4)? Line 3 differs: "
+        "the file has 'three', the hunk has 'thre'.\n"
+        "Copy the text exactly, without the line numbers:\n2 | two\n3 | three\n4 | four"
     )
-    assert error.errors[0].file_lines == (2, 3)
+    assert error.errors[0].file_lines == (2, 4)
     assert error.line == 3
 
 
 def test_a_refusal_names_the_line_that_comes_nearest_where_none_is_there() -> None:
     error = refused("a\nport = 80  # default\nb\n", "@@", "-port = 80 # default", "+port = 1")
-    assert "line 2 comes nearest: 'port = 80  # default'" in str(error)
-    assert "Read the file again" in str(refused("a\n", "@@", "-something else", "+b"))
+    assert "Line 2 differs only in white space: the file has 'port = 80  # default'" in str(error)
+    assert "read the file again" in str(refused("a\n", "@@", "-something else", "+b"))
 
 
 def test_a_hunk_that_is_applied_already_is_told_so() -> None:
-    assert "its new lines are there already, at line 1" in str(refused("a\nnew\n", "@@", " a", "-old", "+new"))
+    assert "the new text is there already, on lines 1-2" in str(refused("a\nnew\n", "@@", " a", "-old", "+new"))
 
 
 def test_all_hunks_that_do_not_fit_are_told_at_once_up_to_ten() -> None:
@@ -342,7 +344,7 @@ def test_a_refusal_tells_of_the_hunk_as_it_was_read_at_last() -> None:
     error = refused("1\n2\n3\n", "@@", "-3", "+c", "", "@@", "-1", "+a", "")
     assert "it fits at line 1, above the place of the hunk before it" in str(error)
     error = refused("1\n2\n3\n", "@@", " 1", "-q", "+2", "")
-    assert "its new lines are there already, at line 1" in str(error)
+    assert "the new text is there already, on lines 1-2" in str(error)
 
 
 def test_a_refusal_tells_of_an_anchor_below_the_lines() -> None:
@@ -364,7 +366,7 @@ def test_the_nearest_place_may_differ_in_typographic_characters() -> None:
     error = refused("\u201cx\u201d\nb\n", "@@", "-b", "+c", "@@", '-"x"', "+q")
     assert "it fits at line 1, above the place of the hunk before it" in str(error)
     error = refused("q\n\u201cx\u201d\nb\n", "@@", '-"x"', "-c")
-    assert "the nearest place is at line 2, and line 3 differs there: the hunk has 'c', the file has 'b'" in str(error)
+    assert "did you mean line 2? Line 3 differs: the file has 'b', the hunk has 'c'" in str(error)
 
 
 # Blocks
@@ -390,7 +392,7 @@ def test_a_class_may_be_named_again_for_its_second_method() -> None:
 def test_a_nearly_equal_place_in_the_block_is_not_passed_over_for_an_equal_one_in_another() -> None:
     content = "def a():\n    x = 2\n    return x\n\ndef b():\n    x = 1\n    return x\n"
     error = refused(content, "@@ def a():", "-    x = 1", "+    x = 3")
-    assert "outside the block of its anchor 'def a():' (lines 1-3), in which line 2 is nearly its first line" in str(
+    assert "outside the block of its anchor 'def a():' (lines 1-3), in which line 2 is similar" in str(
         error
     )
     deeper = "def a():\n    if z:\n        x = 1\n\ndef b():\n    x = 1\n"
@@ -502,14 +504,14 @@ def test_indentation_that_contradicts_itself_is_refused_with_both_lines() -> Non
         content, "@@", " def m(self):", "     x", " ", " def top():", "     y", "+", "+def new():", "+    z"
     )
     assert error.errors[0].file_lines == (3, 6)
-    assert "it is in doubt which block each line belongs to" in str(error)
+    assert "the block of each new line is in doubt" in str(error)
 
 
 def test_lines_below_an_anchor_that_is_indented_otherwise_are_indented_or_refused() -> None:
     content = "class A:\n    def f(self):\n        x = 1\n"
     for added in ("+    y = 2", "+        y = 2"):
         assert updated(content, "@@ def f(self):", added) == content.replace("        x", "        y = 2\n        x")
-    assert "the depth of the new lines is in doubt" in str(refused(content, "@@ def f(self):", "+  y = 2"))
+    assert "lines is in doubt" in str(refused(content, "@@ def f(self):", "+  y = 2"))
 
 
 # Lines without a mark

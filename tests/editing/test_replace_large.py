@@ -68,7 +68,7 @@ def test_near_matches_by_the_million_are_no_trouble(text: str, old: str) -> None
     """Quadratic work here would take hours."""
     with pytest.raises(TargetNotFound) as caught:
         replace(text, old, "new")
-    assert len(str(caught.value)) < 2500
+    assert len(str(caught.value)) < 1500
 
 
 def test_matches_by_the_hundred_thousand_are_counted_and_replaced() -> None:

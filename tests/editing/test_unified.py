@@ -230,7 +230,7 @@ def test_a_file_that_holds_more_than_the_diff_says_is_not_deleted() -> None:
         ("x\ndiff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\nliteral 1\n", 4, "it changes a binary file"),
         ("diff --git a/x b/x\nindex 12..34\nBinary files a/x and b/x differ\n", 3, "it changes a binary file"),
         ("diff --git a/x b/x\nnew file mode 160000\n", 2, "it changes a submodule"),
-        ("diff --git a/x b/x\nold mode 100644\nnew mode 1x\n", 3, "is no mode"),
+        ("diff --git a/x b/x\nold mode 100644\nnew mode 1x\n", 3, "is not a mode"),
         ("diff --git a/x b/x\nrename from x\n", 1, "names one path"),
         ("diff --git a/x b/x\n", 1, "says nothing"),
         ("diff --git a b c d\nold mode 100644\nnew mode 100755\n", 1, "cannot be told apart"),

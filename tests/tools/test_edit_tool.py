@@ -105,9 +105,8 @@ def test_a_refusal_tells_a_model_what_to_do_next(toolset: Toolset) -> None:
     result = edit(toolset, "def area(w, h):\n    return w * h\n", "return w + h", "return w * h * 2")
 
     assert result.message == (
-        "cannot edit '/f': the text to replace is not in it; did you mean line 2? It is similar, and similar text is "
-        "never replaced.\nLine 2 is the first that differs: the file has\n2 | return w * h\n"
-        "and the text to replace has\n2 | return w + h\nCopy the text exactly, without the line numbers"
+        "cannot edit '/f': the text to replace is not in it; did you mean line 2? Line 2 differs: the file has "
+        "'return w * h', the text to replace has 'return w + h'."
     )
     assert "\n" not in result.summary_text
 
@@ -133,3 +132,17 @@ def test_what_is_no_file_cannot_be_edited(toolset: Toolset, path: str, code: str
     assert result.error_code == code
     assert result.message.startswith(f"cannot edit '{path}': ")
     assert result.summary_text.startswith(f"cannot edit '{path}': ")
+
+
+def test_an_empty_text_to_replace_leads_to_write_file(toolset: Toolset) -> None:
+    toolset.filesystem.write("/f", "a")
+
+    there = toolset.call("edit_file", {"path": "/f", "old_string": "", "new_string": "b"})
+    absent = toolset.call("edit_file", {"path": "/none/g", "old_string": "", "new_string": "b"})
+
+    assert there.error_code == absent.error_code == "invalid_input_empty_old_string"
+    assert there.message.endswith(
+        "the text to replace is empty; give the exact text that is to change, or use "
+        "write_file to replace the whole file"
+    )
+    assert absent.message.endswith("and the text to replace is empty; to make a new file use write_file")

@@ -1,245 +1,273 @@
-"""What to say of a text that is not there: where it nearly is, and why that is not the same.
+"""Why a quote is not in a file: the cause by its name, and the nearest place with the first difference there.
 
-Nothing here is ever applied: a guess goes back to whoever asked, who can look and ask again.
+Edits and patches of every format use this. Nothing here is ever applied: it goes back to the caller, who can look and
+try again.
 """
 
 from __future__ import annotations
 
-import html
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import cached_property
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
-from weakfs.editing.normalization import Haystack, Needle, folded
-from weakfs.editing.refusals import TargetNotFound
-from weakfs.editing.similarity import first_difference, is_invisible, loose, nearest, spaceless, unrepeated, visible
+from weakfs.editing.alignment import MOST_LINES, Aligner, Alignment, Span
+from weakfs.editing.differences import Difference, Quote, clipped, first_difference
+from weakfs.editing.misquotes import MARKER, NUMBERED, Misquote, misquotes, parts_around_elisions
+from weakfs.editing.normalization import Haystack, Needle, TooRepetitive
+from weakfs.editing.similarity import loose
 
-# `     1\tx`, `1→x`, `12: x`, `12| x`, `L12: x`, `[12] x` and the like, and at last `12   x`.
-NUMBERED = re.compile(r"[^\S\n]*(?:[L\[(]?\d{1,7}[^\S\n]?(?:\t|→|│|\||:|\])[ ]?|\d{1,7}[^\S\n]+)")
-# These are only taken for line numbers where the text is there without them: `1. x`, `1) x`, `Line 1: x`, `1> x`,
-# `#1 x`, `1-x`, `a.py:1:x`.
-PERHAPS_NUMBERED = re.compile(
-    r"[^\S\n]*(?:(?:[Ll]ine[ ]|[L#\[(]|[\w./-]{1,200}:)?\d{1,7}[^\S\n]?(?:\t|→|│|\||:|\]|\.|\)|>|-)[ ]?"
-    r"|#?\d{1,7}[^\S\n]+)"
-)
-ESCAPE = re.compile(r"((?:\\u[0-9a-fA-F]{4})+)|\\([nrt\"'`$\\/])")
-ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
-# A line that stands for others: `...`, `// ... existing code ...`, `# … rest`, `# rest of code`.
-ELIDED = re.compile(
-    r"\s*(?:(?://|#|--|;|%|/\*|<!--|\{/\*|\*)\s*(?:[\[(<]?(?:\.{3}|…)|(?:the )?(?:rest of|remaining|existing)\b).*"
-    r"|[\[(<]?(?:\.{3,}|…)[\])>]?(?: .*)?)"
-)
-ELIDED_INSIDE = re.compile(r"[^\S\n]+(?:\.{3,}|…)[^\S\n]+")
-
-# Longer texts are only looked at so far: a model reads what is said here, and it has to be said soon.
+# A longer quote is only looked at so far, and no message is longer than this.
 MOST_LOOKED_AT = 100_000
-MOST_PARTS = 8
-# So much of a line is quoted, and so many lines.
-QUOTED = 160
-MOST_QUOTED = 8
-
-NUMBERS = "its lines begin with line numbers, which are no part of the file"
-LEAVE_OUT = "give the text itself, without the numbers"
+MOST_TOLD = 1400
+# So many lines of the nearest place are shown, and so many characters of each.
+MOST_SHOWN = 8
+SHOWN = 100
+# New text of so many characters, white space apart, is not in a file by chance.
+TELLING = 20
+# Lines that are in many files say nothing without the lines around them.
+COMMON = re.compile(
+    r"(?:return\b.{0,12}|pass|break|continue|else\W*|try\W*|finally\W*|end\w*\W*|fi|done|then|do|begin|default:)"
+)
+# So many places of a new text are looked at.
+MOST_PLACES = 20
 
 
 @frozen
-class Guess:
-    """What may have been meant: a word for why it is not the same, where it is in the text, and a sentence on it."""
+class Diagnosis:
+    """What is wrong with a quote, as sentences; `hint` is a word for it, `lines` the first and last concerned."""
 
-    hint: str
-    start: int
-    stop: int
-    why: str
-
-
-def missing(haystack: Haystack, old: str, new: str) -> TargetNotFound:
-    """Make the refusal for a text that is not there, nor any equivalent one. O(text)."""
-    if not old.strip():
-        why = "it is only white space, which is matched exactly or not at all; give some of the text around it"
-        return TargetNotFound(f"the text to replace is not in it: {why}", matches=0)
-    old = old[:MOST_LOOKED_AT]
-    bare = _unnumbered(old, NUMBERED)
-    guess = (
-        _numbered(haystack, bare)
-        or _numbered(haystack, _unnumbered(old, PERHAPS_NUMBERED))
-        or _escaped(haystack, old)
-        or _elided(haystack, old)
-        or _applied(haystack, new)
-    )
-    return _told(haystack.text, guess) if guess else _like(haystack.text, old, bare)
+    reason: str
+    hint: str | None = None
+    lines: tuple[int, ...] = ()
 
 
-def _told(text: str, guess: Guess) -> TargetNotFound:
-    first = text.count("\n", 0, guess.start) + 1
-    last = first + text.count("\n", guess.start, guess.stop)
-    reason = f"the text to replace is not in it: {guess.why.format(where=_lines(first, last))}"
-    return TargetNotFound(reason, lines=(first, last), matches=0, hint=guess.hint)
+@frozen
+class Subject:
+    """A quote that is not in a file: its lines and what was to replace them.
+
+    `name` is what messages call it. It is looked for in the blocks `within` first, which `whose` describes, and near
+    to the line `near` (all from 0). `counts_blanks` says that blank lines and the width of white space count,
+    `shows_lines` that the nearest lines are a part of the answer.
+    """
+
+    old: str
+    new: str
+    name: str = "the text to replace"
+    within: Sequence[Span] = ()
+    whose: str = ""
+    near: int = 0
+    counts_blanks: bool = False
+    shows_lines: bool = True
 
 
-def _lines(first: int, last: int) -> str:
-    return f"line {first}" if first == last else f"lines {first}-{last}"
+@frozen
+class QuotedFile:
+    """The text of a file, for any number of quotes that are not in it."""
 
+    text: str
+    given: Haystack | None = field(default=None, repr=False, eq=False)
 
-def _found(haystack: Haystack, hint: str, wanted: str, why: str) -> Guess | None:
-    needle = Needle.of(wanted)
-    at = haystack.first(needle)
-    return None if at is None else Guess(hint, haystack.original(at), haystack.original(at + len(needle.core)), why)
+    @cached_property
+    def haystack(self) -> Haystack:
+        """The text as it is searched for equivalent texts."""
+        return self.given or Haystack(self.text)
 
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text, without their `\\n`."""
+        return self.text.split("\n")
 
-def _unnumbered(old: str, numbered: re.Pattern[str]) -> str:
-    """Give a text without its line numbers, "" if most of its lines have none."""
-    lines = old.split("\n")
-    without = [numbered.sub("", line, count=1) if numbered.match(line) else line for line in lines]
-    given = sum(bool(line.strip()) for line in lines)
-    changed = sum(one != other for one, other in zip(lines, without, strict=True))
-    return "\n".join(without) if changed * 2 >= given else ""
+    @cached_property
+    def rows(self) -> list[str]:
+        """The lines in their loose form."""
+        return loose(self.text).split("\n")
 
+    def diagnose(self, subject: Subject) -> Diagnosis:
+        """Say why a quote is not in the file. O(text)."""
+        old = subject.old[:MOST_LOOKED_AT]
+        if not old.strip():
+            return Diagnosis(
+                "it is only white space, which is matched exactly or not at all; give some of the text around it"
+            )
+        sure: Misquote | None = None
+        for misquote in misquotes(old):
+            found = self._find(misquote.meant) if misquote.meant != old else None
+            if found is not None and not self._numbers_itself(misquote, found):
+                where = named(*found)
+                meant = f"{misquote.why}; {misquote.meant_text} is on {where}: {misquote.remedy}"
+                return Diagnosis(meant, misquote.hint, found)
+            if misquote.is_sure and sure is None:
+                sure = misquote
+        return self._elided(old) or self._nearest(subject, old, sure)
 
-def _numbered(haystack: Haystack, bare: str) -> Guess | None:
-    guess = _found(haystack, "line_numbers", bare, f"{NUMBERS}; without them it is {{where}}: {LEAVE_OUT}")
-    if guess is None:
-        return None
-    # A numbered list, or keys that are numbers: then they are part of the file.
-    line = haystack.text.rfind("\n", 0, guess.start) + 1
-    return None if PERHAPS_NUMBERED.fullmatch(haystack.text[line : guess.start][:QUOTED]) else guess
+    def _find(self, wanted: str) -> tuple[int, int] | None:
+        """Return the first and last line (from 1) of an equivalent text, `None` where there is none."""
+        needle = Needle.of(wanted)
+        at = self._first(needle)
+        return None if at is None else self._lines(at, at + len(needle.core))
 
-
-def _escaped(haystack: Haystack, old: str) -> Guess | None:
-    forms: list[tuple[str, str]] = []
-    if "\\" in old:
-        unescaped = ESCAPE.sub(_unescaped, old)
-        forms.append(
-            (unescaped, 'it has escapes such as \\n, \\" or \\u00e9 where the file has the characters themselves')
-        )
-    if "&" in old:
-        forms.append((html.unescape(old), "it has escapes such as &lt; where the file has the characters themselves"))
-    if '"' in old or "\\" in old or "\n" in old.strip():
-        doubled = old.replace("\\", "\\\\")
-        for escaped in (doubled, old.replace('"', '\\"'), doubled.replace('"', '\\"')):
-            forms.append((escaped, "the file has backslashes that it leaves out"))
-        forms.append((old.replace("\n", "\\n"), "the file has \\n written out where it has line breaks"))
-    if "<" in old or ">" in old or "&" in old:
-        forms.append((html.escape(old, quote=False), "the file has escapes such as &lt; where it has the characters"))
-    for form, why in forms:
-        guess = _found(haystack, "escapes", form, f"{why}, on {{where}}: give the text as it is in the file")
-        if form != old and guess:
-            return guess
-    return None
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    if not escape[1]:
-        return ESCAPED.get(escape[2], escape[2])
-    # Characters above U+FFFF are escaped as two.
-    return bytes.fromhex(escape[1].replace("\\u", "")).decode("utf-16-be", "replace")
-
-
-def _elided(haystack: Haystack, old: str) -> Guess | None:
-    parts: list[list[str]] = [[]]
-    for line in old.split("\n"):
-        if ELIDED.fullmatch(line):
-            parts.append([])
-        else:
-            head, *others = ELIDED_INSIDE.split(line)
-            parts[-1].append(head)
-            parts += ([other] for other in others)
-    given = ["\n".join(part) for part in parts if any(map(str.strip, part))]
-    if len(parts) == 1 or not given or len(given) > MOST_PARTS:
-        return None
-    start = stop = None
-    for part in given:
-        needle = Needle.of(part)
-        at = haystack.first(needle, stop or 0)
-        if at is None:
+    def _first(self, needle: Needle, after: int = 0) -> int | None:
+        try:
+            return self.haystack.first(needle, after)
+        except TooRepetitive:
             return None
-        start, stop = (at if start is None else start), at + len(needle.core)
-    if start is None or stop is None:
+
+    def _lines(self, start: int, stop: int) -> tuple[int, int]:
+        first = self.text.count("\n", 0, self.haystack.original(start)) + 1
+        return first, self.text.count("\n", 0, self.haystack.original(stop)) + 1
+
+    def _numbers_itself(self, misquote: Misquote, found: tuple[int, int]) -> bool:
+        """Return whether the file has numbers of its own there: a numbered list, or keys that are numbers."""
+        return misquote.hint == "line_numbers" and NUMBERED.match(self.lines[found[0] - 1]) is not None
+
+    def _elided(self, old: str) -> Diagnosis | None:
+        start = stop = None
+        for part in parts_around_elisions(old):
+            needle = Needle.of(part)
+            at = self._first(needle, stop or 0)
+            if at is None:
+                return None
+            start, stop = (at if start is None else start), at + len(needle.core)
+        if start is None or stop is None:
+            return None
+        lines = self._lines(start, stop)
+        why = f"it leaves lines out (...), which are not filled in; it is around {named(*lines)}"
+        return Diagnosis(f"{why}: give every line of what changes", "elision", lines)
+
+    # The nearest place
+
+    def _nearest(self, subject: Subject, old: str, sure: Misquote | None) -> Diagnosis:
+        place = self._place(subject, sure.meant if sure else old)
+        if sure is not None and self._has_such_lines(sure, place, old):
+            sure, place = None, self._place(subject, old)
+        applied = self._applied(subject, place)
+        if applied is not None:
+            return applied
+        before, meant = (f"{sure.why}; {sure.remedy}. D", sure.meant) if sure else ("d", old)
+        hint = sure.hint if sure else None
+        if place is None:
+            if sure is not None:
+                return Diagnosis(f"{sure.why}; {sure.remedy}. Nothing in the file is like it otherwise", hint)
+            return Diagnosis("nor is anything like it; read the file again and copy the text exactly")
+        quote = _quote_of(meant, counts_blanks=subject.counts_blanks)
+        difference = first_difference(self.lines, self.rows, quote, place, subject.name)
+        if difference is None:
+            rest = "\n".join(_lines_of(meant, counts_blanks=subject.counts_blanks)[MOST_LINES:])
+            if rest:
+                return self._nearest(evolve(subject, near=place.stop), rest, None)
+            difference = Difference("Its lines are there, but it begins or ends inside a word; give whole lines.")
+        lines = (place.start + 1, place.stop)
+        parts = [f"{before}id you mean {named(*lines)}{self._inside(subject, place)}? {difference.text}"]
+        parts += self._shown(place, difference) if subject.shows_lines else []
+        while sum(map(len, parts)) > MOST_TOLD and len(parts) > 1:
+            parts.pop()
+        return Diagnosis("\n".join(parts), hint or "similar", lines)
+
+    def _place(self, subject: Subject, old: str) -> Alignment | None:
+        quote = _quote_of(old, counts_blanks=subject.counts_blanks)
+        if not quote.rows:
+            return None
+        aligner = Aligner(self.lines, self.rows, quote.lines, quote.rows, subject.near)
+        return aligner.nearest(subject.within)
+
+    def _has_such_lines(self, misquote: Misquote, place: Alignment | None, old: str) -> bool:
+        """Return whether the file itself has what seems to be wrong with a quote."""
+        if misquote.hint == "line_numbers":
+            return place is not None and any(map(NUMBERED.match, self.lines[place.start : place.stop]))
+        markers = {line.strip() for line in old.split("\n") if MARKER.fullmatch(line.strip())}
+        return any(line.strip() in markers for line in self.lines)
+
+    def _inside(self, subject: Subject, place: Alignment) -> str:
+        for first, end in subject.within:
+            if first <= place.start and place.stop <= end:
+                return f", in the block of {subject.whose} ({named(first + 1, end)})"
+        return ""
+
+    def _shown(self, place: Alignment, difference: Difference) -> list[str]:
+        if place.stop - place.start < 2:
+            return []
+        at = place.start if difference.line is None else difference.line
+        first = max(place.start, min(at - MOST_SHOWN // 2, place.stop - MOST_SHOWN))
+        told = range(first, min(place.stop, first + MOST_SHOWN))
+        return [
+            "Copy the text exactly, without the line numbers:",
+            *(f"{at + 1} | {clipped(self.lines[at].rstrip(), SHOWN)}" for at in told),
+        ]
+
+    # What is done already
+
+    def _applied(self, subject: Subject, place: Alignment | None) -> Diagnosis | None:
+        """Look for the new text: at the nearest place, or where it says so much that it is not there by chance."""
+        new = subject.new[:MOST_LOOKED_AT]
+        added = _added_lines(subject.old, new)
+        if not added:
+            return None
+        has_context = len(added) < sum(any(map(str.isalnum, line)) for line in new.split("\n"))
+        lines = self._at_place(new, place) if place and (has_context or not all(map(COMMON.fullmatch, added))) else None
+        # Old lines that are there leave little doubt that the change is not made yet.
+        if lines is None and (place is None or len(added) > 1):
+            lines = self._only_place(new, TELLING if place is None else 2 * TELLING)
+        if lines is None:
+            return None
+        why = f"the new text is there already, on {named(*lines)}; there may be nothing to do"
+        return Diagnosis(why, "already_applied", lines)
+
+    def _at_place(self, new: str, place: Alignment) -> tuple[int, int] | None:
+        """Return the lines of the new text where it stands as whole lines at the nearest place of the old one."""
+        around = new.count("\n") + 1
+        first = max(0, place.start - around)
+        nearby = QuotedFile("\n".join(self.lines[first : place.stop + around]))
+        if len(nearby.text) > MOST_LOOKED_AT:
+            return None
+        needle = Needle.of(new)
+        after = 0
+        for _ in range(MOST_PLACES):
+            at = nearby._first(needle, after)
+            if at is None:
+                return None
+            after = at + len(needle.core)
+            top, bottom = nearby._lines(at, after)
+            if top + first <= place.stop and place.start < bottom + first and nearby._are_whole_lines(at, after):
+                return top + first, bottom + first
         return None
-    why = "it leaves lines out (...), which are not filled in; it is around {where}: give every line of what changes"
-    return Guess("elision", haystack.original(start), haystack.original(stop), why)
+
+    def _only_place(self, new: str, least: int) -> tuple[int, int] | None:
+        """Return the lines of a new text that is long enough not to be there by chance, and there only once."""
+        needle = Needle.of(new)
+        at = self._first(needle)
+        if at is None or len("".join(new.split())) < least or self._first(needle, at + 1) is not None:
+            return None
+        return self._lines(at, at + len(needle.core))
+
+    def _are_whole_lines(self, at: int, after: int) -> bool:
+        text, start, stop = self.text, self.haystack.original(at), self.haystack.original(after)
+        end = text.find("\n", stop)
+        before = text[text.rfind("\n", 0, start) + 1 : start]
+        return not before.strip().strip("\ufeff") and not text[stop : end if end >= 0 else len(text)].strip()
 
 
-def _applied(haystack: Haystack, new: str) -> Guess | None:
-    """Look for the new text, where it says enough to be known again: whole lines, or a long piece of one."""
-    needle = Needle.of(new[:MOST_LOOKED_AT])
-    if len(needle.core) < 4 or not any(map(str.isalnum, needle.core)):
-        return None
-    at = haystack.first(needle)
-    if at is None:
-        return None
-    text, start, stop = haystack.text, haystack.original(at), haystack.original(at + len(needle.core))
-    begins = not text[text.rfind("\n", 0, start) + 1 : start].strip().strip("\ufeff")
-    end = text.find("\n", stop)
-    ends = not text[stop : end if end >= 0 else len(text)].strip()
-    if not (begins and ends) and len(needle.core) < 20:
-        return None
-    if len(needle.core) < 40 and haystack.count(needle) > 1:
-        return None
-    return Guess(
-        "already_applied", start, stop, "the new text is there already, on {where}; there may be nothing to do"
-    )
+def _lines_of(old: str, *, counts_blanks: bool) -> list[str]:
+    lines = [line.removesuffix("\r") for line in old.split("\n")]
+    if not counts_blanks:
+        return [line for line in lines if line.strip()]
+    said = [at for at, line in enumerate(lines) if line.strip()]
+    return lines[said[0] : said[-1] + 1] if said else []
 
 
-def _like(text: str, old: str, bare: str) -> TargetNotFound:
-    """Tell of the lines that are most like the old text; `bare` is that without line numbers, if it has some."""
-    region = nearest(text, bare or old)
-    lines = text.split("\n")[region.start : region.stop] if region else []
-    if bare and any(map(NUMBERED.match, lines)):
-        return _like(text, old, "")
-    hint, before, old = ("line_numbers", f"But {NUMBERS}; {LEAVE_OUT}. ", bare) if bare else ("similar", "", old)
-    if region is None:
-        why = f"the text to replace is not in it, nor anything like it; {before}read it again and copy the text exactly"
-        return TargetNotFound(why, matches=0, hint=hint if bare else None)
-    why = _difference("\n".join(lines), old)
-    where = _lines(region.start + 1, region.stop)
-    parts = [f"the text to replace is not in it; did you mean {where}? {before}{why}"]
-    differs = first_difference(lines, old.split("\n"))
-    place = 0
-    if differs is not None:
-        place, wanted = differs
-        there = lines[place] if place < len(lines) else ""
-        parts.append(f"Line {region.start + 1 + place} is the first that differs: the file has")
-        parts += _quoted(there, wanted, region.start + 1 + place)
-    if len(lines) > 1:
-        parts.append("The lines are")
-        low = max(0, min(place - MOST_QUOTED // 2, len(lines) - MOST_QUOTED))
-        shown = lines[low : low + MOST_QUOTED]
-        parts += [f"{region.start + 1 + low + number} | {_clip(line)}" for number, line in enumerate(shown)]
-    parts.append("Copy the text exactly, without the line numbers")
-    return TargetNotFound("\n".join(parts), lines=(region.start + 1, region.stop), matches=0, hint=hint)
+def _quote_of(old: str, *, counts_blanks: bool) -> Quote:
+    lines = _lines_of(old, counts_blanks=counts_blanks)[:MOST_LINES]
+    return Quote(tuple(lines), tuple(loose("\n".join(lines)).split("\n")), counts_blanks)
 
 
-def _quoted(there: str, wanted: str, number: int) -> list[str]:
-    """Quote two lines around the first character in which they differ."""
-    one, other = there.strip(), wanted.strip()
-    same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    begin = max(0, same - QUOTED // 2) if max(len(one), len(other)) > QUOTED else 0
-    return [f"{number} | {_clip(one[begin:])}", "and the text to replace has", f"{number} | {_clip(other[begin:])}"]
+def _added_lines(old: str, new: str) -> list[str]:
+    """Return the lines with a letter or a digit that a new text has and the old one has not."""
+    known = {line.strip() for line in old.split("\n")}
+    lines = map(str.strip, new.split("\n"))
+    return [line for line in lines if line not in known and any(map(str.isalnum, line))]
 
 
-def _clip(line: str) -> str:
-    return line if len(line) <= QUOTED else f"{line[:QUOTED]} ..."
-
-
-def _difference(there: str, old: str) -> str:
-    """Say why two texts are not the same."""
-    for form, why in KINDS if len(there) <= MOST_LOOKED_AT else ():
-        if folded(form(old)).strip() in folded(form(there)):
-            return why.format(_unseen(there, old))
-    return "It is similar, and similar text is never replaced."
-
-
-def _unseen(there: str, old: str) -> str:
-    """Name the invisible characters that only one of two texts has."""
-    only = {char for char in {*there} ^ {*old} if is_invisible(char)}
-    return ", ".join(f"U+{ord(char):04X}" for char in sorted(only)[:5]) or "one of them"
-
-
-KINDS: tuple[tuple[Callable[[str], str], str], ...] = (
-    (str.lower, "Only the case of letters differs."),
-    (visible, "Only characters that cannot be seen differ ({}); replace a piece of text without them."),
-    (lambda text: spaceless(text).replace("\n", ""), "White space is there in only one of the two."),
-    (unrepeated, "A row of the same character is longer or shorter."),
-    (lambda text: loose(text).replace("\n", ""), "Case, white space or the like differ."),
-)
+def named(first: int, last: int) -> str:
+    """Return what lines are called in a message."""
+    return f"line {first}" if first == last else f"lines {first}-{last}"

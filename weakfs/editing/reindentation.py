@@ -194,15 +194,16 @@ class Reindentation:
             is_opened = BLOCK_OPENER.fullmatch(one.text) or (one.text.endswith("{") and other.text[0] not in "{}#")
             if is_opened and not other.indent:
                 raise DoubtfulIndentation(
-                    f"{_quote(one.text)} opens a block, and {_quote(other.text)} below it is not further in; give all "
-                    "lines with the indentation of the file",
+                    f"{_quote(one.text)} opens a block, but {_quote(other.text)} below it is not indented deeper; give "
+                    "all lines, old and new, with the indentation of the file",
                     self._lines(),
                 )
         for line in self.new:
             if line.kept is None and line.blanks > 1 and not line.indent and self._is_shifted_in(line.indent):
                 raise DoubtfulIndentation(
-                    f"{_quote(line.text)} stands behind {line.blanks} blank lines at the left margin, and the lines "
-                    "around it are further in in the file than quoted; give all lines with the indentation of the file",
+                    f"{_quote(line.text)} follows {line.blanks} blank lines and has no indentation, but "
+                    "the lines around it are deeper in the file than in the text that was given; give all "
+                    "lines, old and new, with the indentation of the file",
                     self._lines(),
                 )
 
@@ -305,9 +306,9 @@ class Reindentation:
             less = indents.extra(shortest.indent[len(quoted) :])
             if len(less) > len(shortest.actual or ""):
                 raise DoubtfulIndentation(
-                    f"{_quote(self.new[number].text)} was given further out than {_quote(shortest.text)}, and line "
-                    f"{shortest.number}, where that stands, is not so far in; give all lines with the indentation of "
-                    "the file",
+                    f"the new line {_quote(self.new[number].text)} is indented less than {_quote(shortest.text)}, and "
+                    f"line {shortest.number} of the file, which is that line, is not deep enough for that; give all "
+                    "lines, old and new, with the indentation of the file",
                     (shortest.number,),
                 )
         return indents.of(quoted)
@@ -348,25 +349,25 @@ def _pair(line: OldLine) -> Pair:
 def _contradiction(one: OldLine, other: OldLine) -> DoubtfulIndentation:
     one, other = sorted((one, other), key=lambda line: line.number)
     if one.indent == other.indent:
-        given = "are indented alike in the text that was given"
+        given = "have the same indentation in the text that was given"
     else:
         given = f"are indented by {_spoken(one.indent)} and {_spoken(other.indent)} in the text that was given"
     if one.actual == other.actual:
-        there = f"both by {_spoken(one.actual or '')} in the file"
+        there = f"are both indented by {_spoken(one.actual or '')} in the file"
     else:
-        there = f"by {_spoken(one.actual or '')} and {_spoken(other.actual or '')} in the file"
+        there = f"are indented by {_spoken(one.actual or '')} and {_spoken(other.actual or '')} in the file"
     return DoubtfulIndentation(
-        f"its indentation fits the file in two ways: lines {one.number} ({_quote(one.text)}) and {other.number} "
-        f"({_quote(other.text)}) {given}, and {there}, so that it is in doubt which block each line belongs to; "
-        "give all lines with the indentation of the file",
+        f"its indentation contradicts that of the file: lines {one.number} ({_quote(one.text)}) and {other.number} "
+        f"({_quote(other.text)}) {given}, but {there}, so that the block of each new line is in doubt; "
+        "give all lines, old and new, with the indentation of the file",
         (one.number, other.number),
     )
 
 
 def _spoken(indent: str) -> str:
     if not indent:
-        return "nothing"
-    kind = "tab" if set(indent) == {"\t"} else "blank" if set(indent) == {" "} else "character"
+        return "0 spaces"
+    kind = "tab" if set(indent) == {"\t"} else "space" if set(indent) == {" "} else "character"
     return f"{len(indent)} {kind}{'' if len(indent) == 1 else 's'}"
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
-from weakfs.editing.diagnosis import missing
+from weakfs.editing.diagnosis import QuotedFile, Subject
 from weakfs.editing.layout import Layout
 from weakfs.editing.line_ends import only_kind, with_line_ends
 from weakfs.editing.normalization import BYTE_ORDER_MARK, Haystack, Needle, TooRepetitive, plain
@@ -155,7 +155,7 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
         why = "it nearly is in very many places, too many to look at each; give more of the text around one of them"
         raise TargetNotFound(f"the text to replace is not in it: {why}", matches=0) from None
     if count == 0:
-        raise missing(haystack, old, new)
+        raise _missing(haystack, old, new)
     places = find()
     first = next(places)
     if not replace_all and not at_mark:
@@ -173,6 +173,13 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
         raise _unchanged(bare, new)
     found = text[haystack.original(first) : haystack.original(first + len(needle.core))]
     return Replacement(count, "fuzzy", _overlooked(bare, found), pieces, partial(_pieced, text, pieces))
+
+
+def _missing(haystack: Haystack, old: str, new: str) -> TargetNotFound:
+    found = QuotedFile(haystack.text, haystack).diagnose(Subject(old, new))
+    but = ";" if found.hint in (None, "similar") else ":"
+    reason = f"the text to replace is not in it{but} {found.reason}"
+    return TargetNotFound(reason, lines=found.lines, matches=0, hint=found.hint)
 
 
 def _at_mark(haystack: Haystack, needle: Needle) -> Iterator[int]:

@@ -8,10 +8,11 @@ from attrs import frozen
 
 # As many problems of one patch are told; looking for the nearest place costs more than applying.
 MAX_PROBLEMS = 10
-# What a message quotes of a file or a patch, in characters.
+# What a message quotes of a file or a patch, in characters, and how long it is at most.
 QUOTED = 160
+MAX_MESSAGE = 1400
 
-NO_MARK = "has no mark; start each line of an update with ' ' if it stays, '-' if it goes or '+' if it comes"
+NO_MARK = "has no mark; start each line of an update with ' ' if it stays, '-' if it is removed or '+' if it is added"
 NO_LINES = "the hunk has no lines; give the lines that change, with '-' and '+', below it"
 
 
@@ -117,3 +118,8 @@ def malformed(line: int, reason: str) -> PatchParseError:
 def quoted(text: str) -> str:
     """Give a piece of text as it can stand in a message: in quotes, at most 160 characters."""
     return repr(text if len(text) <= QUOTED else f"{text[: QUOTED - 40]} ... {text[-35:]}")
+
+
+def clipped_message(text: str) -> str:
+    """Return a message, without its end if it is longer than a model should have to read."""
+    return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]} ..."

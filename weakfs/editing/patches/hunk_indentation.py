@@ -88,8 +88,9 @@ def _below_anchor(document: Document, place: Place) -> Place:
         hunk = evolve(place.hunk, lines=tuple(_shifted(line, given, wanted) for line in place.hunk.lines))
         return evolve(place, hunk=hunk, notes=(*place.notes, WITH_INDENTATION))
     raise Misfit(
-        f"its anchor {quoted(place.hunk.anchors[-1])} is indented otherwise in the file, at line {place.anchor + 1}, "
-        "so that the depth of the new lines is in doubt; give the anchor with its indentation, or context around them",
+        f"its anchor {quoted(place.hunk.anchors[-1])} has another indentation in the file, at line {place.anchor + 1}, "
+        "so that the indentation of the new lines is in doubt; give the anchor and the new lines with the indentation "
+        "of the file, or lines of context around them",
         lines=(place.anchor + 1,),
         is_all=True,
     )

@@ -34,7 +34,7 @@ BLANKS_PASSED = LEVELS.index("trailing blanks")
 # Lines that a hunk changes: from which to before which, the same twice where others only come.
 Span = tuple[int, int]
 
-UNMARKED = "its context has no marks: start each such line with a ' '"
+UNMARKED = "its context lines have no ' ' in front: start each of them with a ' '"
 
 
 @frozen
@@ -288,7 +288,7 @@ class Search:
         if at < min(named):
             raise Misfit(
                 f"its lines are at line {at + 1}, and its anchor {anchor} is at line {first + 1}, below them; "
-                "give an anchor that stands above them, or none",
+                "give an anchor that is above its lines, or none",
                 lines=(at + 1, first + 1),
                 is_all=True,
             )
@@ -296,7 +296,7 @@ class Search:
         if near is not None:
             raise Misfit(
                 f"its lines are at line {at + 1}, outside the block of its anchor {anchor} (lines {first + 1}-{end}), "
-                f"in which line {near + 1} is nearly its first line; read the file again, and correct one of the two",
+                f"in which line {near + 1} is similar; read the file again, and correct the anchor or the lines",
                 lines=(at + 1, near + 1),
                 is_all=True,
             )

@@ -14,7 +14,7 @@ from weakfs.editing.patches.dialect import Dialect
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.equivalences import LEVELS
 from weakfs.editing.patches.errors import MAX_PROBLEMS, NO_LINES, NO_MARK, PatchProblem, quoted
-from weakfs.editing.patches.mismatch import explain
+from weakfs.editing.patches.mismatch import Mismatches
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 from weakfs.editing.patches.places import Entry, Places, Unusable
 from weakfs.editing.patches.rewriting import HunkMisfit, rewrite
@@ -310,6 +310,7 @@ class Stage:
 
     def _rejected(self, path: str, document: Document, error: HunkMisfit) -> Refused:
         problems: list[PatchProblem] = []
+        mismatches = Mismatches(document, shows_lines=len(error.failures) == 1)
         for number, hunk, misfit, cursor in error.failures:
             if hunk.is_blank and not self.dialect.is_codex:
                 message = f"line {hunk.line} of the patch: {NO_LINES}"
@@ -317,10 +318,10 @@ class Stage:
                 continue
             if hunk.unmarked:
                 line, text = hunk.body + hunk.unmarked[0], hunk.lines[hunk.unmarked[0]][1:]
-                message = f"line {line} of the patch: {quoted(text)} {NO_MARK}"
+                message = f"line {line} of the patch: {quoted(text)} {NO_MARK}{mismatches.misquote(hunk)}"
                 problems.append(PatchProblem("patch_parse_error", message, path, line, number + 1))
                 continue
-            why, lines = explain(document, hunk, misfit, cursor)
+            why, lines = mismatches.reason(hunk, misfit, cursor)
             anchor = f" ({quoted(hunk.anchors[-1])})" if hunk.anchors else ""
             message = f"{path}: hunk {number + 1}{anchor}, line {hunk.line} of the patch, does not fit: {why}"
             problems.append(PatchProblem("hunk_rejected", message, path, hunk.line, number + 1, lines))

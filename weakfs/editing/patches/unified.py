@@ -36,10 +36,10 @@ def parse_unified(text: str) -> tuple[Operation, ...]:
         lines = [line.removesuffix("\r") for line in lines]
     operations = _Reader(lines).operations()
     if not operations and any(line.strip() == "*** Begin Patch" for line in lines):
-        raise malformed(1, "it is no unified diff but a V4A patch; send it with patch_format='v4a'")
+        raise malformed(1, "it is not a unified diff but a V4A patch; send it with patch_format='v4a'")
     if not operations and looks_like_search_replace(text):
         raise malformed(
-            1, "it is no unified diff but SEARCH/REPLACE blocks; send it with patch_format='search_replace'"
+            1, "it is not a unified diff but SEARCH/REPLACE blocks; send it with patch_format='search_replace'"
         )
     if not operations:
         raise malformed(1, "there is no diff in it; start with '--- a/path' and '+++ b/path', then '@@ -1,3 +1,4 @@'")
@@ -159,16 +159,18 @@ class _Reader:
 
     def _mode(self, text: str) -> int:
         if not _MODE.fullmatch(text.strip()):
-            raise malformed(self.at + 1, f"{quoted(text)} is no mode; write one such as 100644")
+            raise malformed(self.at + 1, f"{quoted(text)} is not a mode; write one such as 100644")
         mode = int(text, 8)
         if mode & KIND == SUBMODULE:
-            raise malformed(self.at + 1, "it changes a submodule, which is no file; leave it out")
+            raise malformed(self.at + 1, "it changes a submodule, which is not a file; leave it out")
         return mode
 
     def _name(self, text: str) -> str:
         name = unquoted(text)
         if not name:
-            raise malformed(self.at + 1, f"{quoted(text)} is no name; write a path, in quotes only as git does")
+            raise malformed(
+                self.at + 1, f"{quoted(text)} is not a name; write a path, with quotes only where git writes them"
+            )
         return name
 
     def _old_mode(self, header: _Header, value: str) -> None:
@@ -198,7 +200,7 @@ class _Reader:
         new, is_gone = name_and_time(self.lines[self.at + 1].removeprefix("+++ "))
         for number, name in enumerate((old, new), self.at + 1):
             if not name:
-                raise malformed(number, f"{quoted(self.lines[number - 1])} names no file; write a path behind it")
+                raise malformed(number, f"{quoted(self.lines[number - 1])} names no file; write a path after it")
         assert old is not None
         assert new is not None
         return old, new, never_was or old == NOTHING, is_gone or new == NOTHING
@@ -337,8 +339,8 @@ class _Reader:
             return malformed(start, NO_LINES)
         return malformed(
             start,
-            f"the hunk's header {quoted(self.lines[start - 1])} promises more lines than are below it ({old} old, "
-            f"{new} new), and the patch ends inside the last one: it was cut off; send all of it",
+            f"the hunk's header {quoted(self.lines[start - 1])} announces more lines than the {old} old and {new} new "
+            "ones below it, and the patch ends inside the last one: it was cut off; send all of it",
         )
 
     # What it comes to

@@ -67,7 +67,7 @@ def _no_beginning(lines: list[str], at: int) -> PatchParseError:
 def _no_end(lines: list[str], at: int, end: int) -> PatchParseError:
     for number in range(at + 1, end):
         if lines[number].rstrip() == END:
-            return malformed(number + 2, f"there is text after {END!r}; let the patch end there")
+            return malformed(number + 2, f"there is text after {END!r}; end the patch there")
     return malformed(end, f"{END!r} is missing: the patch was cut off; send all of it, with that as its last line")
 
 
@@ -111,30 +111,29 @@ class _Reader:
             return malformed(where, f"{line!r} stands in the middle; send one patch with all operations in it")
         if isinstance(after, AddFile):
             return malformed(
-                where, f"{quoted(line)} is no line of an added file; start each of them with '+', also an empty one"
+                where, f"{quoted(line)} is not a line of an added file; start each one with '+', empty or not"
             )
         if isinstance(after, DeleteFile):
-            return malformed(
-                where, f"{quoted(line)} after {DELETE!r}, which takes a path and nothing else; leave it out"
-            )
+            return malformed(where, f"{quoted(line)} after {DELETE!r}, which takes only a path; leave it out")
         if line.startswith(MOVE):
             return malformed(where, f"{MOVE!r} can only stand right below {UPDATE!r}; put it there")
         if line.startswith(("*** Rename", "*** Move File")):
             remedy = f"to move a file write {UPDATE + ' old path'!r}, and below it {MOVE + ' new path'!r}"
-            return malformed(where, f"{quoted(line)} is no operation; {remedy}")
+            return malformed(where, f"{quoted(line)} is not an operation; {remedy}")
         if line.startswith(("--- ", "diff --git ")):
             remedy = f"write {UPDATE + ' path'!r} instead, or send the diff alone with patch_format='unified'"
             return malformed(where, f"{quoted(line)} begins a unified diff; {remedy}")
         return malformed(
             where,
-            f"{quoted(line)} is no operation; write {ADD + ' path'!r}, {UPDATE + ' path'!r} or {DELETE + ' path'!r}",
+            f"{quoted(line)} is not an operation; write {ADD + ' path'!r}, {UPDATE + ' path'!r} or "
+            f"{DELETE + ' path'!r}",
         )
 
     def _path(self, marker: str) -> str:
         path = self.lines[self.at].strip().removeprefix(marker).strip()
         self.at += 1
         if not path:
-            raise malformed(self.at, f"{marker!r} without a path; write the path behind it")
+            raise malformed(self.at, f"{marker!r} has no path; write the path after it")
         return path
 
     def _add(self) -> AddFile:
@@ -258,7 +257,7 @@ class _Reader:
     def _unmarked(self) -> PatchParseError:
         line = self.lines[self.at]
         if line.startswith("@@"):
-            return malformed(self.at + 1, f"{quoted(line)} is no anchor; write '@@ ', then a line of the file")
+            return malformed(self.at + 1, f"{quoted(line)} is not an anchor; write '@@ ', then a line of the file")
         return malformed(
             self.at + 1,
             f"{quoted(line)} {NO_MARK}",

@@ -9,7 +9,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
-from weakfs.editing import EditError, Replacement, replace
+from weakfs.editing import EditError, EmptyOldString, Replacement, replace
 from weakfs.filesystem import Filesystem
 from weakfs.filesystem.errors import absence_in, fault, not_found
 from weakfs.tools.arguments import about
@@ -53,6 +53,8 @@ class EditFileReceipt(Receipt):
 def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolResult[EditFileReceipt]:
     """Replace `old_string` in a file; nothing is written unless it is clear which place is meant."""
     fs = require_filesystem(context)
+    if not params.old_string:
+        return _nothing_to_replace(fs, params.path)
     path, data = _contents(fs, params.path)
     try:
         text = data.decode()
@@ -80,6 +82,25 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
             matched=done.how,
             summary_text=summarize(f"Updated {path} ({plural(done.count, 'replacement')}{differing})"),
         )
+    )
+
+
+def _nothing_to_replace(fs: Filesystem, path: str) -> ToolResult[EditFileReceipt]:
+    """Refuse an edit without a text to replace, and name the tool that makes or replaces whole files."""
+    try:
+        path, _ = _contents(fs, path)
+    except FileNotFoundError as error:
+        absence = absence_in(error)
+        cause = absence.cause if absence is not None else f"cannot edit {path!r}: there is no such file"
+        path = absence.path if absence is not None else path
+        reason = f"{cause.removeprefix(f'cannot edit {path!r}: ')}, and the text to replace is empty"
+        return _refused(path, EmptyOldString(f"{reason}; to make a new file use write_file"))
+    return _refused(
+        path,
+        EmptyOldString(
+            "the text to replace is empty; give the exact text that is to change, or use write_file to replace the "
+            "whole file"
+        ),
     )
 
 
