@@ -392,9 +392,7 @@ def test_a_class_may_be_named_again_for_its_second_method() -> None:
 def test_a_nearly_equal_place_in_the_block_is_not_passed_over_for_an_equal_one_in_another() -> None:
     content = "def a():\n    x = 2\n    return x\n\ndef b():\n    x = 1\n    return x\n"
     error = refused(content, "@@ def a():", "-    x = 1", "+    x = 3")
-    assert "outside the block of its anchor 'def a():' (lines 1-3), in which line 2 is similar" in str(
-        error
-    )
+    assert "outside the block of its anchor 'def a():' (lines 1-3), in which line 2 is similar" in str(error)
     deeper = "def a():\n    if z:\n        x = 1\n\ndef b():\n    x = 1\n"
     assert updated(deeper, "@@ def a():", "-    x = 1", "+    x = 3") == deeper.replace("x = 1", "x = 3", 1)
 

@@ -107,7 +107,7 @@ def test_line_ends_that_are_given_exactly_are_an_exact_match() -> None:
 
 def test_half_of_a_line_end_is_no_match() -> None:
     assert replace("a\r\nb\r\n", "\nb", "\nB").text == "a\r\nB\r\n"
-    assert replace("a\r\nb", "\nb", "").text == "a\r\n"
+    assert replace("a\r\nb", "\nb", "").text == "a"
     assert replace("a\r\nb\r\n", "a\r", "A").text == "A\r\nb\r\n"
     assert replace("a\r\n\nb", "\nb", "B").text == "a\r\nB"
     assert replace("\r\n\na\n", "\n", "\n\n", replace_all=True).spans == ((2, 3), (4, 5))

@@ -17,7 +17,8 @@ FITTED = [
     ("a line end is not swallowed", "x  = 1\ny = 2\n", "x = 1\n", "x = 2", "x = 2\ny = 2\n"),
     ("nor are several", "x  = 1\n\n\ny = 2\n", "x = 1\n\n", "x = 2", "x = 2\n\n\ny = 2\n"),
     ("nor is indentation", "\tx  = 1\n", "    x = 1", "x = 2", "\tx = 2\n"),
-    ("nor anything around what is deleted", "a\n\tx  = 1\nb\n", "    x = 1\n", "", "a\n\t\nb\n"),
+    ("lines that are deleted go as a whole", "a\n\tx  = 1\nb\n", "    x = 1\n", "", "a\nb\n"),
+    ("anything around what is deleted stays", "a\n\tx  = 1\nb\n", "    x = 1", "", "a\n\t\nb\n"),
     ("a line end is added", "x  = 1\ny = 2\n", "x = 1", "x = 2\n", "x = 2\n\ny = 2\n"),
     ("one that is there is not", "x  = 1\n", "x = 1\n", "x = 2\n", "x = 2\n"),
     ("none at the file's end", "x  = 1", "x = 1\n", "x = 2\n", "x = 2"),
@@ -333,8 +334,17 @@ def test_a_new_text_that_is_there_in_the_place_of_the_old_one_is_no_change() -> 
 
 def test_white_space_around_that_cannot_change_is_told_as_such() -> None:
     with pytest.raises(NoChange, match=r"only white space around .* exactly, with the line ends of the file"):
-        replace("a\r\n\r\nb\r\n", "\n\nb", "\nb")
+        replace("a\n\nb  c\n", "\n\nb c", "\nb c")
     assert replace("a\r\n\r\nb\r\n", "\r\n\r\nb", "\r\nb").text == "a\r\nb\r\n"
+
+
+def test_text_that_differs_in_line_ends_alone_is_replaced_to_the_letter() -> None:
+    content = "if p:\r\n    a()\r\n    q()\r\n"
+    assert replace(content, "    q()\n", "else:\n    q()\n").text == content.replace("    q()", "else:\r\n    q()")
+    assert replace("a\r\n\r\nb\r\n", "\n\nb", "\nb").text == "a\r\nb\r\n"
+    assert replace("import os\r\nimport re\r\n", "import os\n", "").text == "import re\r\n"
+    done = replace("x = a\r\na2 = 1\r\n", "\na", "\nb")
+    assert (done.text, done.how, done.overlooked) == ("x = a\r\nb2 = 1\r\n", "fuzzy", "line ends")
 
 
 def test_what_differed_is_told() -> None:

@@ -9,7 +9,15 @@ from unicodedata import category, normalize
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from weakfs.editing import AmbiguousTarget, EditError, NoChange, Replacement, TargetNotFound, replace
+from weakfs.editing import (
+    AmbiguousIndentation,
+    AmbiguousTarget,
+    EditError,
+    NoChange,
+    Replacement,
+    TargetNotFound,
+    replace,
+)
 from weakfs.editing.normalization import Haystack, Needle, folded, is_inside_word
 
 QUOTES = str.maketrans({"\u2019": "'", "\u201c": '"', "\u2014": "-", "\u2212": "-"})
@@ -109,6 +117,9 @@ def test_a_stretch_of_any_text_is_found_in_it_however_it_is_written(text: str, d
     for old_text in (old, f" {old}\n"):
         try:
             replace(text, old_text, "\ue000", replace_all=True)
+        except AmbiguousIndentation:
+            # The white space before it sets its first line further in than it is.
+            assert old_text != old
         except TargetNotFound:
             edges = any(0 < at < len(text) and touches(text, at) for at in (start, stop))
             assert edges or not old.strip() or old_text != old

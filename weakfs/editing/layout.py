@@ -30,6 +30,7 @@ NEARBY = 4000
 MOST_REMEMBERED = 1_000_000
 BREAKS = ("\n", "\r")
 BLANKS = re.compile(r"[^\S\r\n]*")
+BLANK_LINE = re.compile(r"[^\S\r\n]*(?:\r\n|\r|\n)")
 
 
 class Layout:
@@ -74,7 +75,7 @@ class Layout:
         start, stop = spots[0][0], spots[-1][1]
         if not self.new.lines:
             _ = _Place(self, spots).reindentation
-            return start, stop, self._blank()
+            return self._whole_lines(start, stop) or (start, stop, self._blank())
         key = (self.text[start:stop], indent_before(self.text, start), self.blanks_behind(stop))
         if key not in self._fitted:
             self.nearby = self.nearby or self._indents_around(start, stop)
@@ -130,6 +131,17 @@ class Layout:
                 parts.append(place.trailing(last))
         parts.append(place.after_last())
         return before, behind, "".join(parts)
+
+    def _whole_lines(self, start: int, stop: int) -> tuple[int, int, str] | None:
+        """Give the piece that takes lines away which were quoted with their last line end; `None` for others."""
+        indent, blanks = indent_before(self.text, start), self.blanks_behind(stop)
+        if indent is None or blanks is None or "\n" not in self.old.tail or self.new.lead:
+            return None
+        end = stop + len(blanks)
+        for _ in range(self.old.tail.count("\n")):
+            found = BLANK_LINE.match(self.text, end)
+            end = found.end() if found else end
+        return start - len(indent), end, ""
 
     def _blank(self) -> str:
         """Give a new text that is only white space, as far as the old text did not have it around."""
@@ -214,7 +226,7 @@ class _Place:
             told = self.reindentation.of(0) if line_end else self.reindentation.indents.extra(indent)
             return 0, with_line_ends(above + line_end, layout.end) + told
         target = own
-        if new.indent(0) and new.indent(0) != old.indent(0):
+        if new.indent(0) != old.indent(0) and (new.indent(0) or self.reindentation.is_verbatim):
             target = self.reindentation.of(0)
         if not more and target.startswith(own):
             return 0, target[len(own) :]

@@ -29,7 +29,7 @@ TYPOGRAPHIC = {
 GAPS = " \n"
 GAP = re.compile("[ \n]")
 # What may begin a comment; text that follows it on a line is no code.
-COMMENT = re.compile(r"#|//|/\*|--|<!--|(?:^|\s);|^[*%]|\bREM\b", re.MULTILINE)
+COMMENT = re.compile(r"#|//|/\*|--|<!--|(?:^|\s);|^[*%]|\s(?:%+|')\s|\bREM\b", re.MULTILINE)
 # So many characters of places that were none are compared: a tenth of a second of work.
 MOST_WORK = 1 << 28
 GAP_WORK = 64

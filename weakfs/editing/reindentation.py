@@ -112,6 +112,9 @@ class Reindentation:
     def moved(self) -> str:
         """What the new text was moved out by as a whole, against the old one: the block stays where it is."""
         moved = self.old[0].indent if self.old else ""
+        # Whoever quotes the file's own indentation means what the new lines have.
+        if self.is_verbatim:
+            return ""
         if not moved or not self.new or self.new[0].indent or self.new_hangs(moved):
             return ""
         return moved
@@ -137,6 +140,10 @@ class Reindentation:
         known = dict(reversed([*map(_pair, self._code), *pairs]))
         several = {given for given, there in pairs if known[given] != there}
         clear = [pair for pair in known.items() if pair[0] not in several]
+        shifts = {len(there) - len(given) for given, there in clear if set(given + there) <= {" "}}
+        if len(clear) > 1 and len(shifts) == 1 and not any("\t" in given + there for given, there in clear):
+            # The block as a whole is elsewhere than it was given; its steps are those of the file.
+            return Indents(tuple(sorted(clear, key=lambda pair: len(pair[0]))))
         return learn(clear or [*known.items()], self._given, self.nearby)
 
     @cached_property

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from weakfs.editing.diagnosis import QuotedFile, Subject
 from weakfs.editing.layout import Layout
@@ -82,6 +82,10 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
     searched, wanted = _with_whole_line_ends(text, old)
     first = searched.find(wanted)
     if first < 0:
+        ends = only_kind(text)
+        if ends is not None and old.strip() and only_kind(old) not in (None, "\r", ends):
+            # The same but for line ends is exact in all other things.
+            return _with_own_ends(text, with_line_ends(old, ends), new, replace_all)
         return _replace_equivalent(text, old, new, replace_all)
     several = searched.find(wanted, first + len(wanted)) >= 0
     count = searched.count(wanted) if several else 1
@@ -101,6 +105,14 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
         return Replacement(count, "exact", "", pieces, make)
     only = partial(iter, ((first, first + len(old), at_first),))
     return Replacement(1, "exact", "", only, partial(_pieced, text, only))
+
+
+def _with_own_ends(text: str, old: str, new: str, replace_all: bool) -> Replacement:
+    """Replace a text that was given with other line ends than the file's, here with those."""
+    if with_line_ends(new, only_kind(text)) == old:
+        raise NoChange("nothing but line ends would change, and those of the file stay; give a new text that differs")
+    found = replace(text, old, new, replace_all=replace_all)
+    return found if found.how == "fuzzy" else evolve(found, how="fuzzy", overlooked="line ends")
 
 
 def _with_whole_line_ends(text: str, old: str) -> tuple[str, str]:

@@ -22,10 +22,10 @@ WITH_INDENTATION = "its new lines were indented like the lines around them"
 
 def reindented(document: Document, place: Place) -> Place:
     """Give a place with its new lines in the indentation of the file. Raises `Misfit` if that is in doubt. O(file)."""
-    if place.level <= BLANKS_PASSED:
-        return place
     if place.anchor is not None:
         return _below_anchor(document, place)
+    if place.level <= BLANKS_PASSED:
+        return place
     lines = place.hunk.lines
     found = _reindentation(document, place)
     try:

@@ -1,14 +1,17 @@
 """The outline of a text, as its indentation shows it: a line and the block of what is further in below it.
 
-An anchor of a patch names a block. Read without knowing the language: lines that only close brackets belong to the
-block that they close, and under a line that opens none its block is what stands beside it, down to the end of the
-block that both are in. Under a heading of Markdown or of an INI file it is what stands above the next one.
+An anchor of a patch names a block. Read without knowing the language: a block that a brace or a tag opens ends where it
+is closed. Under a line that opens none, such as a decorator, the block is what stands beside it, down to a blank line
+or to the end of the first block that it leads to. Under a heading of Markdown or of an INI file it is what stands
+above the next one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+
+from weakfs.editing.line_context import TRIPLE_QUOTES
 
 TAB = 8
 # To find out whether a line is in a block, so many lines are read before the end of the block is looked for.
@@ -19,6 +22,9 @@ _BRACKETS = ("{", "}", ")", "]")
 _DIRECTIVE = re.compile(r"#\s*(?:if|ifdef|ifndef|else|elif|endif|define|undef|include|pragma|region|endregion)\b")
 _MARKDOWN = re.compile(r"(#{1,6})\s")
 _SECTION = re.compile(r"\[.*\]\s*$")
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_TAG = re.compile(r"<([A-Za-z][\w.-]*)\b[^<]*(?<!/)>$")
+_COMMENT = re.compile(r"#|//|/\*|--|;")
 
 
 class Outline:
@@ -27,8 +33,6 @@ class Outline:
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self._ends: dict[int, int] = {}
-        # Stretches of lines beside one another: from which to before which, and how deep they are.
-        self._beside: list[tuple[int, int, int]] = []
 
     def contains(self, first: int, at: int) -> bool:
         """Tell whether a line is in the block that begins at another. O(lines between them)."""
@@ -46,13 +50,6 @@ class Outline:
         return self._ends[first]
 
     def _end(self, first: int) -> int:
-        depth = self._depth(first)
-        is_beside = not self._is_heading(first) and not self._opens(first)
-        if is_beside:
-            # No stretch is read again for each line in it.
-            for start, stop, there in self._beside:
-                if there == depth and start <= first < stop:
-                    return stop
         is_behind = self._rule(first)
         last = first
         for number in range(first + 1, len(self.lines)):
@@ -62,46 +59,129 @@ class Outline:
                 last = number
         else:
             last = len(self.lines) - 1
-        if is_beside:
-            self._beside.append((first, last + 1, depth))
         return last + 1
 
     def _rule(self, first: int) -> Callable[[int], bool]:
-        """Give what tells whether a line is behind the block that begins at a line."""
+        """Give what tells, asked of one line after the other, whether it is behind the block of a line."""
         text = self.lines[first]
+        if _SECTION.match(text):
+            return lambda at: self.lines[at].startswith("[")
         if self._is_heading(first):
-            heading = _MARKDOWN.match(text)
-            if heading is None:
-                return lambda at: self.lines[at].startswith("[")
-            level = len(heading[1])
-            return lambda at: (below := _MARKDOWN.match(self.lines[at])) is not None and len(below[1]) <= level
+            return self._below_heading(first)
+        if self._is_underlined(first):
+            return self._is_underlined
         depth = self._depth(first)
-        if self._opens(first):
-            return lambda at: self._is_out(at, depth, or_beside=True)
-        return lambda at: self._is_out(at, depth, or_beside=False)
+        tag = _TAG.match(text.strip())
+        if tag:
+            return self._until_closed(lambda at: self._text(at).startswith(f"</{tag[1]}"), depth)
+        below = next((at for at in range(first + 1, len(self.lines)) if self._says_depth(at)), None)
+        if below is None:
+            return lambda at: False
+        if text.rstrip().endswith("{") or (self._depth(below) == depth and self._text(below).startswith("{")):
+            return self._until_closed(lambda at: self._text(at).startswith("}"), depth)
+        if self._depth(below) > depth or (self._depth(below) == depth and self._text(below).startswith(_BRACKETS)):
+            return self._outside_strings(lambda at: self._is_out(at, depth))
+        if text.rstrip().endswith(":") and self._depth(below) == depth and self._text(below).startswith("- "):
+            # A list of YAML may be no deeper than its key.
+            return lambda at: (
+                self._is_out(at, depth) and not (self._depth(at) == depth and self._text(at).startswith("- "))
+            )
+        return self._paragraph(first, depth)
+
+    def _below_heading(self, first: int) -> Callable[[int], bool]:
+        """Tell what is behind a section of Markdown; what seems to be a heading in a fence is none."""
+        found = _MARKDOWN.match(self.lines[first])
+        assert found is not None
+        level, fence = len(found[1]), ""
+
+        def is_behind(at: int) -> bool:
+            nonlocal fence
+            mark = _FENCE.match(self.lines[at])
+            if mark and (not fence or mark[1].startswith(fence)):
+                fence = "" if fence else mark[1]
+            below = None if fence else _MARKDOWN.match(self.lines[at])
+            return below is not None and len(below[1]) <= level
+
+        return is_behind
+
+    def _until_closed(self, closes: Callable[[int], bool], depth: int) -> Callable[[int], bool]:
+        """Tell what is behind the line that closes a block; nothing less ends it."""
+        is_closed = False
+
+        def is_behind(at: int) -> bool:
+            nonlocal is_closed
+            text = self._text(at)
+            if is_closed and text:
+                return not (text.startswith(_BRACKETS) and self._depth(at) == depth)
+            if text and self._depth(at) <= depth and closes(at):
+                is_closed = not text.endswith(("{", "("))
+            return False
+
+        return is_behind
+
+    def _outside_strings(self, is_out: Callable[[int], bool]) -> Callable[[int], bool]:
+        """Tell what is behind a block; lines inside a string of several lines are not."""
+        in_string = False
+
+        def is_behind(at: int) -> bool:
+            nonlocal in_string
+            was_in_string = in_string
+            in_string ^= sum(map(self.lines[at].count, TRIPLE_QUOTES)) % 2 == 1
+            return not was_in_string and is_out(at)
+
+        return is_behind
+
+    def _paragraph(self, first: int, depth: int) -> Callable[[int], bool]:
+        """Tell what is behind the lines beside a line: a blank line, or the end of the first block that they open."""
+        opened = False
+
+        def is_behind(at: int) -> bool:
+            nonlocal opened
+            if not self._says_depth(at):
+                return False
+            there = self._depth(at)
+            if there < depth:
+                return True
+            if there > depth:
+                opened = True
+                return False
+            if self._text(at).startswith(_BRACKETS):
+                return False
+            return opened or not self.lines[at - 1].strip()
+
+        return is_behind
 
     def _is_heading(self, at: int) -> bool:
         text = self.lines[at]
-        return bool(_SECTION.match(text) or (_MARKDOWN.match(text) and not _DIRECTIVE.match(text)))
+        return bool(_MARKDOWN.match(text) and not _DIRECTIVE.match(text))
 
-    def _opens(self, first: int) -> bool:
-        """Tell whether the lines below a line are further in, or brackets around those that are."""
-        depth = self._depth(first)
-        for at in range(first + 1, len(self.lines)):
-            text = self.lines[at].strip()
-            if text and not _DIRECTIVE.match(text):
-                return self._depth(at) > depth or (self._depth(at) == depth and text.startswith(_BRACKETS))
-        return False
+    def _is_underlined(self, at: int) -> bool:
+        below = self.lines[at + 1].rstrip() if at + 1 < len(self.lines) else ""
+        if not self.lines[at][:1].isalnum() or not below or below[0] not in "=-~^" or set(below) != {below[0]}:
+            return False
+        return len(below) > 2 or (below[0] == "=" and len(below) >= len(self.lines[at].rstrip()))
 
-    def _is_out(self, at: int, depth: int, *, or_beside: bool) -> bool:
-        line = self.lines[at]
-        text = line.strip()
-        if not text:
+    def _says_depth(self, at: int) -> bool:
+        text = self._text(at)
+        return bool(text) and not _DIRECTIVE.match(text)
+
+    def _is_out(self, at: int, depth: int) -> bool:
+        if not self._says_depth(at):
             return False
         there = self._depth(at)
-        if there > depth or (there == depth and (not or_beside or text.startswith(_BRACKETS))):
+        if there > depth or (there == depth and self._text(at).startswith(_BRACKETS)):
             return False
-        return not _DIRECTIVE.match(text)
+        if not _COMMENT.match(self._text(at)):
+            return True
+        # A comment is where the line below it is.
+        below = next((line for line in range(at + 1, len(self.lines)) if self._is_code(line)), None)
+        return below is None or self._is_out(below, depth)
+
+    def _is_code(self, at: int) -> bool:
+        return self._says_depth(at) and not _COMMENT.match(self._text(at))
+
+    def _text(self, at: int) -> str:
+        return self.lines[at].strip()
 
     def _depth(self, at: int) -> int:
         line = self.lines[at]

@@ -7,6 +7,7 @@ only if there is no other. What fits in several places is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from itertools import islice
 
 from attrs import evolve, frozen
@@ -25,6 +26,9 @@ MOST_PLACES = 1000
 MOST_COMPARED = 400
 MOST_LINES = 40
 NEARLY = 0.5
+# Short lines share characters by chance.
+SHORT = 30
+SHORT_LESS = 0.1
 # A place of a diff is the nearest to the stated line if the next one is so many times further away.
 CLEARLY = 10
 
@@ -280,9 +284,12 @@ class Search:
     def _beyond(self, hunk: Hunk, named: Sequence[int], anchors: Sequence[str]) -> Place:
         anchor = quoted(anchors[-1].strip())
         blocks = tuple((first, self.anchors.outline.end(first)) for first in named[:MAX_PLACES])
-        first, end = blocks[0]
+        first = named[0]
         places = [*islice(self._free(hunk, FREEST, 0), 2)]
-        if len(places) != 1:
+        if len(places) > 1:
+            where = f"it is not in the block of its anchor {anchor}, line {first + 1}, and fits in several places"
+            raise Misfit(where, tuple(at + 1 for at in islice(self._free(hunk, FREEST, 0), MAX_PLACES + 1)))
+        if not places:
             raise Misfit(self._why_not_free(hunk), blocks=blocks)
         at = places[0]
         if at < min(named):
@@ -292,29 +299,35 @@ class Search:
                 lines=(at + 1, first + 1),
                 is_all=True,
             )
-        near = next((line for block in blocks if (line := self._nearly(hunk, block)) is not None), None)
-        if near is not None:
-            raise Misfit(
-                f"its lines are at line {at + 1}, outside the block of its anchor {anchor} (lines {first + 1}-{end}), "
-                f"in which line {near + 1} is similar; read the file again, and correct the anchor or the lines",
-                lines=(at + 1, near + 1),
-                is_all=True,
-            )
+        self._refuse_near(hunk, at, blocks, anchor)
         level = next(level for level in range(FREEST + 1) if self.document.is_at(hunk.old, level, at))
         note = f"its place is outside the block of its anchor {anchor}, and is the only one"
         return Place(at, hunk, level, (note,))
 
+    def _refuse_near(self, hunk: Hunk, at: int, blocks: Sequence[Block], anchor: str) -> None:
+        """Raise `Misfit` for a place outside of blocks if something like the hunk is in one of them."""
+        for first, end in blocks:
+            near = self._nearly(hunk, (first, end))
+            if near is not None:
+                raise Misfit(
+                    f"its lines are at line {at + 1}, outside the block of its anchor {anchor} "
+                    f"(lines {first + 1}-{end}), in which line {near + 1} is similar; read the file again, and correct "
+                    "the anchor or the lines",
+                    lines=(at + 1, near + 1),
+                    is_all=True,
+                )
+
     def _nearly(self, hunk: Hunk, block: Block) -> int | None:
         """Give a line of a block where a hunk nearly stands, `None` where nothing is like it."""
         old = [line.strip() for line in hunk.old if any(map(str.isalnum, line))][:MOST_LINES]
-        wanted = [line.strip() for line in (line[1:] for line in hunk.lines if line[0] == "-") if line.strip()]
+        wanted = [line[1:].strip() for line in hunk.lines if line[0] == "-" and any(map(str.isalnum, line))] or old
         lines = [line.strip() for line in self.document.lines[block[0] + 1 : min(block[1], block[0] + MOST_COMPARED)]]
         held = set(lines)
         if old and sum(line in held for line in old) * 2 > len(old):
             return block[0] + 1 + next(at for at, line in enumerate(lines) if line in old)
         for line in wanted[:4]:
             for at, other in enumerate(lines):
-                if other and (other == line or alike(other, line) >= NEARLY):
+                if other and (other == line or _likeness(other, line) >= NEARLY):
                     return block[0] + 1 + at
         return None
 
@@ -339,6 +352,10 @@ class Search:
         at, *others = sorted(levels, key=lambda at: (abs(at - stated), levels[at], at))
         if others and not self.takes_first and abs(others[0] - stated) < CLEARLY * abs(at - stated):
             at = self._under_heading(hunk, levels)
+        named = self.anchors.named(hunk.anchors)[:1]
+        headed = list(self.document.places(named, BLANKS_PASSED, 0)) if named else []
+        if len(headed) == 1 and not self.anchors.outline.contains(headed[0], at):
+            self._refuse_near(hunk, at, [(headed[0], self.anchors.outline.end(headed[0]))], quoted(named[0].strip()))
         by = at - stated
         note = (
             f"its place is {abs(by)} line{'' if abs(by) == 1 else 's'} {'below' if by > 0 else 'above'} the stated one"
@@ -356,6 +373,13 @@ class Search:
 
     def _several(self, places: Sequence[int]) -> Misfit:
         return Misfit("", tuple(at + 1 for at in places[: MAX_PLACES + 1]))
+
+
+def _likeness(one: str, other: str) -> float:
+    """Give how alike two lines are, from 0 to 1; of short ones each character counts."""
+    if max(len(one), len(other)) > SHORT:
+        return alike(one, other)
+    return SequenceMatcher(None, one, other, autojunk=False).ratio() - SHORT_LESS
 
 
 def _readings(hunk: Hunk) -> Iterator[Hunk]:
