@@ -90,7 +90,7 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     else:
         summary = f"Read {found.path} (lines {first} to {last} of {total})"
         note = _how_to_go_on(found, first, last)
-    kept = kept_as_blob(found.content, params.output_mode, context, operation="read", paths=(found.path,))
+    kept = kept_as_blob(found.content, params.output_mode, context, "read", paths=(found.path,))
     receipt = ReadFileReceipt(
         path=found.path,
         content=found.content if kept is None else kept,
@@ -126,7 +126,7 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
         note = f"[{found.path} has {plural(found.size_bytes, 'byte')} and none from byte {found.offset} on]"
     else:
         note = ""
-    kept = kept_as_blob(content, params.output_mode, context, operation="read", paths=(found.path,))
+    kept = kept_as_blob(content, params.output_mode, context, "read", paths=(found.path,))
     receipt = ReadFileReceipt(
         path=found.path,
         content=content if kept is None else kept,

@@ -59,7 +59,7 @@ def glob_handler(params: GlobParams, *, context: ToolContext) -> ToolResult[Glob
         why = why_no_match(params.pattern, params.path, context, hidden=params.hidden)
         summary = summary if why is None else f"{summary}: {why}"
     lines = [one_line(path) for path in paths]
-    kept = kept_as_blob("\n".join(lines), params.output_mode, context, operation="search", paths=paths)
+    kept = kept_as_blob("\n".join(lines), params.output_mode, context, "search", paths=paths)
     receipt = GlobReceipt(
         paths=paths if kept is None else kept,
         count=len(paths),
@@ -129,7 +129,7 @@ def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[Grep
     # The receipt has whole lines, of which the message shows a part where they are very long.
     whole = "\n".join(f"{one_line(match.path)}:{match.line_number}:{match.line_content}" for match in matches)
     found_in = dict.fromkeys(match.path for match in matches)
-    kept = kept_as_blob(whole, params.output_mode, context, operation="search", paths=found_in)
+    kept = kept_as_blob(whole, params.output_mode, context, "search", "read", paths=found_in)
     receipt = GrepReceipt(
         matches=matches if kept is None else kept,
         match_count=len(matches),
