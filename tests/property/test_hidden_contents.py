@@ -32,7 +32,9 @@ def piece_of(random: Random) -> str:
 def skeleton(pieces: list[str]) -> str:
     """Make a file of which a caller knows everything but the pieces."""
     lines = [f"def step{number}(door):\n    key{number} = '{piece}'\n" for number, piece in enumerate(pieces)]
-    return "class Door:\n" + "\n".join(lines) + f"    return {pieces[0]}\n\ndef step9(door):\n    key9 = '{pieces[-1]}'\n"
+    return (
+        "class Door:\n" + "\n".join(lines) + f"    return {pieces[0]}\n\ndef step9(door):\n    key9 = '{pieces[-1]}'\n"
+    )
 
 
 def policy_of(random: Random) -> Policy:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from weakfs import Capability, HostFilesystem, InMemoryFilesystem, OverlayFilesystem, Policy, PolicyRule, Session, Toolset
-from weakfs.session import Session as AnySession
+from weakfs import (
+    Capability,
+    HostFilesystem,
+    InMemoryFilesystem,
+    OverlayFilesystem,
+    Policy,
+    PolicyRule,
+    Session,
+    Toolset,
+)
 from weakfs.tools import ToolResult
 from weakfs.tools.guarding import CONTENTS
 from weakfs.tools.slice import KeptBlob
@@ -28,12 +35,13 @@ WITHHELD = rule("blob", ["read"])
 NO_READ = Capability(allowed_fs_ops=["write", "edit", "patch", "search", "list", "stat"])
 
 
+Files = InMemoryFilesystem | HostFilesystem | OverlayFilesystem
+
+
 @pytest.fixture(params=["memory", "host", "overlay"])
-def session_files(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> InMemoryFilesystem | HostFilesystem | OverlayFilesystem:
+def session_files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
     session = Session()
-    files: InMemoryFilesystem | HostFilesystem | OverlayFilesystem
+    files: Files
     if request.param == "memory":
         files = InMemoryFilesystem(session)
     elif request.param == "host":
@@ -46,11 +54,8 @@ def session_files(
     return files
 
 
-Files = InMemoryFilesystem | HostFilesystem | OverlayFilesystem
-
-
 def toolset(files: Files, policy: Policy | None = None, capability: Capability | None = None) -> Toolset:
-    return Toolset(cast(AnySession, files.session), files, policy=policy, capability=capability)
+    return Toolset(files.session, files, policy=policy, capability=capability)
 
 
 def told(result: ToolResult[object]) -> str:
@@ -80,7 +85,7 @@ BLOCK = "secrets/token.py\n<<<<<<< SEARCH\n{old}\n=======\nx\n>>>>>>> REPLACE\n"
 REFUSED: dict[str, tuple[str, dict[str, object]]] = {
     "edit": edit("    alpha = 'womba'\n    beta = 'quokk'\n"),
     "edit of escapes": edit("alpha = 'w'\\n    beta = 'quo'"),
-    "edit in doubt": edit("def unlock(door):\n  alpha = 'wombat'\n      beta = 'quokka'", "def unlock(door):\n   x\n  y"),
+    "edit in doubt": edit("def unlock(door):\n  alpha = 'wombat'\n      beta = 'quokka'", "def f():\n   x\n  y"),
     "patch": patch(UPDATE, "@@ def unlock(door):", "     alpha = 'womba'", "-    beta = 'quokk'", "+    y"),
     "patch with a wrong context": patch(UPDATE, "@@", " def unlock(door):", "-    nothing", "+    y"),
     "unified": unified(
@@ -355,9 +360,7 @@ def test_a_capability_with_roots_follows_no_link_out_of_the_filesystem(tmp_path:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "file").write_text(SECRET)
     (tmp_path / "root" / "pub" / "way").symlink_to(tmp_path / "outside")
-    files = HostFilesystem(
-        tmp_path / "root", session=Session(), store=tmp_path / "store", follow_symlinks="allow"
-    )
+    files = HostFilesystem(tmp_path / "root", session=Session(), store=tmp_path / "store", follow_symlinks="allow")
     tools = toolset(files, capability=Capability(fs_roots=[root]))
     for name, arguments in (
         ("read_file", {"path": "/pub/way/file"}),

@@ -41,6 +41,7 @@ def test_every_control_character_is_escaped_but_tabs_and_line_breaks(character: 
     assert one_line(f"a{character}b").isprintable()
 
 
+BLOCK = f"{EVIL}\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n"
 CALLS: list[tuple[str, dict[str, object]]] = [
     ("ls", {}),
     ("glob", {"pattern": "*"}),
@@ -65,7 +66,7 @@ CALLS: list[tuple[str, dict[str, object]]] = [
     ("apply_patch", {"patch": f"*** Begin Patch\n*** Update File: /plain.txt\n@@\n-two{EVIL}\n+x\n*** End Patch"}),
     ("apply_patch", {"patch": f"*** Begin Patch\n*** Add File: /a{EVIL}\n+x\n*** End Patch"}),
     ("apply_patch", {"patch": f"*** Begin Patch\n{EVIL}\n*** End Patch"}),
-    ("apply_patch", {"patch": f"{EVIL}\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n", "patch_format": "search_replace"}),
+    ("apply_patch", {"patch": BLOCK, "patch_format": "search_replace"}),
 ]  # fmt: skip
 
 

@@ -66,6 +66,6 @@ class AmbiguousIndentation(EditError):
     status = "ambiguous"
     error_code = "ambiguous_indentation"
     unquoted = (
-        "the text to replace is in it with another indentation, which leaves in doubt how deep the new lines belong, and "
-        "nothing of the file may be shown; give the old lines with the indentation that they have"
+        "the text to replace is in it with another indentation, which leaves in doubt how deep the new lines belong, "
+        "and nothing of the file may be shown; give the old lines with the indentation that they have"
     )

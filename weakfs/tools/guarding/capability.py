@@ -72,8 +72,8 @@ class Capability:
     def __attrs_post_init__(self) -> None:
         if self.fs_roots is not None and self.follow_symlinks == "allow":
             raise ValueError(
-                "cannot combine fs_roots with follow_symlinks='allow': a link out of the filesystem's root leads out of "
-                "every directory in fs_roots; use 'within_root_only' or 'deny', or leave follow_symlinks out"
+                "cannot combine fs_roots with follow_symlinks='allow': a link out of the filesystem's root leads out "
+                "of every directory in fs_roots; use 'within_root_only' or 'deny', or leave follow_symlinks out"
             )
 
     def check_patch(self, size: int, patch_format: str) -> None:

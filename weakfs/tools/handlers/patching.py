@@ -94,8 +94,8 @@ def _patch_of(params: ApplyPatchParams, context: ToolContext) -> str:
         raise fault(
             PermissionError,
             EACCES,
-            "cannot apply the patch: it is a blob of a file that may not be shown, and messages quote a patch; give the "
-            "patch as text",
+            "cannot apply the patch: it is a blob of a file that may not be shown, and messages quote a patch; give "
+            "the patch as text",
         )
     return _text(data)
 
