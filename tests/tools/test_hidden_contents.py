@@ -374,3 +374,21 @@ def test_a_capability_with_roots_follows_no_link_out_of_the_filesystem(tmp_path:
         assert (result.status, result.error_code) == ("forbidden", "path_forbidden"), (name, result.message)
         assert not quotes(result)
     assert (tmp_path / "outside" / "file").read_text() == SECRET
+
+
+@pytest.mark.parametrize("effect", ["deny", "blob"])
+def test_no_link_leads_out_of_the_filesystem_where_a_rule_hides_contents(tmp_path: Path, effect: str) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "outside").write_text(SECRET)
+    (tmp_path / "root" / "way").symlink_to(tmp_path / "outside")
+    files = HostFilesystem(tmp_path / "root", session=Session(), store=tmp_path / "store", follow_symlinks="allow")
+    assert quotes(toolset(files).call("read_file", {"path": "/way"}))
+    tools = toolset(files, rule(effect, ["read"]))
+    for name, arguments in (
+        ("read_file", {"path": "/way"}),
+        ("grep", {"pattern": "alpha", "path": "/way"}),
+        ("edit_file", {"path": "/way", "old_string": "alpha = 'wombats", "new_string": ""}),
+    ):
+        result = tools.call(name, arguments)
+        assert result.status == "forbidden", (name, result.message)
+        assert not [word for word in quotes(result) if word not in str(arguments)]

@@ -125,11 +125,16 @@ class Access:
         judged = judged_as(self.operation, operation)
         return self.policy.against(judged, path, passing=is_directory) is not None
 
-    def check_everything(self, *operations: Operation, why: str) -> None:
-        """Raise unless these operations may be done everywhere: for what cannot be divided by paths."""
+    def check_everything(self, *operations: Operation, why: str, withheld: bool = False) -> None:
+        """Raise unless these operations may be done everywhere: for what cannot be divided by paths.
+
+        With `withheld` also where what one of them finds is kept out of answers.
+        """
         for operation in operations:
             self.check(operation, "/")
-            self.check_undivided(judged_as(self.operation, operation), why=why)
+            judged = judged_as(self.operation, operation)
+            both: tuple[Operation, ...] = (judged, "read") if operation == "read" else (judged,)
+            self.check_undivided(*both, why=why, withheld=withheld)
 
     def check_command(self) -> None:
         """Raise unless a command may be run, which may read, change and print any file."""

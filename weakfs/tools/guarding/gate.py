@@ -65,7 +65,9 @@ class Gate(BaseFilesystem):
         found, segments, node = place
         if segments[:1] == (OUTSIDE,):
             # It has no path here, so no root and no rule can be for it.
-            self._access.check_everything(self._operation, why=f"use {canonical!r}, which leads out of the root")
+            operations: tuple[Operation, ...] = (self._operation, "read") if self._reads else (self._operation,)
+            why = f"use {canonical!r}, which leads out of the root"
+            self._access.check_everything(*operations, why=why, withheld=True)
         else:
             self._access.check(self._operation, found, passing=searching and type(node) is FileTree)
             denial = self._access.denial("read", found) if self._reads and type(node) is not FileTree else None
