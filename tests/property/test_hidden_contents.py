@@ -82,8 +82,9 @@ class Setting:
     @classmethod
     def make(cls, random: Random) -> Setting:
         policy = policy_of(random)
-        files = InMemoryFilesystem(Session(), follow_symlinks="within_root_only")
-        tools = Toolset(files.session, files, policy=policy, capability=capability_of(random))
+        session = Session()
+        files = InMemoryFilesystem(session, follow_symlinks="within_root_only")
+        tools = Toolset(session, files, policy=policy, capability=capability_of(random))
         made = cls(random, policy, files, tools)
         for path in random.sample(PATHS, random.randint(6, 16)):
             pieces = [piece_of(random) for _ in range(PIECES)]
@@ -223,9 +224,9 @@ def test_no_answer_and_no_readable_file_holds_what_is_hidden(seed: int) -> None:
     for entry in setting.files.walk():
         if entry.is_file and setting.is_shown(entry.path):
             assert_hidden(setting, setting.files.read(entry.path).content, entry.path)
-    for done in setting.files.session[ToolCalls].all():
+    for done in setting.tools.session[ToolCalls].all():
         assert_hidden(setting, f"{done.receipt!s} {done.summary}", done.tool)
-    for kept in setting.files.session[KeptBlob].all():
+    for kept in setting.tools.session[KeptBlob].all():
         if not kept.origins:
             assert_hidden(setting, kept.content.decode(), kept.digest)
 

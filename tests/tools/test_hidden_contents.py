@@ -55,6 +55,7 @@ def session_files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
 
 
 def toolset(files: Files, policy: Policy | None = None, capability: Capability | None = None) -> Toolset:
+    assert files.session is not None
     return Toolset(files.session, files, policy=policy, capability=capability)
 
 

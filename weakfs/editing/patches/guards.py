@@ -22,6 +22,7 @@ class HidesContents(Protocol):
 
     def may_show(self, path: str) -> bool:
         """Tell whether a message may quote the file at a canonical path."""
+        ...
 
     def foresee_transfer(self, source: str, destination: str) -> None:
         """Raise what it would raise for taking a file's contents from one canonical path to another."""
