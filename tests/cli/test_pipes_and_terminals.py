@@ -122,6 +122,13 @@ def test_log_takes_the_width_of_a_wide_terminal(tmp_path: Path, columns: int, ex
     assert all("name.py" in row for row in rows)
 
 
+def test_a_file_is_shown_with_escapes_on_a_terminal_and_as_it_is_in_a_pipe(saved: Path) -> None:
+    words = ["cat", str(saved), "/line\nbreak \x1b[31mred.txt"]
+    status, shown, _ = on_a_terminal(*words)
+    assert (status, shown) == (0, "evil \\x1b[32m\r\n")
+    assert subprocess.run([*COMMAND, *words], stdout=subprocess.PIPE).stdout == b"evil \x1b[32m\n"
+
+
 @pytest.mark.parametrize("words", [["log"], ["ls"], ["diff"], ["stats"]])
 def test_a_session_cannot_control_the_terminal(saved: Path, words: list[str]) -> None:
     status, shown, plain = on_a_terminal(words[0], saved, *words[1:])

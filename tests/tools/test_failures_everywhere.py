@@ -29,7 +29,7 @@ from weakfs import (
     Toolset,
     require_filesystem,
 )
-from weakfs.session import MergeConflict
+from weakfs.session import MergeConflict, SessionClosed
 from weakfs.tools.errors import BY_CLASS, BY_ERRNO
 
 Make = Callable[..., Toolset]
@@ -119,6 +119,7 @@ RAISED: list[tuple[Exception, str, str]] = [
     (OSError("x"), "error", "io_error"),
     (TimeoutError("x"), "error", "timed_out"),
     (MergeConflict(("/a",)), "conflict", "merge_conflict"),
+    (SessionClosed("x"), "error", "session_closed"),
 ]
 
 

@@ -11,7 +11,7 @@ import pytest
 from attrs import frozen
 
 from weakfs.reducers.events import FileWritten
-from weakfs.session import MergeConflict, RolledBack, Session, SessionClosed, tagged
+from weakfs.session import MergeConflict, RolledBack, Session, tagged
 from weakfs.tools import (
     DEFAULT_TOOLS,
     Tool,
@@ -118,14 +118,6 @@ def test_a_handler_that_gives_something_else_than_a_result_is_a_fault() -> None:
     with pytest.raises(TypeError, match="the handler of 'probe' gave a str; let it return a ToolResult"):
         toolset.call("probe", {})
     assert not toolset.filesystem.exists("/probe")
-
-
-def test_a_closed_session_takes_no_calls() -> None:
-    toolset = toolset_with()
-    toolset.session.close("the call was cancelled")
-
-    with pytest.raises(SessionClosed, match="the call was cancelled"):
-        toolset.call("write_file", {"path": "a", "content": "x"})
 
 
 def test_a_call_past_its_deadline_is_rolled_back() -> None:

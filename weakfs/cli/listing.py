@@ -33,7 +33,7 @@ def show_listing(out: Output, files: Filesystem, path: str, *, recursive: bool, 
 
 
 def show_content(out: Output, files: Filesystem, path: str, *, as_json: bool) -> None:
-    """Print a file's bytes as they are; as JSON its text, or base64 where it is not UTF-8."""
+    """Print a file's bytes, on a terminal with control characters escaped; as JSON its text or base64."""
     with telling(f"show {path!r}"):
         found = files.read_bytes(path)
     if not as_json:

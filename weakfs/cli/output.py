@@ -17,6 +17,7 @@ from rich.text import Text
 
 from weakfs.cli.failures import Failure
 from weakfs.cli.wording import shown
+from weakfs.tools.results import printable
 
 # A text, or a text with a rich style.
 Piece = str | tuple[str, str]
@@ -58,20 +59,24 @@ class Output:
         return self._console.width if self.is_terminal else 0
 
     def line(self, *pieces: Piece) -> None:
-        """Print one line; styles show on terminals only. The terminal folds what is too long."""
+        """Print one line, control characters escaped; styles show on terminals only, which fold what is too long."""
+        safe = [printable(piece) if isinstance(piece, str) else (printable(piece[0]), piece[1]) for piece in pieces]
         if self.is_terminal:
-            styled = Text.assemble(*pieces)
+            styled = Text.assemble(*safe)
             with self._reader():
                 self._console.print(styled, soft_wrap=True)
         else:
-            self._write("".join(piece if isinstance(piece, str) else piece[0] for piece in pieces) + "\n")
+            self._write("".join(piece if isinstance(piece, str) else piece[0] for piece in safe) + "\n")
 
     def record(self, **fields: object) -> None:
         """Print one JSON object on a line of its own, in ASCII."""
         self._write(json.dumps(fields) + "\n")
 
     def data(self, data: bytes) -> None:
-        """Print bytes as they are."""
+        """Print bytes: into a pipe as they are, on a terminal as text with control characters escaped."""
+        if self.is_terminal:
+            self._write(printable(data.decode("utf-8", "replace")))
+            return
         with self._reader():
             sys.stdout.flush()
             sys.stdout.buffer.write(data)

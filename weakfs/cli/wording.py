@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 from rich.cells import cell_len
 
+from weakfs.tools.results import one_line
+
 SECOND = 1_000_000_000
 
 
@@ -18,11 +20,7 @@ def shown(text: str) -> str:
     the direction of writing, spaces other than the common one) is written as `\\n`, `\\x1b`, `\\u202e`. File names of
     a session hold no backslash, so that the form of a name is its own.
     """
-    return text if text.isprintable() else "".join(map(_shown_character, text))
-
-
-def _shown_character(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
+    return one_line(text)
 
 
 def typed(*words: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from attrs import field, frozen
 
 from weakfs.session import Session
@@ -53,22 +55,41 @@ class Blobs:
     _session: Session
     # The call for which contents are kept.
     _cause: str | None = None
+    # What is told of the files that a content comes from when a call is given it.
+    _carry: Callable[[Iterable[str]], None] | None = None
 
-    def keep(self, content: bytes, *, preview: int = PREVIEW) -> BlobReference:
-        """Keep a content and give the reference to it, which shows the first `preview` bytes."""
+    def keep(self, content: bytes, *, preview: int = PREVIEW, origins: Iterable[str] = ()) -> BlobReference:
+        """Keep a content and give the reference to it, which shows the first `preview` bytes.
+
+        `origins` are the paths of the files that it comes from and that answers may not show.
+        """
         digest = digest_of(content).hex()
-        kept = install_blobs(self._session)
         with self._session.lock:
-            if not kept.where(lambda blob: blob.digest == digest):
-                self._session.dispatch(KeptBlob(digest, content), cause=self._cause)
+            kept = self._kept(digest)
+            more = tuple(sorted(set(origins).difference(*(blob.origins for blob in kept))))
+            if more or not kept:
+                self._session.dispatch(KeptBlob(digest, content, more), cause=self._cause)
         return BlobReference(digest, len(content), preview_of(content, preview) if preview else None)
 
     def get(self, digest: str) -> bytes:
-        """Give a content by its digest; `UnknownBlob` if the session does not have it."""
-        found = install_blobs(self._session).where(lambda blob: blob.digest == digest)
+        """Give a content by its digest; `UnknownBlob` if the session does not have it.
+
+        The guarded filesystem of a call that is given the contents of files which answers may not show writes nothing
+        to a path where they could be seen.
+        """
+        found = self._kept(digest)
         if not found:
             raise UnknownBlob(f"there is no blob {digest[:80]!r} in this session; use the blob_ref of a receipt")
+        if self._carry is not None:
+            self._carry(self.origins(digest))
         return found[0].content
+
+    def origins(self, digest: str) -> tuple[str, ...]:
+        """Return the paths of the files that a content comes from and that answers may not show."""
+        return tuple(sorted({path for blob in self._kept(digest) for path in blob.origins}))
+
+    def _kept(self, digest: str) -> tuple[KeptBlob, ...]:
+        return install_blobs(self._session).where(lambda blob: blob.digest == digest)
 
 
 def preview_of(content: bytes, most: int) -> str | bytes:

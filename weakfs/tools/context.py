@@ -8,7 +8,7 @@ from weakfs.filesystem import Filesystem, Limits
 from weakfs.session import Cancellation, Session
 from weakfs.tools.blobs import Blobs
 from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
-from weakfs.tools.guarding import Capability, Operation, Policy, guarded
+from weakfs.tools.guarding import Capability, GuardedFilesystem, Operation, Policy, guarded
 
 
 @frozen
@@ -38,7 +38,8 @@ class ToolContext:
     @property
     def blobs(self) -> Blobs:
         """The contents that this session's answers refer to."""
-        return Blobs(self.session, self.call_id)
+        guard = self.filesystem if isinstance(self.filesystem, GuardedFilesystem) else None
+        return Blobs(self.session, self.call_id, None if guard is None else guard.carry)
 
     def check_deadline(self) -> None:
         """Raise `DeadlineExceeded` if the call's time is over, `TransactionCancelled` if it was cancelled.

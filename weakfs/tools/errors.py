@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from weakfs.session import MergeConflict
+from weakfs.session import MergeConflict, SessionClosed
 
 
 class ToolValidationError(ValueError):
@@ -86,6 +86,7 @@ BY_CLASS: dict[type, tuple[str, str]] = {
     ValueError: ("error", "invalid_input"),
     MergeConflict: ("conflict", "merge_conflict"),
     StaleRead: ("conflict", "changed_by_another"),
+    SessionClosed: ("error", "session_closed"),
 }
 
 # More exact than the class, where an error has a number.
@@ -101,7 +102,7 @@ BY_ERRNO: dict[int, tuple[str, str]] = {
 }
 
 # What becomes an answer. Everything else is a fault of a program and goes on to whoever made the call.
-ANSWERED = (OSError, ValueError, MergeConflict, StaleRead)
+ANSWERED = (OSError, ValueError, MergeConflict, StaleRead, SessionClosed)
 
 
 def classify(error: BaseException) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from weakfs.tools.arguments import about
 from weakfs.tools.blobs import PREVIEW, BlobReference
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import InlineTooLarge
-from weakfs.tools.guarding import Operation
+from weakfs.tools.guarding import Operation, Visibility
 
 OutputMode = Literal["auto", "require_inline"]
 
@@ -20,24 +20,37 @@ ABOUT_MODE = about("auto gives a large result as a reference to a blob, require_
 
 
 def kept_as_blob(
-    content: str | bytes, mode: OutputMode, context: ToolContext, *, operation: Operation, paths: Iterable[str] = ()
+    content: str | bytes, mode: OutputMode, context: ToolContext, *operations: Operation, paths: Iterable[str] = ()
 ) -> BlobReference | None:
     """Give the reference that stands for a content in an answer, or `None` if it goes inline.
 
-    `paths` are those of the files that it comes from, where the policy may keep it out of answers.
-    Raises `InlineTooLarge` where inline is required and not possible.
+    `paths` are those of the files that it comes from by these operations: the policy or the capability may keep it out
+    of answers. Raises `InlineTooLarge` where inline is required and not possible.
     """
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     most = INLINE if context.capability is None else context.capability.max_inline_bytes
     most = INLINE if most is None else min(most, INLINE)
-    policy = context.policy
-    hidden = policy is not None and any(policy.keeps_as_blob(operation, path) for path in paths)
-    if len(data) <= most and not hidden:
+    withheld = _withheld(context, operations, paths)
+    if len(data) <= most and not withheld:
         return None
     if mode == "require_inline":
-        why = "the policy keeps it out of answers" if hidden else f"it is {len(data)} bytes and {most} fit"
+        size = f"it is {len(data)} bytes and {most} fit"
+        why = "the policy or the capability keeps it out of answers" if withheld else size
         raise InlineTooLarge(f"cannot answer inline: {why}; ask for less, or use output_mode='auto'")
-    return context.blobs.keep(data, preview=0 if hidden else min(most, PREVIEW))
+    return context.blobs.keep(data, preview=0 if withheld else min(most, PREVIEW), origins=withheld)
+
+
+def _withheld(context: ToolContext, operations: tuple[Operation, ...], paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the paths of which an answer shows nothing that these operations find."""
+    policy, capability = context.policy, context.capability
+    allowed = None if capability is None else capability.allowed_fs_ops
+    if allowed is not None and "read" in operations and "read" not in allowed:
+        return tuple(paths)
+    if policy is None or not policy.speaks_of(*operations, withheld=True):
+        return ()
+    return tuple(
+        path for path in paths if any(policy.visibility(one, path) == Visibility.WITHHELD for one in operations)
+    )
 
 
 def shown(reference: BlobReference, remedy: str) -> str:

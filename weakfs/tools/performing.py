@@ -14,7 +14,7 @@ from attrs import define
 from weakfs.filesystem import Filesystem, normalize
 from weakfs.filesystem.absence import with_proposal
 from weakfs.filesystem.errors import absence_in
-from weakfs.session import Cancellation, Merged, Session, SessionError, TransactionCancelled
+from weakfs.session import Cancellation, Merged, Session, SessionClosed, SessionError, TransactionCancelled
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, classify
 from weakfs.tools.guarding import may_show
@@ -98,6 +98,8 @@ class Call:
     def _answered(self) -> Steps:
         tool = self.tool
         try:
+            # What could not be written down is not done.
+            self.session.check_writable()
             if isinstance(tool, ValueError):
                 raise tool
             params = tool.read_arguments(self.arguments)
@@ -108,6 +110,8 @@ class Call:
                 self._look(tool, result)
                 return result
             return (yield from self._undoable(tool, params))
+        except TransactionCancelled:
+            raise
         except ANSWERED as error:
             status, code = classify(error)
             kind = tool.receipt if isinstance(tool, Tool) else Receipt
@@ -184,7 +188,7 @@ class Call:
             )
 
     def write_down(self, result: ToolResult[object]) -> None:
-        """Record the call and its answer, unless that was done."""
+        """Record the call and its answer, unless that was done; a session that is closed takes no record."""
         with self.session.lock:
             if self._written_down:
                 return
@@ -204,7 +208,13 @@ class Call:
             first,
             last,
         )
-        self.session.dispatch(event, cause=self.call_id)
+        try:
+            self.session.dispatch(event, cause=self.call_id)
+        except TransactionCancelled:
+            raise
+        except SessionClosed:
+            # The caller gets the answer all the same.
+            return
 
     def _numbers(self) -> tuple[int | None, int | None]:
         """Find the numbers of the call's records: where it left off, or behind the merge with what others did."""

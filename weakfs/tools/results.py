@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Generic, TypeVar
 
 from attrs import Factory, field, frozen
@@ -14,11 +15,42 @@ MAX_FAILURE = 2000
 MAX_SUMMARY = 300
 
 
+# What a terminal obeys instead of showing it, or what makes text read in another order than it is stored in: C0 but
+# for tabs and line breaks, DEL, C1, bidirectional embeddings, overrides and isolates.
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
+_UNSAFE = re.compile(f"[{_CONTROLS}]")
+_UNSAFE_IN_LINE = re.compile(f"[{_CONTROLS}\n\u2028\u2029]")
+
+
 def one_line(text: str) -> str:
-    """Give `text` on one line: line breaks and other characters that do not print as escapes."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    """Give `text` on one line: line breaks and other characters that do not print as escapes.
+
+    For names and summaries, in which spaces other than the common one and tabs are escaped too.
+    """
+    return text if text.isprintable() else "".join(map(_escaped_unless_printable, text))
+
+
+def printable(text: str, *, is_line: bool = False) -> str:
+    """Give `text` with control characters as escapes such as `\\x1b` and `\\u202e`; tabs stay, and so do line breaks.
+
+    With `is_line` line breaks are escaped as well, U+2028 and U+2029 among them. For text that may be of any length and
+    language, which `one_line` would change in more places.
+    """
+    kept = text.replace("\t", "") if is_line else text.replace("\t", "").replace("\n", "")
+    # Much faster than the expression, which most texts need not be searched with.
+    return text if kept.isprintable() else (_UNSAFE_IN_LINE if is_line else _UNSAFE).sub(_escaped_match, text)
+
+
+def _escaped_match(found: re.Match[str]) -> str:
+    return _escaped(found[0])
+
+
+def _escaped_unless_printable(character: str) -> str:
+    return character if character.isprintable() else _escaped(character)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
 
 
 def clip(text: str, most: int) -> str:
@@ -79,9 +111,12 @@ class ToolResult(Generic[V_co]):
 
 
 def answer(receipt: R, message: str | None = None) -> ToolResult[R]:
-    """Give the result that a receipt stands for; the model reads `message`, else the summary."""
+    """Give the result that a receipt stands for; the model reads `message`, else the summary.
+
+    Control characters in the message are escaped (see `printable`).
+    """
     return ToolResult(
-        receipt.summary_text if message is None else message,
+        receipt.summary_text if message is None else printable(message),
         receipt,
         receipt.status == "ok",
         receipt.status,

@@ -51,10 +51,14 @@ ToolCalls = ToolCall
 @tagged("tools/blob_kept")
 @frozen
 class KeptBlob:
-    """A content that an answer refers to, by its digest in hexadecimal. The event is the slice's value."""
+    """A content that an answer refers to, by its digest in hexadecimal. The event is the slice's value.
+
+    `origins` are the paths of the files that it comes from and that answers may not show.
+    """
 
     digest: str
     content: bytes = field(repr=False)
+    origins: tuple[str, ...] = ()
 
 
 EVENTS = (ToolCall, KeptBlob)

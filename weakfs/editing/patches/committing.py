@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from errno import EROFS
-from typing import Protocol, runtime_checkable
 
 from attrs import define, field
 
+from weakfs.editing.patches.guards import ForeseesChanges
 from weakfs.editing.patches.steps import Step
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import parent
 from weakfs.filesystem.protocol import Filesystem
 from weakfs.session import Session
-
-
-@runtime_checkable
-class ForeseesChanges(Protocol):
-    """A filesystem that may refuse changes for reasons of its own, as the guard of a tool does."""
-
-    def foresee(self, changes: Iterable[tuple[str, int]]) -> None:
-        """Raise what it would raise for changes of these paths, with so many bytes written at each."""
 
 
 def transaction(fs: Filesystem) -> AbstractContextManager[object]:

@@ -26,9 +26,10 @@ class BlockMisfit(Exception):
         self.failures = failures
         super().__init__(f"{len(failures)} blocks do not fit")
 
-    def problems(self, path: str) -> Iterator[PatchProblem]:
-        """Yield what to report of each block."""
-        for block, error in self.failures:
+    def problems(self, path: str, *, may_quote: bool) -> Iterator[PatchProblem]:
+        """Yield what to report of each block, without quotes of the file if it may not be quoted."""
+        for block, failure in self.failures:
+            error = failure if may_quote else failure.without_quotes()
             message = f"{path}: block {block.number}, line {block.line} of the patch, does not fit: {error.reason}"
             yield PatchProblem("hunk_rejected", message, path, block.line, block.number, error.lines)
 

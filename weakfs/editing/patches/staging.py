@@ -14,6 +14,7 @@ from weakfs.editing.patches.dialect import Dialect
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.equivalences import LEVELS
 from weakfs.editing.patches.errors import MAX_PROBLEMS, NO_LINES, NO_MARK, PatchProblem, quoted
+from weakfs.editing.patches.guards import check_transfer, may_quote
 from weakfs.editing.patches.mismatch import Mismatches
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 from weakfs.editing.patches.places import Entry, Places, Unusable
@@ -23,6 +24,8 @@ from weakfs.filesystem.protocol import Filesystem
 
 EXECUTABLE = 0o111
 NEW_FILE = 0o644
+
+UNQUOTED = "its place is not in the file or not clear, and nothing of the file may be shown; give the exact lines"
 
 
 @frozen
@@ -258,7 +261,7 @@ class Stage:
         try:
             fits = replace_blocks(document, operation.blocks, takes_first=takes_first, most_failures=most_failures)
         except BlockMisfit as error:
-            raise Refused(*error.problems(path)) from error
+            raise Refused(*error.problems(path, may_quote=may_quote(self.fs, path, entry.origin))) from error
         pairs = zip(operation.blocks, fits, strict=True)
         self.fits += [HunkFit(path, block.number, block.line, fit) for block, fit in pairs]
         if self.dialect.final_newline == "add":
@@ -275,9 +278,10 @@ class Stage:
         try:
             places = rewrite(document, hunks, takes_first=takes_first, most_failures=MAX_PROBLEMS - len(self.problems))
         except HunkMisfit as error:
-            raise self._rejected(path, document, error) from error
+            raise self._rejected(path, entry, document, error) from error
+        shows = may_quote(self.fs, path, entry.origin)
         self.fits += [
-            HunkFit(path, number, hunk.line, LEVELS[place.level], hunk.notes + place.notes)
+            HunkFit(path, number, hunk.line, LEVELS[place.level], hunk.notes + (place.notes if shows else ()))
             for number, (hunk, place) in enumerate(zip(hunks, places, strict=True), 1)
         ]
         return document
@@ -287,7 +291,7 @@ class Stage:
         try:
             made, fits = rewrite_as_codex(text, operation.hunks)
         except HunkMisfit as error:
-            raise self._rejected(path, Document(text), error) from error
+            raise self._rejected(path, entry, Document(text), error) from error
         self.fits += [
             HunkFit(path, number, operation.hunks[number - 1].line, fit) for number, fit in enumerate(fits, 1)
         ]
@@ -306,11 +310,15 @@ class Stage:
                 )
             ) from error
         except PermissionError as error:
+            # A kind of its own says more than this could.
+            if type(error) is not PermissionError:
+                raise
             raise _forbidden(operation, path, error) from error
 
-    def _rejected(self, path: str, document: Document, error: HunkMisfit) -> Refused:
+    def _rejected(self, path: str, entry: Entry, document: Document, error: HunkMisfit) -> Refused:
         problems: list[PatchProblem] = []
         mismatches = Mismatches(document, shows_lines=len(error.failures) == 1)
+        shows = may_quote(self.fs, path, entry.origin)
         for number, hunk, misfit, cursor in error.failures:
             if hunk.is_blank and not self.dialect.is_codex:
                 message = f"line {hunk.line} of the patch: {NO_LINES}"
@@ -318,10 +326,11 @@ class Stage:
                 continue
             if hunk.unmarked:
                 line, text = hunk.body + hunk.unmarked[0], hunk.lines[hunk.unmarked[0]][1:]
-                message = f"line {line} of the patch: {quoted(text)} {NO_MARK}{mismatches.misquote(hunk)}"
+                besides = mismatches.misquote(hunk) if shows else ""
+                message = f"line {line} of the patch: {quoted(text)} {NO_MARK}{besides}"
                 problems.append(PatchProblem("patch_parse_error", message, path, line, number + 1))
                 continue
-            why, lines = mismatches.reason(hunk, misfit, cursor)
+            why, lines = mismatches.reason(hunk, misfit, cursor) if shows else (UNQUOTED, ())
             anchor = f" ({quoted(hunk.anchors[-1])})" if hunk.anchors else ""
             message = f"{path}: hunk {number + 1}{anchor}, line {hunk.line} of the patch, does not fit: {why}"
             problems.append(PatchProblem("hunk_rejected", message, path, hunk.line, number + 1, lines))
@@ -330,6 +339,8 @@ class Stage:
     def _transfer(self, operation: UpdateFile, path: str, to: str, entry: Entry) -> None:
         if to != path:
             to, _ = self._room_for_transfer(operation, path, to)
+            if not entry.is_link:
+                check_transfer(self.fs, entry.origin, to)
             if operation.copies and isinstance(entry.content, Document) and not operation.hunks:
                 entry = evolve(entry, content=entry.data(self.fs))
             if not operation.copies:

@@ -119,7 +119,14 @@ def _rewritten(
 
 def _written(places: Places, old_path: str, path: str, entry: Entry) -> list[Step]:
     """Give the step that makes an entry's content of what is there, if it is another."""
-    held, made = places.fs.read_bytes(old_path).content, entry.data(places.fs)
+    made = entry.data(places.fs)
+    try:
+        held = places.fs.read_bytes(old_path).content
+    except PermissionError:
+        if entry.origin is not None:
+            raise
+        # A new file may replace one that may not be read.
+        return [Step("write", path, content=made)]
     if held == made:
         return []
     document = entry.content if isinstance(entry.content, Document) and entry.origin == old_path else None

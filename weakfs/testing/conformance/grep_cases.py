@@ -107,8 +107,8 @@ class GrepCases(FilesystemCases):
         for path in ("/.env", "/.github/ci.yml", "/d/.x.yml", "/d/a.yml"):
             fs.write(path, "needle")
 
-        def shown(**options: str) -> list[str]:
-            return [match.path for match in fs.grep("needle", hidden=False, **options)]
+        def shown(path: str = "/", glob: str | None = None) -> list[str]:
+            return [match.path for match in fs.grep("needle", path=path, glob=glob, hidden=False)]
 
         assert shown() == ["/d/a.yml"]
         assert fs.grep("needle", hidden=False).files_searched == 1

@@ -8,7 +8,7 @@ from weakfs.tools.guarding.access import Access
 from weakfs.tools.guarding.capability import Capability
 from weakfs.tools.guarding.guard import GuardedFilesystem, guarded, may_show
 from weakfs.tools.guarding.operations import CONTENTS, Operation
-from weakfs.tools.guarding.policy import Policy, PolicyRule
+from weakfs.tools.guarding.policy import Policy, PolicyRule, Visibility
 
 __all__ = [
     "CONTENTS",
@@ -18,6 +18,7 @@ __all__ = [
     "Operation",
     "Policy",
     "PolicyRule",
+    "Visibility",
     "guarded",
     "may_show",
 ]

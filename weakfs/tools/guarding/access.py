@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from errno import EACCES
 
 from attrs import define, field
@@ -12,7 +13,10 @@ from weakfs.filesystem.paths import is_within
 from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied
 from weakfs.tools.guarding.capability import Capability
 from weakfs.tools.guarding.operations import Operation, judged_as
-from weakfs.tools.guarding.policy import Policy
+from weakfs.tools.guarding.policy import Policy, Visibility
+
+# The operations whose rules a file takes along when it is moved or copied.
+FOLLOWING: tuple[Operation, ...] = ("read", "search")
 
 # From the narrowest to the widest.
 _LINKS: tuple[SymlinkPolicy, ...] = ("deny", "within_root_only", "allow")
@@ -31,6 +35,8 @@ class Access:
     roots: tuple[str, ...] | None
     _changed: set[str] = field(factory=set[str])
     _changed_more: int = 0
+    # The files whose withheld contents the call has been given: what it writes follows their rules.
+    _carried: set[str] = field(factory=set[str])
 
     def plain(self) -> Access:
         """Give the same for no tool's own operation: each is judged as what it is."""
@@ -67,7 +73,11 @@ class Access:
                 EACCES,
                 f"cannot {judged} {path!r}: it lies outside the directories that may be used; stay inside {places}",
             )
-        return self.denial(judged, path, passing=passing)
+        against = self.denial(judged, path, passing=passing)
+        if against is None and operation == "read" and judged != "read":
+            # An edit and a patch read the file, which may be forbidden where they are not.
+            return self.denial("read", path)
+        return against
 
     def denial(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyDenied | None:
         """Give what the policy has against an operation at a canonical path, taken for itself."""
@@ -77,20 +87,71 @@ class Access:
         places = f"; it is allowed in {', '.join(rule.paths)}" if rule.effect == "only" else "; leave it as it is"
         return PolicyDenied(f"cannot {operation} {path!r}: {rule.reason}{places}", rule.reason)
 
+    def may_show(self, path: str) -> bool:
+        """Tell whether an answer of this call may quote the file at a canonical path."""
+        if not self.plain().permits("read", path):
+            return False
+        operations: tuple[Operation, ...] = ("read",) if self.operation is None else ("read", self.operation)
+        return all(self.policy.visibility(operation, path) != Visibility.WITHHELD for operation in operations)
+
+    def may_name(self, path: str) -> bool:
+        """Tell whether a message may propose a path that nobody asked for: one that may be shown, listed and found."""
+        if not (self.may_show(path) and self.plain().permits("list", path)):
+            return False
+        looking: tuple[Operation, ...] = ("list", "search", "stat")
+        return all(self.policy.visibility(operation, path) == Visibility.SHOWN for operation in looking)
+
+    def check_transfer(self, source: str, destination: str, operations: Iterable[Operation] = FOLLOWING) -> None:
+        """Raise `PolicyDenied` if what is at `source` could be seen at `destination` and may not be seen now."""
+        rule = self.policy.loosened(operations, source, destination)
+        if rule is not None:
+            raise PolicyDenied(
+                f"cannot take the contents of {source!r} to {destination!r}: {rule.reason}, and the rule for that does "
+                "not hold there; choose a path where it does",
+                rule.reason,
+            )
+
+    def carry(self, origins: Iterable[str]) -> None:
+        """Note that the call has been given the contents of files that answers do not show."""
+        self._carried.update(origins)
+
+    def check_carried(self, path: str) -> None:
+        """Raise `PolicyDenied` for a write to a path where contents that the call was given could be seen."""
+        for origin in sorted(self._carried):
+            self.check_transfer(origin, path, (*FOLLOWING, "list"))
+
     def hides(self, operation: Operation, path: str, *, is_directory: bool) -> bool:
         """Tell whether a rule of the policy keeps an entry from a search or a listing."""
         judged = judged_as(self.operation, operation)
         return self.policy.against(judged, path, passing=is_directory) is not None
 
-    def check_everything(self, *operations: Operation, why: str) -> None:
-        """Raise unless these operations may be done everywhere: for what cannot be divided by paths."""
+    def check_everything(self, *operations: Operation, why: str, withheld: bool = False) -> None:
+        """Raise unless these operations may be done everywhere: for what cannot be divided by paths.
+
+        With `withheld` also where what one of them finds is kept out of answers.
+        """
         for operation in operations:
             self.check(operation, "/")
-            self.check_undivided(judged_as(self.operation, operation), why=why)
+            judged = judged_as(self.operation, operation)
+            both: tuple[Operation, ...] = (judged, "read") if operation == "read" else (judged,)
+            self.check_undivided(*both, why=why, withheld=withheld)
 
-    def check_undivided(self, *operations: Operation, why: str) -> None:
-        """Raise if the policy forbids one of these operations anywhere."""
-        if self.policy.speaks_of(*operations):
+    def check_command(self) -> None:
+        """Raise unless a command may be run, which may read, change and print any file."""
+        self.check("shell", "/")
+        allowed = self.capability.allowed_fs_ops
+        needed: tuple[tuple[Operation, str], ...] = (("write", "change"), ("read", "read"))
+        for operation, verb in needed:
+            if allowed is not None and operation not in allowed:
+                raise OperationForbidden(
+                    f"cannot run a command here: it may {verb} any file, and {operation!r} is not among the allowed "
+                    f"operations, which are {', '.join(sorted(allowed))}; use other tools"
+                )
+        self.check_undivided("read", "search", "list", "stat", "shell", why="run a program", withheld=True)
+
+    def check_undivided(self, *operations: Operation, why: str, withheld: bool = False) -> None:
+        """Raise if the policy forbids one of these operations anywhere, or with `withheld` keeps it out of answers."""
+        if self.policy.speaks_of(*operations, withheld=withheld):
             raise fault(
                 PermissionError,
                 EACCES,
@@ -125,7 +186,12 @@ class Access:
         self._changed_more += below
 
     def narrowed(self, policy: SymlinkPolicy) -> SymlinkPolicy:
-        """Give the narrower of a filesystem's way with links and the capability's."""
+        """Give the narrower of a filesystem's way with links and the capability's.
+
+        What lies outside the filesystem's root is in none of the capability's, so that no link leads there.
+        """
+        if self.roots is not None and policy == "allow":
+            policy = "within_root_only"
         own = self.capability.follow_symlinks
         return policy if own is None or _LINKS.index(policy) <= _LINKS.index(own) else own
 

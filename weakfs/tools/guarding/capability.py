@@ -47,7 +47,9 @@ class Capability:
     `max_scan_bytes`; the answer says that it was cut. What would change more is refused: `max_write_bytes` in one
     write, a patch of more than `max_patch_bytes` or of none of `allowed_patch_formats`, a call that changes more
     than `max_changed_files` entries, an edit of more than `max_edit_replacements` places.
-    `follow_symlinks` narrows what the filesystem follows, and widens nothing.
+    `follow_symlinks` narrows what the filesystem follows, and widens nothing. With `fs_roots` it cannot be "allow",
+    which raises `ValueError`: a link out of the filesystem's root leads out of each of those directories. A filesystem
+    that was opened with "allow" follows only links within its root for a capability with `fs_roots`.
     """
 
     allowed_fs_ops: frozenset[Operation] | None = field(default=None, converter=_operations)
@@ -66,6 +68,13 @@ class Capability:
     follow_symlinks: SymlinkPolicy | None = field(
         default=None, validator=optional(in_(("deny", "within_root_only", "allow")))
     )
+
+    def __attrs_post_init__(self) -> None:
+        if self.fs_roots is not None and self.follow_symlinks == "allow":
+            raise ValueError(
+                "cannot combine fs_roots with follow_symlinks='allow': a link out of the filesystem's root leads out "
+                "of every directory in fs_roots; use 'within_root_only' or 'deny', or leave follow_symlinks out"
+            )
 
     def check_patch(self, size: int, patch_format: str) -> None:
         """Raise `LimitExceeded` for a patch of too many bytes, `OperationForbidden` for one of another format."""

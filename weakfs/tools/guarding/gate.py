@@ -30,6 +30,7 @@ class Gate(BaseFilesystem):
         "_access",
         "_inner",
         "_operation",
+        "_reads",
         "_scanned_bytes",
         "_scanned_files",
         "cut",
@@ -37,8 +38,10 @@ class Gate(BaseFilesystem):
         "limits",
     )
 
-    def __init__(self, inner: Primitives, access: Access, operation: Operation) -> None:
+    def __init__(self, inner: Primitives, access: Access, operation: Operation, *, reads: bool = False) -> None:
         self._inner = inner
+        # Whether a search looks into files, and passes over those that may not be read.
+        self._reads = reads
         self._access = access
         self._operation: Operation = operation
         self.limits: Limits = inner.limits
@@ -62,9 +65,14 @@ class Gate(BaseFilesystem):
         found, segments, node = place
         if segments[:1] == (OUTSIDE,):
             # It has no path here, so no root and no rule can be for it.
-            self._access.check_everything(self._operation, why=f"use {canonical!r}, which leads out of the root")
+            operations: tuple[Operation, ...] = (self._operation, "read") if self._reads else (self._operation,)
+            why = f"use {canonical!r}, which leads out of the root"
+            self._access.check_everything(*operations, why=why, withheld=True)
         else:
             self._access.check(self._operation, found, passing=searching and type(node) is FileTree)
+            denial = self._access.denial("read", found) if self._reads and type(node) is not FileTree else None
+            if denial is not None:
+                raise denial
         return place
 
     def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
@@ -97,6 +105,7 @@ class Gate(BaseFilesystem):
                 access.check_size(path, len(event.tail))
             elif isinstance(event, FileSpliced):
                 access.check_size(path, sum(len(content) for _, _, content in event.pieces))
+            access.check_carried(path)
         self._resolved()._commit(event)
 
     def _check_transfer(self, event: EntryMoved | EntryCopied) -> None:
@@ -108,9 +117,7 @@ class Gate(BaseFilesystem):
             access.check("write", target)
             if isinstance(event, EntryMoved):
                 access.check("write", path)
-            for operation in ("read", "search"):
-                if access.permits(operation, target):
-                    access.check(operation, path)
+            access.check_transfer(path, target)
             size, below = size + (0 if type(node) is FileTree else size_of(node)), below + 1
         if isinstance(event, EntryMoved):
             access.check_changes((source, destination), below - 1)
@@ -172,7 +179,10 @@ class Gate(BaseFilesystem):
 
     def _shows(self, path: str, node: Node) -> bool:
         # Of the roots nothing is asked: what is below a place that was allowed is inside, and above lies the way there.
-        return not self._access.hides(self._operation, path, is_directory=type(node) is FileTree)
+        is_directory = type(node) is FileTree
+        if self._reads and not is_directory and self._access.denial("read", path) is not None:
+            return False
+        return not self._access.hides(self._operation, path, is_directory=is_directory)
 
     def _within_budget(self, entries: Iterable[tuple[str, Node]]) -> Iterable[tuple[str, Node]]:
         """Give entries in order of name, until the search has looked at as much as it may."""

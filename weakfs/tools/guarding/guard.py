@@ -71,10 +71,7 @@ def guarded(
 
 def may_show(filesystem: Filesystem | None, path: str) -> bool:
     """Tell whether an answer may quote a file: a guard may keep it from being read, or out of answers."""
-    if not isinstance(filesystem, GuardedFilesystem):
-        return True
-    access = filesystem._access.plain()
-    return access.permits("read", path) and not access.policy.keeps_as_blob("read", path)
+    return not isinstance(filesystem, GuardedFilesystem) or filesystem.may_show(path)
 
 
 class GuardedFilesystem:
@@ -89,8 +86,8 @@ class GuardedFilesystem:
     def __repr__(self) -> str:
         return f"<Guarded {self._inner!r}>"
 
-    def _as(self, operation: Operation) -> Gate:
-        return Gate(cast(BaseFilesystem, self._inner), self._access, operation)
+    def _as(self, operation: Operation, *, reads: bool = False) -> Gate:
+        return Gate(cast(BaseFilesystem, self._inner), self._access, operation, reads=reads)
 
     @property
     def root(self) -> str:
@@ -107,9 +104,23 @@ class GuardedFilesystem:
         """The limits of the filesystem."""
         return self._inner.limits
 
+    @property
+    def session(self) -> Session | None:
+        """The session in which changes are undone, if the filesystem has one."""
+        session = getattr(self._inner, "session", None)
+        return session if isinstance(session, Session) else None
+
     def may_name(self, path: str) -> bool:
-        """Tell whether a message may propose a path that nobody asked for: one that may be listed and shown."""
-        return may_show(self, path) and self._access.plain().permits("list", path)
+        """Tell whether a message may propose a path that nobody asked for: one that may be shown, listed and found."""
+        return self._access.may_name(path)
+
+    def may_show(self, path: str) -> bool:
+        """Tell whether a message may quote the file at a canonical path."""
+        return self._access.may_show(path)
+
+    def carry(self, origins: Iterable[str]) -> None:
+        """Note whose withheld contents the call has been given: it writes them nowhere where they could be seen."""
+        self._access.carry(origins)
 
     # Reading
 
@@ -216,8 +227,8 @@ class GuardedFilesystem:
         case_insensitive: bool = False,
         max_matches: int | None = None,
     ) -> GrepResult:
-        """Find lines, less those of files that may not be searched."""
-        gate = self._as("search")
+        """Find lines, less those of files that may not be searched or read."""
+        gate = self._as("search", reads=True)
         asked = self.limits.max_grep_matches if max_matches is None else max_matches
         most = clamped(asked, self._access.capability.max_grep_results)
         found = gate.grep(
@@ -293,6 +304,10 @@ class GuardedFilesystem:
         if given:
             self._access.check_changes(tuple(path for path, _ in given))
 
+    def foresee_transfer(self, source: str, destination: str) -> None:
+        """Raise what taking a file's contents from one canonical path to another would be refused for."""
+        self._access.check_transfer(source, destination)
+
     # The whole
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
@@ -327,12 +342,9 @@ class GuardedFilesystem:
         """Lay the files out for a program, where it may see all of them; what it changed is judged at its end."""
         if not isinstance(self._inner, SupportsCheckout):
             raise ToolValidationError(f"the files of a {type(self._inner).__name__} cannot be laid out in a directory")
-        access = self._access
-        access.check("shell", "/")
-        access.check_undivided("read", "search", "list", "stat", why="run a program")
-        session = getattr(self._inner, "session", None)
+        self._access.check_command()
         # In a transaction, so that what is judged at the end can still be undone.
-        with session.transaction() if isinstance(session, Session) else nullcontext():
+        with nullcontext() if self.session is None else self.session.transaction():
             with self._inner.checkout(path) as work:
                 yield work
             self._judge(work.changed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import IntEnum
 from typing import Literal
 
 from attrs import Factory, field, frozen
@@ -12,6 +13,16 @@ from weakfs.search import GlobPattern, compile_glob
 from weakfs.tools.guarding.operations import Operation, checked
 
 Effect = Literal["deny", "only", "blob"]
+
+
+class Visibility(IntEnum):
+    """How much of what an operation finds at a path may be seen, from the least to the most."""
+
+    # The operation is refused.
+    DENIED = 0
+    # It is done, and no answer holds what it finds.
+    WITHHELD = 1
+    SHOWN = 2
 
 
 def _patterns(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -80,10 +91,27 @@ class Policy:
                 return rule
         return None
 
-    def speaks_of(self, *operations: Operation) -> bool:
-        """Tell whether a rule forbids one of these operations anywhere."""
-        return any(rule.effect != "blob" and not rule.operations.isdisjoint(operations) for rule in self.rules)
+    def speaks_of(self, *operations: Operation, withheld: bool = False) -> bool:
+        """Tell whether a rule forbids one of these operations anywhere, or with `withheld` keeps it out of answers."""
+        return any(
+            (withheld or rule.effect != "blob") and not rule.operations.isdisjoint(operations) for rule in self.rules
+        )
 
-    def keeps_as_blob(self, operation: Operation, path: str) -> bool:
-        """Tell whether an answer may only refer to what an operation finds at a path."""
-        return any(rule.effect == "blob" and operation in rule.operations and rule.covers(path) for rule in self.rules)
+    def visibility(self, operation: Operation, path: str) -> Visibility:
+        """Return how much of what an operation finds at a path may be seen."""
+        if self.against(operation, path) is not None:
+            return Visibility.DENIED
+        return Visibility.SHOWN if self._withholding(operation, path) is None else Visibility.WITHHELD
+
+    def loosened(self, operations: Iterable[Operation], source: str, destination: str) -> PolicyRule | None:
+        """Return a rule about one of these operations that what is at `source` would get away from at `destination`."""
+        for operation in operations:
+            if self.visibility(operation, destination) > self.visibility(operation, source):
+                return self.against(operation, source) or self._withholding(operation, source)
+        return None
+
+    def _withholding(self, operation: Operation, path: str) -> PolicyRule | None:
+        for rule in self.rules:
+            if rule.effect == "blob" and operation in rule.operations and rule.covers(path):
+                return rule
+        return None

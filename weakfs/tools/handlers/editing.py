@@ -15,6 +15,7 @@ from weakfs.filesystem.errors import absence_in, fault, not_found
 from weakfs.tools.arguments import about
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText
+from weakfs.tools.guarding import may_show
 from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, clip, plural, summarize
 
 # What a piece of a splice takes in a record besides its text.
@@ -65,7 +66,7 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
     try:
         done = replace(text, params.old_string, params.new_string, replace_all=params.replace_all)
     except EditError as error:
-        return _refused(path, error)
+        return _refused(path, error if may_show(fs, path) else error.without_quotes())
     if context.capability is not None:
         context.capability.check_replacements(path, done.count)
     added = _check_size(fs, path, text, data, done)

@@ -57,7 +57,8 @@ def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceip
     truncated = len(entries) < len(found)
     part = f", of which {len(entries)} are shown" if truncated else ""
     lines = [one_line(entry.name) + MARKS[kind_of(entry)] for entry in entries]
-    kept = kept_as_blob("\n".join(lines), params.output_mode, context, operation="list", paths=(path,))
+    named = (path, *(entry.path for entry in entries))
+    kept = kept_as_blob("\n".join(lines), params.output_mode, context, "list", paths=named)
     receipt = LsReceipt(
         path=path,
         entries=entries if kept is None else kept,

@@ -14,6 +14,7 @@ from weakfs.filesystem import FileEntry, normalize
 from weakfs.filesystem.paths import join
 from weakfs.search import compile_glob
 from weakfs.tools.context import ToolContext, require_filesystem
+from weakfs.tools.guarding import Visibility
 from weakfs.tools.results import one_line, plural
 
 # No more entries than this are looked at for one hint.
@@ -116,4 +117,4 @@ class NameSearch:
 
     def _may_name(self, path: str) -> bool:
         policy = self.context.policy
-        return policy is None or not policy.keeps_as_blob("search", path)
+        return policy is None or policy.visibility("search", path) == Visibility.SHOWN

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from errno import EACCES
+
 from attrs import field, frozen
 
 from weakfs.editing import HunkFit, PatchError, PatchFormat, PatchOps, PatchReport, apply_patch
 from weakfs.editing.patches.applying import paths_in
+from weakfs.filesystem.errors import fault
 from weakfs.tools.arguments import about
 from weakfs.tools.blobs import BlobArgument
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError, UnknownBlob
+from weakfs.tools.guarding import may_show
 from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, clip, one_line, plural, summarize
 
 # A message names so many paths, and so many hunks that did not fit exactly.
@@ -74,15 +78,26 @@ def apply_patch_handler(params: ApplyPatchParams, *, context: ToolContext) -> To
 
 
 def patched_paths(params: ApplyPatchParams, context: ToolContext) -> tuple[str, ...]:
-    """Give the paths that a patch names; none for one that is malformed or not there."""
+    """Give the paths that a patch names; none for one that is malformed, not there or not to be used."""
     try:
         return paths_in(_patch_of(params, context), patch_format=params.patch_format)
-    except (PatchError, UnknownBlob):
+    except (PatchError, UnknownBlob, PermissionError):
         return ()
 
 
 def _patch_of(params: ApplyPatchParams, context: ToolContext) -> str:
-    return params.patch if isinstance(params.patch, str) else _text(context.blobs.get(params.patch.blob_ref))
+    if isinstance(params.patch, str):
+        return params.patch
+    digest = params.patch.blob_ref
+    data = context.blobs.get(digest)
+    if not all(may_show(context.filesystem, path) for path in context.blobs.origins(digest)):
+        raise fault(
+            PermissionError,
+            EACCES,
+            "cannot apply the patch: it is a blob of a file that may not be shown, and messages quote a patch; give "
+            "the patch as text",
+        )
+    return _text(data)
 
 
 def _text(data: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from weakfs.filesystem import Filesystem, ReadBytesResult, ReadResult
 from weakfs.filesystem.reading import count_lines
@@ -14,7 +14,7 @@ from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import NotText, ToolValidationError
 from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
-from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, plural, printable, summarize
 
 
 @frozen
@@ -52,7 +52,10 @@ class ReadFileReceipt(Receipt):
 
 
 def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolResult[ReadFileReceipt]:
-    """Give a file's text as it is, so that an edit can quote it; a note follows where the file goes on."""
+    """Give a file's text as it is, so that an edit can quote it; a note follows where the file goes on.
+
+    This is the one message in which control characters are not escaped.
+    """
     fs = require_filesystem(context)
     by_lines = params.offset is not None or params.limit is not None
     by_bytes = params.offset_bytes is not None or params.max_bytes is not None
@@ -90,7 +93,7 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     else:
         summary = f"Read {found.path} (lines {first} to {last} of {total})"
         note = _how_to_go_on(found, first, last)
-    kept = kept_as_blob(found.content, params.output_mode, context, operation="read", paths=(found.path,))
+    kept = kept_as_blob(found.content, params.output_mode, context, "read", paths=(found.path,))
     receipt = ReadFileReceipt(
         path=found.path,
         content=found.content if kept is None else kept,
@@ -103,7 +106,7 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     )
     if kept is not None:
         return answer(receipt, shown(kept, f"read parts of {found.path} with offset and limit"))
-    return answer(receipt, found.content + note)
+    return evolve(answer(receipt), message=found.content + printable(note))
 
 
 def _how_to_go_on(found: ReadResult, first: int, last: int) -> str:
@@ -126,7 +129,7 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
         note = f"[{found.path} has {plural(found.size_bytes, 'byte')} and none from byte {found.offset} on]"
     else:
         note = ""
-    kept = kept_as_blob(content, params.output_mode, context, operation="read", paths=(found.path,))
+    kept = kept_as_blob(content, params.output_mode, context, "read", paths=(found.path,))
     receipt = ReadFileReceipt(
         path=found.path,
         content=content if kept is None else kept,
@@ -139,7 +142,8 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     if kept is not None:
         return answer(receipt, shown(kept, f"read parts of {found.path} with offset_bytes and max_bytes"))
     text = content if isinstance(content, str) else b64encode(content).decode()
-    return answer(receipt, f"{text}\n{note}" if note and text else text + note)
+    note = printable(note)
+    return evolve(answer(receipt), message=f"{text}\n{note}" if note and text else text + note)
 
 
 def _whole_characters(found: ReadBytesResult) -> str:

@@ -207,7 +207,7 @@ def _answered(
 ) -> ToolResult[ShellReceipt]:
     if done.unsandboxed_because:
         summary += f"; not sandboxed: {done.unsandboxed_because}"
-    kept = [kept_as_blob(text, "auto", context, operation="shell") for text in (done.stdout, done.stderr)]
+    kept = [kept_as_blob(text, "auto", context, "shell") for text in (done.stdout, done.stderr)]
     receipt = ShellReceipt(
         status=status,
         error_code=code,

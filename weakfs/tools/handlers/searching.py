@@ -12,7 +12,7 @@ from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import InvalidPattern, InvalidRegex
 from weakfs.tools.handlers.no_match import why_no_match
 from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
-from weakfs.tools.results import Receipt, ToolResult, answer, clip, one_line, plural, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, clip, one_line, plural, printable, summarize
 
 # A line of a minified file is as long as the file.
 SHOWN_LINE = 500
@@ -59,7 +59,7 @@ def glob_handler(params: GlobParams, *, context: ToolContext) -> ToolResult[Glob
         why = why_no_match(params.pattern, params.path, context, hidden=params.hidden)
         summary = summary if why is None else f"{summary}: {why}"
     lines = [one_line(path) for path in paths]
-    kept = kept_as_blob("\n".join(lines), params.output_mode, context, operation="search", paths=paths)
+    kept = kept_as_blob("\n".join(lines), params.output_mode, context, "search", paths=paths)
     receipt = GlobReceipt(
         paths=paths if kept is None else kept,
         count=len(paths),
@@ -129,7 +129,7 @@ def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[Grep
     # The receipt has whole lines, of which the message shows a part where they are very long.
     whole = "\n".join(f"{one_line(match.path)}:{match.line_number}:{match.line_content}" for match in matches)
     found_in = dict.fromkeys(match.path for match in matches)
-    kept = kept_as_blob(whole, params.output_mode, context, operation="search", paths=found_in)
+    kept = kept_as_blob(whole, params.output_mode, context, "search", "read", paths=found_in)
     receipt = GrepReceipt(
         matches=matches if kept is None else kept,
         match_count=len(matches),
@@ -157,10 +157,10 @@ def _why_no_file(glob: str, params: GrepParams, context: ToolContext) -> str:
 
 
 def _shown(match: GrepMatch) -> str:
-    """Give a line as it is; of a very long one, what stands around the match."""
+    """Give a line, control characters escaped; of a very long one, what stands around the match."""
     line = match.line_content
     if len(line) <= SHOWN_LINE:
-        return line
+        return printable(line.removesuffix("\r"), is_line=True)
     start = max(match.match_start - 100, 0)
-    around = clip(line[start : match.match_end + 100], SHOWN_LINE)
+    around = printable(clip(line[start : match.match_end + 100], SHOWN_LINE), is_line=True)
     return f"{'... ' if start else ''}{around}{' ...' if match.match_end + 100 < len(line) else ''}"

@@ -1,0 +1,395 @@
+"""What the policy or the capability hides is quoted by no answer and taken to no place where it can be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from weakfs import (
+    Capability,
+    HostFilesystem,
+    InMemoryFilesystem,
+    OverlayFilesystem,
+    Policy,
+    PolicyRule,
+    Session,
+    Toolset,
+)
+from weakfs.tools import ToolResult
+from weakfs.tools.guarding import CONTENTS
+from weakfs.tools.slice import KeptBlob
+
+# Each word of the secret stands only in the file that is hidden.
+SECRET = "def unlock(door):\n    alpha = 'wombat'\n    beta = 'quokka'\n    return alpha\n\nalpha = 'numbat'\n"
+WORDS = ("wombat", "quokka", "numbat")
+
+
+def rule(effect: str, operations: object, paths: object = "/secrets", reason: str = "credentials") -> Policy:
+    made = PolicyRule(effect=effect, operations=operations, paths=paths, reason=reason)  # type: ignore[arg-type]
+    return Policy([made])
+
+
+DENIED = rule("deny", ["read"])
+WITHHELD = rule("blob", ["read"])
+NO_READ = Capability(allowed_fs_ops=["write", "edit", "patch", "search", "list", "stat"])
+
+
+Files = InMemoryFilesystem | HostFilesystem | OverlayFilesystem
+
+
+@pytest.fixture(params=["memory", "host", "overlay"])
+def session_files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
+    session = Session()
+    files: Files
+    if request.param == "memory":
+        files = InMemoryFilesystem(session)
+    elif request.param == "host":
+        (tmp_path / "root").mkdir()
+        files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
+    else:
+        files = OverlayFilesystem(InMemoryFilesystem(), session)
+    files.write("/secrets/token.py", SECRET)
+    files.write("/pub/open.py", "open = 1\n")
+    return files
+
+
+def toolset(files: Files, policy: Policy | None = None, capability: Capability | None = None) -> Toolset:
+    assert files.session is not None
+    return Toolset(files.session, files, policy=policy, capability=capability)
+
+
+def told(result: ToolResult[object]) -> str:
+    return f"{result.message}\n{result.value!r}\n{getattr(result.value, 'content', '')}"
+
+
+def quotes(result: ToolResult[object]) -> list[str]:
+    return [word for word in WORDS if word in told(result)]
+
+
+def edit(old: str, new: str = "x") -> tuple[str, dict[str, object]]:
+    return "edit_file", {"path": "/secrets/token.py", "old_string": old, "new_string": new}
+
+
+def patch(*lines: str) -> tuple[str, dict[str, object]]:
+    return "apply_patch", {"patch": "\n".join(["*** Begin Patch", *lines, "*** End Patch"])}
+
+
+def unified(*lines: str) -> tuple[str, dict[str, object]]:
+    return "apply_patch", {"patch": "\n".join(lines) + "\n", "patch_format": "unified"}
+
+
+UPDATE = "*** Update File: /secrets/token.py"
+BLOCK = "secrets/token.py\n<<<<<<< SEARCH\n{old}\n=======\nx\n>>>>>>> REPLACE\n"
+
+# Calls that are refused, and quote the lines that come nearest where that is allowed.
+REFUSED: dict[str, tuple[str, dict[str, object]]] = {
+    "edit": edit("    alpha = 'womba'\n    beta = 'quokk'\n"),
+    "edit of escapes": edit("alpha = 'w'\\n    beta = 'quo'"),
+    "edit in doubt": edit("def unlock(door):\n  alpha = 'wombat'\n      beta = 'quokka'", "def f():\n   x\n  y"),
+    "patch": patch(UPDATE, "@@ def unlock(door):", "     alpha = 'womba'", "-    beta = 'quokk'", "+    y"),
+    "patch with a wrong context": patch(UPDATE, "@@", " def unlock(door):", "-    nothing", "+    y"),
+    "unified": unified(
+        "--- a/secrets/token.py", "+++ b/secrets/token.py", "@@ -1,2 +1,1 @@", " def unlock(door):", "-    nothing"
+    ),
+    "unified delete": unified(
+        "--- a/secrets/token.py", "+++ /dev/null", "@@ -1,2 +0,0 @@", "-def unlock(door):", "-    nothing"
+    ),
+    "blocks": (
+        "apply_patch",
+        {"patch": BLOCK.format(old="    alpha = 'womba'\n    beta = 'quokk'"), "patch_format": "search_replace"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["edit", "patch", "blocks"])
+def test_a_refusal_quotes_a_file_that_may_be_read(session_files: Files, name: str) -> None:
+    tool, arguments = REFUSED[name]
+    result = toolset(session_files).call(tool, arguments)
+    assert not result.success
+    assert "wombat" in result.message
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_change_of_a_file_that_may_not_be_read_is_refused_like_a_read(session_files: Files, name: str) -> None:
+    tool, arguments = REFUSED[name]
+    result = toolset(session_files, DENIED).call(tool, arguments)
+    assert (result.status, result.error_code) == ("forbidden", "policy_denied"), result.message
+    assert result.value.reason == "credentials"  # type: ignore[attr-defined]  # every receipt has one
+    assert not quotes(result)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("bounds", ["blob", "blob on edits", "capability"])
+def test_a_refusal_quotes_nothing_that_is_kept_out_of_answers(session_files: Files, name: str, bounds: str) -> None:
+    tool, arguments = REFUSED[name]
+    policy = {"blob": WITHHELD, "blob on edits": rule("blob", ["edit", "patch"])}.get(bounds)
+    tools = toolset(session_files, policy, NO_READ if bounds == "capability" else None)
+    result = tools.call(tool, arguments)
+    assert not result.success
+    assert result.error_code not in ("policy_denied", "operation_forbidden"), result.message
+    asked = str(arguments)
+    assert [word for word in quotes(result) if word not in asked] == []
+    assert session_files.read("/secrets/token.py").content == SECRET
+
+
+def test_a_file_that_is_kept_out_of_answers_can_be_changed(session_files: Files) -> None:
+    for policy, capability in ((WITHHELD, None), (None, NO_READ)):
+        tools = toolset(session_files, policy, capability)
+        done = tools.call(*edit("return alpha", "return beta"))
+        assert done.success, done.message
+        back = tools.call(*patch(UPDATE, "@@ def unlock(do", "-return beta", "+return alpha"))
+        assert back.success, back.message
+        assert not quotes(done) + quotes(back)
+        assert session_files.read("/secrets/token.py").content == SECRET
+
+
+def test_an_anchor_that_was_completed_is_not_quoted_where_the_file_is_kept_out_of_answers(session_files: Files) -> None:
+    session_files.write("/secrets/token.py", "class Wombat(quokka):\n    x = 1\n")
+    result = toolset(session_files, WITHHELD).call(*patch(UPDATE, "@@ class Wombat", "-    x = 1", "+    x = 2"))
+    assert result.success, result.message
+    assert not quotes(result)
+
+
+@pytest.mark.parametrize("bounds", ["denied", "blob", "capability"])
+def test_a_search_shows_no_line_of_a_file_that_may_not_be_read(session_files: Files, bounds: str) -> None:
+    policy = {"denied": DENIED, "blob": WITHHELD}.get(bounds)
+    tools = toolset(session_files, policy, NO_READ if bounds == "capability" else None)
+    found = tools.call("grep", {"pattern": "alpha|open"})
+    assert found.success
+    assert not quotes(found)
+    assert ("/pub/open.py" in found.message) is (bounds == "denied")
+    alone = tools.call("grep", {"pattern": "alpha", "path": "/secrets/token.py"})
+    assert alone.success is (bounds != "denied")
+    assert not quotes(alone)
+    assert "/secrets/token.py" in tools.call("glob", {"pattern": "*.py"}).message
+
+
+@pytest.mark.parametrize("bounds", ["denied", "blob", "capability"])
+def test_a_stale_write_shows_no_difference_of_a_file_that_may_not_be_read(session_files: Files, bounds: str) -> None:
+    policy = {"denied": DENIED, "blob": WITHHELD}.get(bounds)
+    tools = toolset(session_files, policy, NO_READ if bounds == "capability" else None)
+    both = {"path": "/secrets/token.py", "mode": "append"}
+    assert tools.call("write_file", {**both, "content": "a\n"}, caller="ann").success
+    assert tools.call("write_file", {**both, "content": "b\n"}, caller="bob").success
+    result = tools.call("write_file", {**both, "content": "c\n"}, caller="ann")
+    assert result.error_code == "changed_by_another"
+    assert not quotes(result)
+    assert "+b" not in result.message
+
+
+def test_no_hint_proposes_a_path_that_may_not_be_found_or_shown(session_files: Files) -> None:
+    for policy in (DENIED, WITHHELD, rule("deny", ["search"]), rule("deny", ["stat"]), rule("blob", ["list"])):
+        tools = toolset(session_files, policy)
+        for name, arguments in (
+            ("read_file", {"path": "/pub/token.py"}),
+            ("edit_file", {"path": "/token.py", "old_string": "a", "new_string": "b"}),
+            patch("*** Update File: /token.py", "@@", "-a", "+b"),
+        ):
+            assert "secrets" not in tools.call(name, arguments).message, (policy, name)
+
+
+# Moving, copying and writing
+
+TRANSFERS: dict[str, tuple[str, dict[str, object]]] = {
+    "mv": ("mv", {"source": "/secrets/token.py", "destination": "/pub/token.py"}),
+    "cp": ("cp", {"source": "/secrets/token.py", "destination": "/pub/token.py"}),
+    "mv of the directory": ("mv", {"source": "/secrets", "destination": "/pub/secrets"}),
+    "cp of the directory": ("cp", {"source": "/secrets", "destination": "/pub/secrets"}),
+    "patch": patch(UPDATE, "*** Move to: /pub/token.py"),
+    "patch with a change": patch(UPDATE, "*** Move to: /pub/token.py", "@@", "-    return alpha", "+    return beta"),
+    "patch that shows what it moved": patch(
+        UPDATE, "*** Move to: /pub/token.py", "*** Update File: /pub/token.py", "@@", "-    alpha = 'w'", "+x"
+    ),
+    "unified rename": unified(
+        "diff --git a/secrets/token.py b/pub/token.py",
+        "similarity index 100%",
+        "rename from secrets/token.py",
+        "rename to pub/token.py",
+    ),
+    "unified copy": unified(
+        "diff --git a/secrets/token.py b/pub/token.py",
+        "similarity index 100%",
+        "copy from secrets/token.py",
+        "copy to pub/token.py",
+    ),
+}
+RULES = {
+    "deny read": DENIED,
+    "deny contents": rule("deny", CONTENTS),
+    "blob": WITHHELD,
+    "blob on search": rule("blob", ["search"]),
+    "only elsewhere": rule("only", ["read"], "/pub"),
+}
+
+
+@pytest.mark.parametrize("bounds", RULES)
+@pytest.mark.parametrize("name", TRANSFERS)
+def test_contents_are_not_taken_to_where_their_rule_does_not_hold(session_files: Files, name: str, bounds: str) -> None:
+    before = session_files.tree().fingerprint
+    for dry in (False, True):
+        tool, arguments = TRANSFERS[name]
+        if dry and tool != "apply_patch":
+            continue
+        result = toolset(session_files, RULES[bounds]).call(tool, {**arguments, **({"dry_run": True} if dry else {})})
+        assert (result.status, result.error_code) == ("forbidden", "policy_denied"), result.message
+        assert "credentials" in result.message
+        assert not quotes(result)
+        assert session_files.tree().fingerprint == before
+
+
+@pytest.mark.parametrize("bounds", ["deny read", "blob", "blob on search"])
+def test_contents_can_be_moved_and_copied_where_their_rule_holds(session_files: Files, bounds: str) -> None:
+    tools = toolset(session_files, RULES[bounds])
+    inside = {"source": "/secrets/token.py", "destination": "/secrets/copy.py"}
+    for name, arguments in (
+        ("cp", inside),
+        ("mv", {"source": "/secrets/copy.py", "destination": "/secrets/old/copy.py"}),
+        patch("*** Update File: /secrets/old/copy.py", "*** Move to: /secrets/again.py"),
+    ):
+        result = tools.call(name, arguments)
+        assert result.success, result.message
+    assert session_files.read("/secrets/again.py").content == SECRET
+
+
+def test_files_that_may_not_be_read_can_still_be_removed_and_replaced(session_files: Files) -> None:
+    tools = toolset(session_files, DENIED)
+    for step in (
+        patch("*** Add File: /secrets/token.py", "+new"),
+        patch("*** Delete File: /secrets/token.py"),
+        ("write_file", {"path": "/secrets/token.py", "content": "again\n"}),
+        ("rm", {"path": "/secrets", "recursive": True}),
+    ):
+        result = tools.call(*step)
+        assert result.success, result.message
+
+
+def blob_of(result: ToolResult[object], field: str) -> dict[str, object]:
+    return {"blob_ref": getattr(result.value, field).blob_ref}
+
+
+@pytest.mark.parametrize(("operations", "call", "field"), [
+    (["read"], ("read_file", {"path": "/secrets/token.py"}), "content"),
+    (["search"], ("grep", {"pattern": "alpha"}), "matches"),
+    (["search"], ("glob", {"pattern": "token*"}), "paths"),
+    (["list"], ("ls", {"path": "/secrets"}), "entries"),
+])  # fmt: skip
+def test_a_blob_of_what_is_hidden_is_written_only_where_the_rule_holds(
+    session_files: Files, operations: list[str], call: tuple[str, dict[str, object]], field: str
+) -> None:
+    tools = toolset(session_files, rule("blob", operations))
+    blob = blob_of(tools.call(*call), field)
+    for path in ("/pub/copy", "/pub/open.py"):
+        for mode in ("overwrite", "append"):
+            result = tools.call("write_file", {"path": path, "content": blob, "mode": mode})
+            assert (result.status, result.error_code) == ("forbidden", "policy_denied"), result.message
+    inside = tools.call("write_file", {"path": "/secrets/copy", "content": blob})
+    assert inside.success, inside.message
+
+
+def test_a_blob_of_what_is_hidden_is_not_applied_as_a_patch(session_files: Files) -> None:
+    tools = toolset(session_files, WITHHELD)
+    blob = blob_of(tools.call("read_file", {"path": "/secrets/token.py"}), "content")
+    for patch_format in ("v4a", "unified", "search_replace"):
+        result = tools.call("apply_patch", {"patch": blob, "patch_format": patch_format})
+        assert result.status == "forbidden"
+        assert not quotes(result)
+
+
+def test_a_blob_tells_of_hidden_origins_after_it_was_saved_and_loaded(tmp_path: Path) -> None:
+    session = Session()
+    files = InMemoryFilesystem(session)
+    files.write("/secrets/a", "same\n")
+    files.write("/secrets/b", "same\n")
+    tools = Toolset(session, files, policy=WITHHELD)
+    for path in ("/secrets/a", "/secrets/b", "/secrets/a"):
+        blob = blob_of(tools.call("read_file", {"path": path}), "content")
+    assert [kept.origins for kept in session[KeptBlob].all()] == [("/secrets/a",), ("/secrets/b",)]
+    session.save(tmp_path / "saved.json")
+    loaded = Session.load(tmp_path / "saved.json")
+    result = Toolset(loaded, policy=WITHHELD).call("write_file", {"path": "/copy", "content": blob})
+    assert result.error_code == "policy_denied"
+
+
+def test_a_blob_of_a_large_open_file_is_written_anywhere(session_files: Files) -> None:
+    session_files.write("/pub/large", "open\n" * 100_000)
+    tools = toolset(session_files, WITHHELD)
+    blob = blob_of(tools.call("read_file", {"path": "/pub/large", "limit": 100_000}), "content")
+    assert tools.call("write_file", {"path": "/copy", "content": blob}).success
+
+
+# Commands
+
+
+@pytest.mark.parametrize("operation", ["read", "search", "list", "stat", "shell"])
+@pytest.mark.parametrize("effect", ["deny", "blob", "only"])
+def test_no_command_runs_where_a_rule_hides_a_part_of_the_files(
+    session_files: Files, effect: str, operation: str
+) -> None:
+    result = toolset(session_files, rule(effect, [operation])).call("shell", {"command": "cat secrets/token.py"})
+    assert result.status == "forbidden"
+    assert not quotes(result)
+
+
+@pytest.mark.parametrize("missing", ["write", "read"])
+def test_no_command_runs_for_a_capability_that_lacks_writing_or_reading(session_files: Files, missing: str) -> None:
+    allowed = {"read", "write", "shell", "list", "stat"} - {missing}
+    before = session_files.tree().fingerprint
+    result = toolset(session_files, capability=Capability(allowed_fs_ops=allowed)).call("shell", {"command": "echo >a"})
+    assert (result.status, result.error_code) == ("forbidden", "operation_forbidden")
+    assert f"{missing!r} is not among the allowed operations" in result.message
+    assert session_files.tree().fingerprint == before
+
+
+def test_a_command_runs_for_a_capability_that_reads_and_writes(session_files: Files) -> None:
+    capability = Capability(allowed_fs_ops=["read", "write", "shell"])
+    result = toolset(session_files, capability=capability).call("shell", {"command": "cat pub/open.py"})
+    assert result.success, result.message
+
+
+# Links
+
+
+def test_a_capability_with_roots_that_follows_links_anywhere_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot combine fs_roots with follow_symlinks='allow'"):
+        Capability(fs_roots=["/src"], follow_symlinks="allow")
+
+
+@pytest.mark.parametrize("root", ["/", "/pub"])
+def test_a_capability_with_roots_follows_no_link_out_of_the_filesystem(tmp_path: Path, root: str) -> None:
+    (tmp_path / "root" / "pub").mkdir(parents=True)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "file").write_text(SECRET)
+    (tmp_path / "root" / "pub" / "way").symlink_to(tmp_path / "outside")
+    files = HostFilesystem(tmp_path / "root", session=Session(), store=tmp_path / "store", follow_symlinks="allow")
+    tools = toolset(files, capability=Capability(fs_roots=[root]))
+    for name, arguments in (
+        ("read_file", {"path": "/pub/way/file"}),
+        ("write_file", {"path": "/pub/way/file", "content": ""}),
+        ("ls", {"path": "/pub/way"}),
+        ("grep", {"pattern": "alpha", "path": "/pub/way"}),
+        patch("*** Update File: /pub/way/file", "@@", "-    return alpha", "+    return beta"),
+        ("cp", {"source": "/pub/way/file", "destination": "/pub/copy"}),
+    ):
+        result = tools.call(name, arguments)
+        assert (result.status, result.error_code) == ("forbidden", "path_forbidden"), (name, result.message)
+        assert not quotes(result)
+    assert (tmp_path / "outside" / "file").read_text() == SECRET
+
+
+@pytest.mark.parametrize("effect", ["deny", "blob"])
+def test_no_link_leads_out_of_the_filesystem_where_a_rule_hides_contents(tmp_path: Path, effect: str) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "outside").write_text(SECRET)
+    (tmp_path / "root" / "way").symlink_to(tmp_path / "outside")
+    files = HostFilesystem(tmp_path / "root", session=Session(), store=tmp_path / "store", follow_symlinks="allow")
+    assert quotes(toolset(files).call("read_file", {"path": "/way"}))
+    tools = toolset(files, rule(effect, ["read"]))
+    for name, arguments in (
+        ("read_file", {"path": "/way"}),
+        ("grep", {"pattern": "alpha", "path": "/way"}),
+        ("edit_file", {"path": "/way", "old_string": "alpha = 'wombats", "new_string": ""}),
+    ):
+        result = tools.call(name, arguments)
+        assert result.status == "forbidden", (name, result.message)
+        assert not [word for word in quotes(result) if word not in str(arguments)]
