@@ -1,4 +1,4 @@
-"""`shell`: a command over the files, in a sandbox where there is one."""
+"""`shell`: a command over the files, in a sandbox unless the options allow to run it without one."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
 from weakfs.tools.shell import (
     ENVIRONMENT,
     Bubblewrap,
+    CommandLimits,
     Finished,
     SandboxMode,
     SandboxUnavailable,
@@ -53,7 +54,8 @@ class ShellReceipt(Receipt):
     `exit_code` is `None` if the command was ended before its time, and 128 + n if signal n ended it. Of long output
     the middle is left out, which `truncated` tells; what a capability keeps from being inline is referred to.
     `changed_paths` are canonical and sorted; there are none if the call failed, whatever the command did until then.
-    `unsandboxed_because` says why there was no sandbox.
+    `unsandboxed_because` says why there was no sandbox. `limits_hit` names the limits of the sandbox that the command
+    seems to have reached, each as `name=value`; see `CommandLimits`.
     """
 
     exit_code: int | None = None
@@ -64,19 +66,21 @@ class ShellReceipt(Receipt):
     changed_paths: tuple[str, ...] | None = None
     truncated: bool | None = None
     unsandboxed_because: str | None = None
+    limits_hit: tuple[str, ...] | None = None
 
 
 @frozen(kw_only=True)
 class ShellOptions:
     """What the runtime decides about commands, and no model.
 
-    `sandbox` is "auto" (in the sandbox if there is one), "required" (not without), or "off". `environment_allow` names
+    `sandbox` is "required" (refuse to run without a sandbox), "auto" (run without one where there is none, and say so),
+    or "off". `environment_allow` names
     the variables of the runtime's environment that a command sees, `environment` adds others. `readable` are
-    directories of the host that the sandbox shows read-only, such as a toolchain's. `max_output` bounds each of the
-    two streams, in bytes; times are in seconds.
+    directories of the host that the sandbox shows read-only, such as a toolchain's. `limits` are those of a sandboxed
+    command. `max_output` bounds each of the two streams, in bytes; times are in seconds.
     """
 
-    sandbox: SandboxMode = "auto"
+    sandbox: SandboxMode = "required"
     timeout: float = DEFAULT_TIMEOUT
     max_timeout: float = MAX_TIMEOUT
     max_output: int = 32 * 1024
@@ -85,6 +89,7 @@ class ShellOptions:
     readable: tuple[str, ...] = ()
     shell: str = "/bin/sh"
     bubblewrap: Bubblewrap = field(factory=Bubblewrap, repr=False)
+    limits: CommandLimits = CommandLimits()
 
     def __attrs_post_init__(self) -> None:
         if self.sandbox not in get_args(SandboxMode):
@@ -182,6 +187,7 @@ def _run(
             environment=options.environment,
             sandbox=options.sandbox,
             bubblewrap=options.bubblewrap,
+            limits=options.limits,
             readable=options.readable,
             shell=options.shell,
             stop=stop,
@@ -207,6 +213,8 @@ def _answered(
 ) -> ToolResult[ShellReceipt]:
     if done.unsandboxed_because:
         summary += f"; not sandboxed: {done.unsandboxed_because}"
+    if done.limits_hit:
+        summary += f"; limits that it may have hit: {', '.join(done.limits_hit)}"
     kept = [kept_as_blob(text, "auto", context, operation="shell") for text in (done.stdout, done.stderr)]
     receipt = ShellReceipt(
         status=status,
@@ -220,6 +228,7 @@ def _answered(
         changed_paths=changed,
         truncated=done.truncated,
         unsandboxed_because=done.unsandboxed_because,
+        limits_hit=done.limits_hit,
     )
     out, err = (
         text if reference is None else shown(reference, "print less to see all of it")

@@ -15,6 +15,7 @@ from pathlib import Path
 from attrs import frozen
 
 from weakfs.filesystem.errors import fault
+from weakfs.tools.shell.limits import CommandLimits
 from weakfs.tools.shell.status import Status
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -36,6 +37,7 @@ class Job:
     environment: Mapping[str, str]
     grace: float
     sandboxed: bool
+    limits: CommandLimits | None = None
 
 
 class Running:
@@ -65,6 +67,8 @@ class Running:
             "grace": self._grace,
             "killing": _KILLING,
             "tells": job.sandboxed,
+            "resources": {} if job.limits is None else job.limits.resources(),
+            "max_processes": None if job.limits is None else job.limits.max_processes,
         }
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", _SUPERVISOR, str(status)],
