@@ -227,7 +227,9 @@ def test_whatever_a_command_did_is_undone_when_its_call_fails_afterwards(toolset
 
 
 def test_a_command_gets_no_more_time_than_is_allowed(toolset: Make) -> None:
-    result = shell(toolset(ShellOptions(sandbox="auto", bubblewrap=BUBBLEWRAP, max_timeout=1e-6)), "sleep 1000", timeout=1e9)
+    result = shell(
+        toolset(ShellOptions(sandbox="auto", bubblewrap=BUBBLEWRAP, max_timeout=1e-6)), "sleep 1000", timeout=1e9
+    )
 
     assert result.error_code == "timed_out"
     assert shell(toolset(NO_TIME), "sleep 1000").error_code == "timed_out"

@@ -116,7 +116,9 @@ def test_there_are_limits_unless_the_runtime_sets_others(tmp_path: Path) -> None
 
     found = {name: line.split()[3] for name in names for line in usual.splitlines() if line.startswith(f"max {name}")}
     defaults = CommandLimits()
-    assert found == {"file size": str(defaults.max_file_size), "data size": str(defaults.max_memory), "open files": "4096"}
+    assert found["file size"] == str(defaults.max_file_size)
+    assert found["data size"] == str(defaults.max_memory)
+    assert int(found["open files"]) <= 4096
     assert "max file size             unlimited" in free
 
 

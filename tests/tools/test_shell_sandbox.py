@@ -311,6 +311,8 @@ def test_a_sandbox_that_fails_at_the_start_is_an_error_and_no_reason_to_go_witho
 
 
 def test_the_root_of_the_machine_is_no_workspace_for_a_sandbox() -> None:
-    assert run_command("pwd", "/", sandbox="auto").unsandboxed_because == "the directory is the root of the whole machine"
+    assert (
+        run_command("pwd", "/", sandbox="auto").unsandboxed_because == "the directory is the root of the whole machine"
+    )
     with pytest.raises(SandboxUnavailable, match="root of the whole machine"):
         run_command("true", "/", sandbox="required")

@@ -75,11 +75,11 @@ def run_command(
 
     In the sandbox `directory` is the only place that the command can change, and there is no network. Where there is
     no sandbox, "required" raises `SandboxUnavailable`, and "auto" runs the command without one and says why. There is
-    no standard input. Nothing that the command started runs on when this returns or raises: after `timeout` seconds, when
-    `stop` is set, and when the command ends before its children, they get SIGTERM and, `grace` seconds later, SIGKILL
-    (in the sandbox SIGKILL at once in the third case). `limits` are those of the sandbox; a command that exceeds
-    one fails by itself, or is killed for too many processes. At most `max_output` bytes of each stream are kept. The command
-    sees the variables of the environment that `environment_allow` names, and those of `environment`.
+    no standard input. Nothing that the command started runs on when this returns or raises: after `timeout` seconds,
+    when `stop` is set, and when the command ends before its children, they get SIGTERM and, `grace` seconds later,
+    SIGKILL (in the sandbox SIGKILL at once in the third case). `limits` are those of the sandbox; a command that
+    exceeds one fails by itself, or is killed for too many processes. At most `max_output` bytes of each stream are
+    kept. The command sees the variables of the environment that `environment_allow` names, and those of `environment`.
 
     Raises `ValueError` for what no shell could be given, `OSError` when the command could not be started or
     not be ended.

@@ -113,11 +113,11 @@ def _start(job: dict[str, object], status: int) -> int:
 
 def _set_limit(number: int, value: int) -> None:
     """Lower a limit to `value`; one that is lower already stays."""
-    soft, hard = resource.getrlimit(number)
-    # The signal that comes with the soft limit on CPU time can be caught, the end at the hard limit cannot.
-    most = value + 1 if number == resource.RLIMIT_CPU else value
-    hard = most if hard == resource.RLIM_INFINITY else min(hard, most)
-    resource.setrlimit(number, (min(value, hard), hard))
+    soft, hard = (value if old == resource.RLIM_INFINITY else min(old, value) for old in resource.getrlimit(number))
+    # A process can catch the signal that comes with the soft limit on CPU time, but not the one of the hard limit.
+    if number == resource.RLIMIT_CPU and hard == value != resource.getrlimit(number)[1]:
+        hard += 1
+    resource.setrlimit(number, (soft, hard))
 
 
 class _Census:
