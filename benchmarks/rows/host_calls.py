@@ -15,15 +15,17 @@ from benchmarks.rows import Bench
 from benchmarks.subject import OURS
 from benchmarks.timing import Sampler, in_turn, nanoseconds
 from weakfs import (
-    DEFAULT_TOOLS,
+    FILESYSTEM_TOOLS,
     FileTree,
     HostFilesystem,
     OverlayFilesystem,
     Session,
+    ShellOptions,
     Tool,
     ToolContext,
     ToolResult,
     Toolset,
+    shell_tool,
 )
 
 BY_HAND = "by hand"
@@ -65,7 +67,9 @@ class Calls:
         self.repeats = 50 if bench.quick else 200
         self.session = Session()
         self.fs = HostFilesystem(host.root, session=self.session, store=home / "stores" / "calls")
-        self.tools = Toolset(self.session, self.fs, tools=(*DEFAULT_TOOLS, FAILING))
+        self.tools = Toolset(
+            self.session, self.fs, tools=(*FILESYSTEM_TOOLS, FAILING, shell_tool(ShellOptions(sandbox="auto")))
+        )
         settle()
         self.fs.snapshot()
         self.paths = list(dict.fromkeys(host.tree.sample_paths(3 * self.repeats, seed=13)))

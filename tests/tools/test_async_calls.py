@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
+from tests.tools.commands import TOOLS
 from weakfs import (
     DEFAULT_TOOLS,
     Filesystem,
@@ -125,7 +126,7 @@ def test_a_cancelled_shell_command_is_ended_and_undone(tmp_path: Path) -> None:
     session = Session()
     (tmp_path / "root").mkdir()
     files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
-    tools = Toolset(session, files)
+    tools = Toolset(session, files, tools=TOOLS)
     before = files.tree().fingerprint
 
     async def main() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from attrs import evolve, frozen
 
+from tests.tools.commands import TOOLS
 from tests.tools.failing import FAILURES, SMALL, WRITING, populate
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import FilesystemSnapshot
@@ -25,7 +26,7 @@ def test_a_failed_call_leaves_everything_as_it_was(
     name: str, arguments: dict[str, object], status: str, code: str
 ) -> None:
     session = Session(session_id="s")
-    toolset = Toolset(session, populate(session, limits=SMALL))
+    toolset = Toolset(session, populate(session, limits=SMALL), tools=TOOLS)
     before, fingerprint = toolset.filesystem.tree(), toolset.filesystem.tree().fingerprint
 
     result = toolset.call(name, arguments, call_id="c1")
@@ -47,7 +48,7 @@ def test_every_tool_has_a_failure_here() -> None:
 @pytest.mark.parametrize("name", WRITING)
 def test_a_read_only_filesystem_refuses_every_change(name: str) -> None:
     session = Session(session_id="s")
-    toolset = Toolset(session, populate(session, read_only=True))
+    toolset = Toolset(session, populate(session, read_only=True), tools=TOOLS)
     before = toolset.filesystem.tree()
 
     result = toolset.call(name, WRITING[name])
@@ -58,7 +59,7 @@ def test_a_read_only_filesystem_refuses_every_change(name: str) -> None:
 
 @pytest.mark.parametrize("name", WRITING)
 def test_a_call_that_fails_after_its_work_was_done_is_undone(name: str) -> None:
-    (tool,) = [tool for tool in DEFAULT_TOOLS if tool.name == name]
+    (tool,) = [tool for tool in TOOLS if tool.name == name]
 
     def fail_late(params: object, *, context: ToolContext) -> ToolResult[object]:
         done = tool.handler(params, context=context)
@@ -85,7 +86,7 @@ def test_a_call_that_fails_after_its_work_was_done_is_undone(name: str) -> None:
 @pytest.mark.parametrize("name", WRITING)
 def test_a_call_that_works_can_be_undone_by_hand(name: str) -> None:
     session = Session(session_id="s")
-    toolset = Toolset(session, populate(session))
+    toolset = Toolset(session, populate(session), tools=TOOLS)
     before = toolset.filesystem.tree().fingerprint
 
     assert toolset.call(name, WRITING[name]).success

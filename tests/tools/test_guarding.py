@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
+from tests.tools.commands import TOOLS
 from weakfs import (
     DEFAULT_TOOLS,
     BaseFilesystem,
@@ -63,7 +64,7 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Filesystem:
 def toolset(files: Filesystem, capability: Capability | None = None, policy: Policy | None = None) -> Toolset:
     session = files.session  # type: ignore[attr-defined]  # these three have one
     assert isinstance(session, Session)
-    return Toolset(session, files, capability=capability, policy=policy)
+    return Toolset(session, files, tools=TOOLS, capability=capability, policy=policy)
 
 
 # The calls of every operation, all inside /src.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.commands import TOOLS
 from weakfs import BlobReference, Capability, InMemoryFilesystem, Session, ToolCalls, ToolResult, Toolset
 from weakfs.tools.output import INLINE
 
@@ -13,7 +14,7 @@ LARGE = "a line of text, not very long\n" * (INLINE // 20)
 
 
 def toolset(capability: Capability | None = None) -> Toolset:
-    tools = Toolset(Session(), capability=capability)
+    tools = Toolset(Session(), tools=TOOLS, capability=capability)
     tools.filesystem.write("/large.txt", LARGE)
     tools.filesystem.write("/small.txt", "small\n")
     tools.filesystem.write_bytes("/binary", bytes(range(256)))

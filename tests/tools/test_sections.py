@@ -121,7 +121,7 @@ def test_a_workspace_without_a_root_is_a_directory_that_is_gone_when_it_is_close
     ) as section:
         root = Path(section.root)
         assert isinstance(section.filesystem, HostFilesystem)
-        assert root.parent == tmp_path
+        assert root.parent.parent == tmp_path
         assert (root / "p" / "src" / "app.py").read_text() == "port = 80\n"
         assert os.readlink(root / "p" / "src" / "link.py") == "app.py"
         assert not (root / "p" / "src" / "app.pyc").exists()

@@ -20,9 +20,9 @@ from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell
 from weakfs.tools.shell import Bubblewrap
 
 BUBBLEWRAP = Bubblewrap()
-ANY = ShellOptions(bubblewrap=BUBBLEWRAP)
+ANY = ShellOptions(sandbox="auto", bubblewrap=BUBBLEWRAP)
 PLAIN = ShellOptions(sandbox="off")
-NO_TIME = ShellOptions(bubblewrap=BUBBLEWRAP, timeout=1e-6)
+NO_TIME = ShellOptions(sandbox="auto", bubblewrap=BUBBLEWRAP, timeout=1e-6)
 
 OTHERS = [tool for tool in DEFAULT_TOOLS if tool.name != "shell"]
 
@@ -227,7 +227,9 @@ def test_whatever_a_command_did_is_undone_when_its_call_fails_afterwards(toolset
 
 
 def test_a_command_gets_no_more_time_than_is_allowed(toolset: Make) -> None:
-    result = shell(toolset(ShellOptions(bubblewrap=BUBBLEWRAP, max_timeout=1e-6)), "sleep 1000", timeout=1e9)
+    result = shell(
+        toolset(ShellOptions(sandbox="auto", bubblewrap=BUBBLEWRAP, max_timeout=1e-6)), "sleep 1000", timeout=1e9
+    )
 
     assert result.error_code == "timed_out"
     assert shell(toolset(NO_TIME), "sleep 1000").error_code == "timed_out"
@@ -298,7 +300,7 @@ def test_the_receipt_and_the_summary_tell_whether_there_was_a_sandbox(
 
 
 def test_long_output_is_cut_in_the_middle_and_the_receipt_says_so(toolset: Make) -> None:
-    tools = toolset(ShellOptions(bubblewrap=BUBBLEWRAP, max_output=100))
+    tools = toolset(ShellOptions(sandbox="auto", bubblewrap=BUBBLEWRAP, max_output=100))
 
     result = shell(tools, "seq 1000")
 
@@ -327,6 +329,19 @@ def test_a_command_that_needs_a_sandbox_does_not_run_without(
 
     assert (result.success, result.status, result.error_code) == (False, "error", "sandbox_unavailable")
     assert "install bubblewrap" in result.summary_text
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_tool_that_comes_with_weakfs_does_not_run_without_a_sandbox(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", "/nonesuch")
+
+    result = shell(Toolset(Session()), f"touch {tmp_path}/ran")
+
+    assert (result.success, result.error_code) == (False, "sandbox_unavailable")
+    assert "bwrap is not on the PATH; install bubblewrap" in result.summary_text
+    assert "shell_tool(ShellOptions(sandbox='auto')), or 'off'" in result.summary_text
     assert not (tmp_path / "ran").exists()
 
 

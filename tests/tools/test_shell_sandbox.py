@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults.watchdog import watched
+from weakfs.session import Session
+from weakfs.tools import Toolset
+from weakfs.tools.handlers import ShellOptions, ShellReceipt, shell_tool
 from weakfs.tools.shell import Bubblewrap, Finished, SandboxUnavailable, run_command
 
 BUBBLEWRAP = Bubblewrap()
@@ -72,7 +75,7 @@ def test_home_directories_and_other_places_of_secrets_are_not_there(place: Path)
     done = inside(f"for path in {' '.join(places + secrets)}; do test -e $path && echo $path; done; true", place)
 
     assert done.stdout == ""
-    assert inside('test "$HOME" = /tmp -a "$TMPDIR" = /tmp && touch ~/x', place).exit_code == 0
+    assert inside('test "$HOME" = /tmp/home -a "$TMPDIR" = /tmp && touch ~/x', place).exit_code == 0
 
 
 @sandboxed
@@ -85,11 +88,32 @@ def test_nothing_can_be_written_outside_the_workspace(place: Path, where: str) -
 
 
 @sandboxed
-def test_what_is_written_beside_the_workspace_is_not_kept(place: Path) -> None:
-    # Below /tmp, where this workspace lies, it goes to the private one; elsewhere it is refused.
-    inside("touch ../weakfs-was-here", place)
+@pytest.mark.parametrize("where", ["..", "../..", "/", "/dev", "/home", "/var/tmp"])
+def test_writing_beside_the_workspace_fails_instead_of_being_lost(place: Path, where: str) -> None:
+    # This workspace lies below /tmp, whose private stand-in is writable.
+    done = inside(f"mkdir -p {where}; echo x > {where}/weakfs-was-here", place)
 
+    assert done.exit_code != 0
+    assert "Read-only file system" in done.stderr
     assert sorted(path.name for path in place.parent.iterdir()) == ["other", "secret", "workspace"]
+
+
+@sandboxed
+def test_the_workspace_of_files_in_memory_has_no_place_beside_it(tmp_path: Path) -> None:
+    tools = Toolset(Session(), tools=[shell_tool(ShellOptions(bubblewrap=BUBBLEWRAP))])
+
+    result = tools.call("shell", {"command": "echo x > file; echo x > ../lost"})
+
+    assert isinstance(result.value, ShellReceipt)
+    assert (result.value.exit_code, result.value.changed_paths) == (2, ("/file",))
+    assert "Read-only file system" in str(result.value.stderr)
+
+
+@sandboxed
+@pytest.mark.parametrize("where", ["/tmp", "/dev/shm", "$HOME", "$TMPDIR"])
+def test_scratch_space_is_writable_and_gone_afterwards(place: Path, where: str) -> None:
+    assert inside(f"echo x > {where}/weakfs-was-here && cat {where}/weakfs-was-here", place).stdout == "x\n"
+    assert inside(f"test ! -e {where}/weakfs-was-here && echo x > /dev/null", place).exit_code == 0
 
 
 @sandboxed
@@ -219,7 +243,7 @@ def install(programs: Path, script: str) -> None:
 
 
 def test_without_bubblewrap_a_command_runs_and_says_so(tmp_path: Path, programs: Path) -> None:
-    done = run_command("echo hello", str(tmp_path))
+    done = run_command("echo hello", str(tmp_path), sandbox="auto")
 
     assert (done.stdout, done.sandboxed) == ("hello\n", False)
     assert done.unsandboxed_because == "bwrap is not on the PATH"
@@ -235,7 +259,7 @@ def test_without_bubblewrap_a_command_that_needs_it_does_not_run(tmp_path: Path,
 def test_a_bubblewrap_that_does_not_work_says_why(tmp_path: Path, programs: Path) -> None:
     install(programs, "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
 
-    done = run_command("echo hello", str(tmp_path))
+    done = run_command("echo hello", str(tmp_path), sandbox="auto")
 
     assert done.stdout == "hello\n"
     assert "does not work here (bwrap: No permissions to create new namespace)" in str(done.unsandboxed_because)
@@ -257,7 +281,7 @@ def test_bubblewrap_is_tried_out_once(tmp_path: Path, programs: Path) -> None:
     bubblewrap = Bubblewrap()
 
     for _ in range(3):
-        run_command("true", str(tmp_path), bubblewrap=bubblewrap)
+        run_command("true", str(tmp_path), sandbox="auto", bubblewrap=bubblewrap)
 
     assert (tmp_path / "tries").read_text() == "tried\n"
 
@@ -281,12 +305,14 @@ def test_a_sandbox_that_fails_at_the_start_is_an_error_and_no_reason_to_go_witho
     )
 
     with pytest.raises(OSError, match="cannot start the command: bwrap says 'broken'"):
-        run_command("touch ran", str(tmp_path))
+        run_command("touch ran", str(tmp_path), sandbox="auto")
 
     assert not (tmp_path / "ran").exists()
 
 
 def test_the_root_of_the_machine_is_no_workspace_for_a_sandbox() -> None:
-    assert run_command("pwd", "/").unsandboxed_because == "the directory is the root of the whole machine"
+    assert (
+        run_command("pwd", "/", sandbox="auto").unsandboxed_because == "the directory is the root of the whole machine"
+    )
     with pytest.raises(SandboxUnavailable, match="root of the whole machine"):
         run_command("true", "/", sandbox="required")

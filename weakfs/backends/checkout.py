@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
 from attrs import define
 
+from weakfs.backends.scratch import scratch
 from weakfs.filesystem import Limits
+from weakfs.filesystem.checkout import ReadBack
 from weakfs.reducers import diff
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.diff import differences
@@ -18,18 +18,20 @@ from weakfs.reducers.events import Event
 from weakfs.reducers.leaf import size_of
 from weakfs.reducers.tree import FileTree, Segments, find, walk
 from weakfs.session import Session
+from weakfs.snapshots.bounds import Bounds
 from weakfs.snapshots.directory import HostDirectory
-from weakfs.snapshots.read_back import events_between, placed_below
+from weakfs.snapshots.read_back import events_between, placed_below, without_set_id
 from weakfs.snapshots.sinks import InMemory
 from weakfs.snapshots.survey import survey
 
 
 @define
 class Laid:
-    """A directory that stands for some files; `changed` is known when the program is done."""
+    """A directory that stands for some files; all but `directory` is known when the program is done."""
 
     directory: str
     changed: tuple[str, ...] = ()
+    set_id_removed: tuple[str, ...] = ()
 
 
 class Checkable(Protocol):
@@ -44,20 +46,25 @@ class Checkable(Protocol):
 
 
 @contextmanager
-def private_checkout(filesystem: Checkable, session: Session, path: str) -> Iterator[Laid]:
+def private_checkout(filesystem: Checkable, session: Session, path: str, read_back: ReadBack) -> Iterator[Laid]:
     """Lay files out, and make what became of them events of the session when the block ends well.
 
     Costs what writing and reading all of them costs. Whatever is raised, nothing has changed.
     """
     filesystem._refuse_if_read_only("run a program in", path)
     canonical, segments = filesystem._directory(path, "run a program in")
-    before = find(filesystem.tree(), segments)
+    whole = filesystem.tree()
+    before = find(whole, segments)
     assert type(before) is FileTree
-    with _private_directory() as host:
+    with scratch() as directory:
+        host = HostDirectory(directory)
         host.fill(before)
         laid = Laid(host.root)
         yield laid
-        after = survey(host.descriptor, InMemory()).tree
+        bounds = Bounds(filesystem.limits, read_back, before, prefix=canonical, whole=whole)
+        after, removed = without_set_id(before, survey(host.descriptor, InMemory(), bounds=bounds).tree)
+        base = "" if canonical == "/" else canonical
+        laid.set_id_removed = tuple(base + one for one in removed)
         with session.transaction():
             for event in events_between(before, after, at=session.now()):
                 filesystem._commit(placed_below(event, canonical))
@@ -89,13 +96,3 @@ def changed_paths(before: FileTree, after: FileTree, prefix: str) -> tuple[str, 
     moved = {one for pair in found.moved for one in pair}
     paths = {*found.added, *found.removed, *found.changed, *moved}
     return tuple(sorted(path if prefix == "/" else (prefix + path).rstrip("/") for path in paths))
-
-
-@contextmanager
-def _private_directory() -> Iterator[HostDirectory]:
-    path = os.path.realpath(tempfile.mkdtemp(prefix="weakfs-"))
-    try:
-        yield HostDirectory(path)
-    finally:
-        folder, name = os.path.split(path)
-        HostDirectory(folder).remove((name,))

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from weakfs.backends.checkout import private_checkout
 from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
-from weakfs.filesystem.checkout import Checkout
+from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.restoring import as_snapshot, check_snapshot, report
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored
 from weakfs.session import Session, SessionView
@@ -99,9 +99,14 @@ class SessionFilesystem(BaseFilesystem):
             self._commit(TreeRestored(tree, "archive", self._now()))
         self._told()
 
-    def checkout(self, path: str = "/") -> AbstractContextManager[Checkout]:
+    def checkout(
+        self,
+        path: str = "/",
+        *,
+        read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
+    ) -> AbstractContextManager[Checkout]:
         """Lay the files out in a private directory of the host, for a program to work on; see `SupportsCheckout`."""
-        return private_checkout(self, self._changing("run a program in", path), path)
+        return private_checkout(self, self._changing("run a program in", path), path, read_back)
 
     def _changing(self, verb: str, path: str) -> Session:
         self._refuse_if_read_only(verb, path)

@@ -1,7 +1,7 @@
 """The filesystem as its users meet it: protocol, results, paths, limits, and what follows from a few primitives."""
 
 from weakfs.filesystem.base import BaseFilesystem
-from weakfs.filesystem.checkout import Checkout, SupportsCheckout
+from weakfs.filesystem.checkout import Checkout, ReadBack, SupportsCheckout
 from weakfs.filesystem.limits import Limits
 from weakfs.filesystem.paths import normalize
 from weakfs.filesystem.primitives import SymlinkPolicy
@@ -34,6 +34,7 @@ __all__ = [
     "GrepMatch",
     "GrepResult",
     "Limits",
+    "ReadBack",
     "ReadBytesResult",
     "ReadResult",
     "RestoreReport",

@@ -296,27 +296,27 @@ class HostDirectory:
             with suppress(PermissionError):
                 self.set_status(segments, modified_at=modified_at)
 
-    def make_readable(self) -> None:
-        """Let the owner of everything below read it, as far as that is us."""
+    def make_readable(self, wanted: FileTree) -> None:
+        """Let the owner of everything below read it, as far as that is us and `wanted` has a directory around it."""
         own_mode = stat.S_IMODE(os.fstat(self.descriptor).st_mode)
         if own_mode & 0o700 != 0o700:
             with suppress(PermissionError):
                 os.fchmod(self.descriptor, own_mode | 0o700)
-        stack: list[Segments] = [()]
+        stack: list[tuple[Segments, FileTree]] = [((), wanted)]
         while stack:
-            here = stack.pop()
+            here, tree = stack.pop()
             for name, node in self.entries(here):
-                below = (*here, name)
-                if type(node) is FileTree:
-                    wanted = node.mode | 0o700
-                    stack.append(below)
-                elif leaves.is_file(node):
-                    wanted = node[leaves.MODE] | 0o400
+                below, child = (*here, name), maps.get(tree.children, name)
+                if type(node) is FileTree and type(child) is FileTree:
+                    mode = node.mode | 0o700
+                    stack.append((below, child))
+                elif type(node) is tuple and leaves.is_file(node):
+                    mode = node[leaves.MODE] | 0o400
                 else:
                     continue
-                if wanted != (node.mode if type(node) is FileTree else node[leaves.MODE]):
+                if mode != (node.mode if type(node) is FileTree else node[leaves.MODE]):
                     with suppress(PermissionError):
-                        self.set_status(below, mode=wanted)
+                        self.set_status(below, mode=mode)
 
     def rename(self, source: Segments, destination: Segments) -> None:
         """Move an entry within the directory, in the place of what is there."""

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from errno import EACCES, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY, EPERM, EROFS
 from typing import Any
@@ -143,22 +143,27 @@ def rename(old: int, source: bytes, new: int, destination: bytes) -> None:
                 os.unlink(source, dir_fd=old)
 
 
-def remove(directory: int, name: bytes) -> None:
-    """Remove an entry with all that is below it; `FileNotFoundError` if there is none."""
+def remove(directory: int, name: bytes, check: Callable[[], object] | None = None) -> None:
+    """Remove an entry with all that is below it; `FileNotFoundError` if there is none.
+
+    `check` is called before each step and may raise to stop: what is left then can be removed later.
+    """
     status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     if not stat.S_ISDIR(status.st_mode):
         os.unlink(name, dir_fd=directory)
         return
     deep = [name]
     while deep:
-        _remove_directory(directory, deep.pop(), directory, deep, 0)
+        _remove_directory(directory, deep.pop(), directory, deep, 0, check)
 
 
-def _remove_directory(parent: int, name: bytes, top: int, deep: list[bytes], depth: int) -> None:
+def _remove_directory(
+    parent: int, name: bytes, top: int, deep: list[bytes], depth: int, check: Callable[[], object] | None
+) -> None:
     here = _opened_for_removal(parent, name)
     try:
         for left in reversed(range(ATTEMPTS)):
-            _empty(here, top, deep, depth)
+            _empty(here, top, deep, depth, check)
             try:
                 os.rmdir(name, dir_fd=parent)
                 return
@@ -170,16 +175,18 @@ def _remove_directory(parent: int, name: bytes, top: int, deep: list[bytes], dep
         os.close(here)
 
 
-def _empty(here: int, top: int, deep: list[bytes], depth: int) -> None:
+def _empty(here: int, top: int, deep: list[bytes], depth: int, check: Callable[[], object] | None) -> None:
     """Remove the entries of a directory; what others take away or swap meanwhile is passed over."""
     with os.scandir(here) as listing:
         entries = [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in listing]
     for below, is_directory in entries:
+        if check is not None:
+            check()
         try:
             if not is_directory:
                 os.unlink(below, dir_fd=here)
             elif depth < DEPTH:
-                _remove_directory(here, below, top, deep, depth + 1)
+                _remove_directory(here, below, top, deep, depth + 1, check)
             else:
                 moved = temporary_name()
                 os.rename(below, moved, src_dir_fd=here, dst_dir_fd=top)

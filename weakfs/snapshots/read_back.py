@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from stat import S_ISGID, S_ISUID
+from typing import Any, cast
 
 import attrs
 
 from weakfs.reducers import children as maps
 from weakfs.reducers import leaf as leaves
+from weakfs.reducers.apply import segments_of
 from weakfs.reducers.diff import differences
 from weakfs.reducers.events import (
     DirectoryMade,
@@ -20,7 +22,9 @@ from weakfs.reducers.events import (
     ModeChanged,
 )
 from weakfs.reducers.leaf import Leaf
-from weakfs.reducers.tree import FileTree, Node, tree_of
+from weakfs.reducers.tree import FileTree, Node, Segments, find, put, tree_of, walk
+
+SET_ID = S_ISUID | S_ISGID
 
 
 def events_between(before: FileTree, after: FileTree, *, at: int, most: int | None = None) -> Iterator[Event]:
@@ -73,6 +77,34 @@ def _made_leaf(path: str, old: Leaf | None, new: Leaf, most: int | None) -> Iter
     else:
         usual = leaves.FILE_MODE if old is None else old[leaves.MODE]
         yield FileWritten(path, leaves.content_of(new), at, None if mode == usual else mode)
+
+
+def without_set_id(before: FileTree, after: FileTree) -> tuple[FileTree, tuple[str, ...]]:
+    """Return `after` without the set-uid and set-gid bits that a program left on files, and the paths of those.
+
+    A file that had the bits before keeps them with its content.
+    """
+    found: list[str] = []
+    for path, old, new in differences(before, after):
+        for below, node in [(path, new), *(walk(new, path) if type(new) is FileTree else ())]:
+            if type(node) is not tuple or leaves.is_link(node) or not node[leaves.MODE] & SET_ID:
+                continue
+            if type(old) is tuple and node[leaves.MODE] & SET_ID & ~old[leaves.MODE] == 0 and _hold_the_same(old, node):
+                continue
+            found.append(below)
+            segments = segments_of(below)
+            above = cast(FileTree, find(after, segments[:-1]))
+            after = put(after, segments, leaves.with_mode(node, node[leaves.MODE] & ~SET_ID), above.modified_at)
+    return after, tuple(sorted(found))
+
+
+def _hold_the_same(old: Leaf, new: Leaf) -> bool:
+    return leaves.is_file(old) and leaves.is_file(new) and leaves.same_content(old, new)
+
+
+def mode_at(tree: FileTree, segments: Segments) -> int:
+    """Return the permission bits of the file at a path."""
+    return cast(Leaf, find(tree, segments))[leaves.MODE]
 
 
 def placed_below(event: Event, directory: str) -> Event:

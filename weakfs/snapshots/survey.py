@@ -12,6 +12,7 @@ import os
 import stat
 import time
 from collections.abc import Callable
+from itertools import islice
 from typing import cast
 
 from weakfs.filesystem.errors import fault
@@ -22,6 +23,7 @@ from weakfs.reducers.leaf import Leaf
 from weakfs.reducers.tree import FileTree, Node, tree_of
 from weakfs.session.stored import Stored
 from weakfs.snapshots import manifests
+from weakfs.snapshots.bounds import Bounds, Discarded, Interruptible
 from weakfs.snapshots.contents import Swapped, read_file, status_of
 from weakfs.snapshots.entries import TEMPORARY
 from weakfs.snapshots.errors import StoreUnwritable
@@ -36,17 +38,28 @@ MAX_SWAPS = 100
 OnFile = Callable[[str, int], object]
 
 
-def survey(descriptor: int, sink: Sink, known: Survey | None = None, *, on_file: OnFile | None = None) -> Survey:
+def survey(
+    descriptor: int,
+    sink: Sink,
+    known: Survey | None = None,
+    *,
+    on_file: OnFile | None = None,
+    bounds: Bounds | None = None,
+    discarded: Discarded | None = None,
+) -> Survey:
     """Read the directory that is open as `descriptor`, with all below it.
 
     `known` is an earlier survey of the same directory: what has not changed since is not read, and the
     directories of its tree are used again. `on_file(path, size)` is called for every file that is read.
     Raises `PermissionError` that names what may not be read; other `OSError`s name what they concern too. What
     vanishes meanwhile is left out. O(entries) calls to the system, and O(what changed) of all else.
+
+    `bounds` refuses things by their status. `discarded` says what need not be read: the tree then has the entries
+    that differ, with stand-ins for what is in them.
     """
-    work = _Surveying(sink, on_file)
+    work = _Surveying(sink if bounds is None else Interruptible(sink, bounds.check), on_file, bounds, discarded)
     top = Frame(os.dup(descriptor), "", "", status_of(os.fstat(descriptor)), known.root if known is not None else None)
-    return work.run(top, lambda: _listed(descriptor))
+    return work.run(top, lambda: _listed(descriptor, work.room))
 
 
 def survey_entry(
@@ -71,22 +84,23 @@ def survey_entry(
         except (FileNotFoundError, NotADirectoryError):
             return {}
 
-    work = _Surveying(sink, on_file)
+    work = _Surveying(sink, on_file, None, None)
     return work.run(
         Frame(os.dup(descriptor), "", directory.rstrip("/"), NO_STATUS, known.root if known is not None else None),
         listed,
     )
 
 
-def _listed(descriptor: int) -> dict[str, Status]:
-    """Give the status of every entry of a directory, by the host's names."""
+def _listed(descriptor: int, room: int | None) -> dict[str, Status]:
+    """Give the status of every entry of a directory, by the host's names; of `room` entries at most."""
     try:
         with os.scandir(descriptor) as found:
-            return {entry.name: status_of(entry.stat(follow_symlinks=False)) for entry in found}
+            entries = islice(found, room)
+            return {entry.name: status_of(entry.stat(follow_symlinks=False)) for entry in entries}
     except FileNotFoundError:
         # An entry vanished between its name and its status.
         statuses: dict[str, Status] = {}
-        for name in os.listdir(descriptor):
+        for name in os.listdir(descriptor)[:room]:
             try:
                 statuses[name] = status_of(os.stat(name, dir_fd=descriptor, follow_symlinks=False))
             except FileNotFoundError:
@@ -95,12 +109,19 @@ def _listed(descriptor: int) -> dict[str, Status]:
 
 
 class _Surveying:
-    def __init__(self, sink: Sink, on_file: OnFile | None) -> None:
+    def __init__(self, sink: Sink, on_file: OnFile | None, bounds: Bounds | None, discarded: Discarded | None) -> None:
         self.sink = sink
         self.on_file = on_file
+        self.bounds = bounds
+        self.discarded = discarded
         self.started_at = time.time_ns()
         self.files_read = 0
         self.bytes_read = 0
+
+    @property
+    def room(self) -> int | None:
+        """How many entries the next directory may have."""
+        return None if self.bounds is None else self.bounds.room
 
     def run(self, top: Frame, listed: Callable[[], dict[str, Status]]) -> Survey:
         stack = [top]
@@ -143,10 +164,13 @@ class _Surveying:
     def _below(self, frame: Frame, host: str) -> Frame | Directory | None:
         """Open and list a directory: give what is known of it if that still holds; `None` if it is none any more."""
         status = frame.fresh[host]
+        if self.discarded is not None and not self.discarded.has_directory(f"{frame.path}/{canonical_name(host)}"):
+            tree = tree_of({}, mode=stat.S_IMODE(status[0]), modified_at=clamped(status[2]))
+            return Directory(tree, {}, {}, status, None, None)
         descriptor = -1
         try:
             descriptor = os.open(host, OPEN_DIRECTORY, dir_fd=frame.descriptor)
-            fresh = _listed(descriptor)
+            fresh = _listed(descriptor, self.room)
         except OSError as error:
             if descriptor >= 0:
                 os.close(descriptor)
@@ -178,6 +202,8 @@ class _Surveying:
             # Somebody's write or restore that is going on, and none of the user's files.
             del fresh[host]
         frame.fresh = fresh
+        if self.bounds is not None:
+            self.bounds.judge(frame.path, fresh)
         known = frame.known
         if known is not None and fresh == known.statuses and self.sink.trusts(known.token):
             frame.is_same = True
@@ -200,12 +226,13 @@ class _Surveying:
             if leaf is not None:
                 frame.nodes[name] = leaf
                 return
+        stand_in = None if self.discarded is None else self.discarded.stand_in(f"{frame.path}/{name}", status)
         try:
-            leaf = self._leaf(frame, host, name, status)
+            leaf = self._leaf(frame, host, name, status) if stand_in is None else stand_in
         except Swapped:
             self._look_again(frame, host)
             return
-        except StoreUnwritable:
+        except (StoreUnwritable, TimeoutError):
             raise
         except OSError as error:
             raise refusal(error, f"{frame.path}/{name}") from error

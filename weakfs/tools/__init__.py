@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         adispatch_tool_call,
         dispatch_tool_call,
     )
-    from weakfs.tools.shell import Bubblewrap, Finished, SandboxUnavailable, run_command
+    from weakfs.tools.shell import Bubblewrap, CommandLimits, Finished, SandboxUnavailable, run_command
     from weakfs.tools.slice import ToolCall, ToolCalls
     from weakfs.tools.tool import Handler, Tool
     from weakfs.tools.toolset import Toolset
@@ -42,6 +42,7 @@ __all__ = [
     "BlobReference",
     "Bubblewrap",
     "Capability",
+    "CommandLimits",
     "DeadlineExceeded",
     "FilesystemSection",
     "Finished",
@@ -93,7 +94,7 @@ _HOMES = {
         "adispatch_tool_call",
         "dispatch_tool_call",
     ),
-    "weakfs.tools.shell": ("Bubblewrap", "Finished", "SandboxUnavailable", "run_command"),
+    "weakfs.tools.shell": ("Bubblewrap", "CommandLimits", "Finished", "SandboxUnavailable", "run_command"),
     "weakfs.tools.slice": ("ToolCall", "ToolCalls"),
     "weakfs.tools.tool": ("Handler", "Tool"),
     "weakfs.tools.toolset": ("Toolset",),

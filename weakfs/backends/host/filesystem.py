@@ -17,16 +17,18 @@ from weakfs.backends.host.kinds import Kinds, SnapshotKind
 from weakfs.backends.host.messages import told
 from weakfs.backends.host.root import HostRoot, is_inside
 from weakfs.filesystem import FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
-from weakfs.filesystem.checkout import Checkout
+from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.restoring import as_snapshot, check_snapshot, report
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored, names
+from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import (
     TreeSeen,
 )
 from weakfs.session import MissingBlob, Session, UnknownSnapshot
 from weakfs.snapshots.archive import pack, unpack
+from weakfs.snapshots.bounds import Bounds
 from weakfs.snapshots.compaction import CompactReport
-from weakfs.snapshots.read_back import events_between
+from weakfs.snapshots.read_back import events_between, mode_at, without_set_id
 from weakfs.snapshots.restoring import Plan, restore_entries, restore_tree
 from weakfs.snapshots.store import Store
 
@@ -261,10 +263,16 @@ class HostFilesystem(HostFiles):
         return self._session.next_id("files")
 
     @contextmanager
-    def checkout(self, path: str = "/") -> Iterator[Checkout]:
+    def checkout(
+        self,
+        path: str = "/",
+        *,
+        read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
+    ) -> Iterator[Checkout]:
         """Let a program work on the files where they are: no other call may change any of them meanwhile.
 
-        What it changed becomes events when the block ends well, and is put back otherwise. Costs two scans.
+        What it changed becomes events when the block ends well, and is put back otherwise. Costs two scans, during
+        which calls on other files of the session go on.
         """
         self._refuse_if_read_only("run a program in", path)
         canonical, segments = self._directory(path, "run a program in")
@@ -273,10 +281,14 @@ class HostFilesystem(HostFiles):
         with ExitStack() as stack:
             with self._exclusive():
                 work = stack.enter_context(self._work("run a program in", canonical, ()))
-                before = self._root.look_durably(work.journal)
+            before = self._root.look_durably(work.journal)
             yield laid
+            found = self._root.read_back(Bounds(self.limits, read_back, before))
+            after, laid.set_id_removed = without_set_id(before, found)
+            for removed in laid.set_id_removed:
+                segments = segments_of(removed)
+                self._root.directory.set_status(segments, mode=mode_at(after, segments))
             with self._exclusive():
-                after = self._root.look()
                 events = list(events_between(before, after, at=self._now(), most=MOST_IN_EVENTS))
                 if events:
                     # What was there before is known only from the scan.

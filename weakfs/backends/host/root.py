@@ -12,6 +12,7 @@ from weakfs.backends.host.claims import Claims
 from weakfs.backends.host.locking import RootLock
 from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree import FileTree, Segments
+from weakfs.snapshots.bounds import Bounds, Discarded
 from weakfs.snapshots.directory import HostDirectory
 from weakfs.snapshots.git.sink import Base
 from weakfs.snapshots.journal import Journal, Nested
@@ -89,17 +90,30 @@ class HostRoot:
     def look_into(self, writer: Sink) -> Survey:
         """Scan the directory; contents go where `writer` puts them, which has to be finished."""
         with self.lock:
-            self.check_in_place()
-            self._seen = survey(self.directory.descriptor, writer, self._newest(), on_file=self.on_file)
-            return self._seen
+            return self._look_into(writer, None)
+
+    def _look_into(self, writer: Sink, bounds: Bounds | None) -> Survey:
+        self.check_in_place()
+        self._seen = survey(self.directory.descriptor, writer, self._newest(), on_file=self.on_file, bounds=bounds)
+        return self._seen
 
     def look_durably(self, journal: Journal) -> FileTree:
-        """Scan the directory before anything in it may change, so that undoing the journal goes back to that."""
+        """Scan the directory before anything in it may change, so that undoing the journal goes back to that.
+
+        For whoever has claimed the whole directory, as `read_back`: others need not wait for the scan.
+        """
         with self.store.observer() as writer:
-            seen = self.look_into(writer)
+            seen = self._look_into(writer, None)
             writer.finish()
         assert seen.ref is not None
         journal.tree(seen.ref.hex())
+        return seen.tree
+
+    def read_back(self, bounds: Bounds) -> FileTree:
+        """Scan the directory after a program has worked in it; what is beyond the bounds is refused and not read."""
+        with self.store.observer() as writer:
+            seen = self._look_into(writer, bounds)
+            writer.finish()
         return seen.tree
 
     def keep(self, segments: Segments) -> FileTree:
@@ -137,15 +151,17 @@ class HostRoot:
     def go_back(self, ref: str) -> None:
         """Make the directory what a manifest says; for a journal that is undone.
 
-        What is there now is not kept, and so needs no room in the store.
+        What is there now is not kept, and so needs no room in the store; new files, however large, are not read.
         """
         wanted = self.store.tree(bytes.fromhex(ref))
+        sink = HashOnly()
+        discarded = Discarded(wanted, sink)
         try:
-            now = survey(self.directory.descriptor, HashOnly(), self._seen).tree
+            now = survey(self.directory.descriptor, sink, self._seen, discarded=discarded).tree
         except PermissionError:
             # A program took permissions away, from itself and us; what is wanted says what they were.
-            self.directory.make_readable()
-            now = survey(self.directory.descriptor, HashOnly(), self._seen).tree
+            self.directory.make_readable(wanted)
+            now = survey(self.directory.descriptor, sink, self._seen, discarded=discarded).tree
         journal = Journal(self.directory, self.journals, self.go_back)
         try:
             restore_tree(self.directory, journal, now, wanted)

@@ -18,6 +18,7 @@ from weakfs.filesystem import (
     GlobResult,
     GrepResult,
     Limits,
+    ReadBack,
     ReadBytesResult,
     ReadResult,
     RestoreReport,
@@ -338,14 +339,19 @@ class GuardedFilesystem:
         self._inner.import_bytes(data)
 
     @contextmanager
-    def checkout(self, path: str = "/") -> Iterator[Checkout]:
+    def checkout(
+        self,
+        path: str = "/",
+        *,
+        read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
+    ) -> Iterator[Checkout]:
         """Lay the files out for a program, where it may see all of them; what it changed is judged at its end."""
         if not isinstance(self._inner, SupportsCheckout):
             raise ToolValidationError(f"the files of a {type(self._inner).__name__} cannot be laid out in a directory")
         self._access.check_command()
         # In a transaction, so that what is judged at the end can still be undone.
         with nullcontext() if self.session is None else self.session.transaction():
-            with self._inner.checkout(path) as work:
+            with self._inner.checkout(path, read_back=read_back) as work:
                 yield work
             self._judge(work.changed)
 

@@ -1,4 +1,4 @@
-"""`shell`: a command over the files, in a sandbox where there is one."""
+"""`shell`: a command over the files, in a sandbox unless the options allow to run it without one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from errno import EROFS
 from functools import partial
 from math import inf
+from time import monotonic
 from typing import get_args
 
 from attrs import field, frozen
 
-from weakfs.filesystem import Filesystem, SupportsCheckout
+from weakfs.filesystem import Filesystem, ReadBack, SupportsCheckout
 from weakfs.filesystem.errors import fault
 from weakfs.reducers import names
 from weakfs.tools.arguments import about
@@ -22,6 +23,7 @@ from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
 from weakfs.tools.shell import (
     ENVIRONMENT,
     Bubblewrap,
+    CommandLimits,
     Finished,
     SandboxMode,
     SandboxUnavailable,
@@ -33,6 +35,10 @@ from weakfs.tools.tool import Tool
 
 DEFAULT_TIMEOUT = 120
 MAX_TIMEOUT = 600
+
+# Reading back what a command changed has the rest of the command's time, and at least so many seconds: a command is
+# not undone because it ended just in time.
+READING_BACK = 5.0
 
 
 @frozen
@@ -53,7 +59,9 @@ class ShellReceipt(Receipt):
     `exit_code` is `None` if the command was ended before its time, and 128 + n if signal n ended it. Of long output
     the middle is left out, which `truncated` tells; what a capability keeps from being inline is referred to.
     `changed_paths` are canonical and sorted; there are none if the call failed, whatever the command did until then.
-    `unsandboxed_because` says why there was no sandbox.
+    `unsandboxed_because` says why there was no sandbox. `limits_hit` names the limits of the sandbox that the command
+    seems to have reached, each as `name=value`; see `CommandLimits`. `set_id_removed` are the files that the command
+    left set-uid or set-gid, and that are not so any more.
     """
 
     exit_code: int | None = None
@@ -64,19 +72,24 @@ class ShellReceipt(Receipt):
     changed_paths: tuple[str, ...] | None = None
     truncated: bool | None = None
     unsandboxed_because: str | None = None
+    limits_hit: tuple[str, ...] | None = None
+    set_id_removed: tuple[str, ...] | None = None
 
 
 @frozen(kw_only=True)
 class ShellOptions:
     """What the runtime decides about commands, and no model.
 
-    `sandbox` is "auto" (in the sandbox if there is one), "required" (not without), or "off". `environment_allow` names
+    `sandbox` is "required" (refuse to run without a sandbox), "auto" (run without one where there is none, and say so),
+    or "off". `environment_allow` names
     the variables of the runtime's environment that a command sees, `environment` adds others. `readable` are
-    directories of the host that the sandbox shows read-only, such as a toolchain's. `max_output` bounds each of the
-    two streams, in bytes; times are in seconds.
+    directories of the host that the sandbox shows read-only, such as a toolchain's. `limits` are those of a sandboxed
+    command. `max_output` bounds each of the two streams, in bytes; times are in seconds. A command may leave
+    `max_new_entries` new files and directories, and new and changed files of `max_changed_bytes` in all; one that
+    leaves more fails, and everything that it did is undone.
     """
 
-    sandbox: SandboxMode = "auto"
+    sandbox: SandboxMode = "required"
     timeout: float = DEFAULT_TIMEOUT
     max_timeout: float = MAX_TIMEOUT
     max_output: int = 32 * 1024
@@ -85,6 +98,9 @@ class ShellOptions:
     readable: tuple[str, ...] = ()
     shell: str = "/bin/sh"
     bubblewrap: Bubblewrap = field(factory=Bubblewrap, repr=False)
+    limits: CommandLimits = field(factory=CommandLimits)
+    max_new_entries: int | None = 200_000
+    max_changed_bytes: int | None = 1 << 30
 
     def __attrs_post_init__(self) -> None:
         if self.sandbox not in get_args(SandboxMode):
@@ -94,6 +110,9 @@ class ShellOptions:
                 raise ValueError(f"{name} is {seconds!r}; give a number of seconds above 0")
         if self.max_output < 0:
             raise ValueError(f"max_output is {self.max_output!r}; give a number of bytes from 0 on")
+        for name, number in (("max_new_entries", self.max_new_entries), ("max_changed_bytes", self.max_changed_bytes)):
+            if number is not None and (type(number) is not int or number < 0):
+                raise ValueError(f"{name} is {number!r}; give a whole number from 0 on, or None for no limit")
 
 
 class _Failed(Exception):
@@ -167,9 +186,19 @@ def _run(
     if options.sandbox == "required":
         options.bubblewrap.require()
     context.check_deadline()
-    with fs.checkout() as work:
+    timeout = min(options.timeout if params.timeout is None else params.timeout, options.max_timeout)
+    until = inf
+    done: Finished | None = None
+
+    def check() -> None:
         context.check_deadline()
-        timeout = min(options.timeout if params.timeout is None else params.timeout, options.max_timeout)
+        if done is not None and monotonic() > until:
+            raise _Failed(_read_back_too_long(done, timeout, context))
+
+    read_back = ReadBack(max_entries=options.max_new_entries, max_bytes=options.max_changed_bytes, check=check)
+    with fs.checkout(read_back=read_back) as work:
+        context.check_deadline()
+        begun = monotonic()
         left = None if context.deadline is None else (context.deadline - context.session.now()) / 1e9
         late = left is not None and left <= timeout
         done = run_command(
@@ -182,6 +211,7 @@ def _run(
             environment=options.environment,
             sandbox=options.sandbox,
             bubblewrap=options.bubblewrap,
+            limits=options.limits,
             readable=options.readable,
             shell=options.shell,
             stop=stop,
@@ -189,8 +219,20 @@ def _run(
         context.cancellation.check()
         if done.timed_out:
             raise _Failed(_timed_out(done, timeout, context, late=late))
+        until = max(begun + timeout, monotonic() + READING_BACK)
     summary = f"Exit code {done.exit_code}, {plural(len(work.changed), 'path')} changed"
-    return _answered(done, summary, "ok", None, work.changed, context)
+    if work.set_id_removed:
+        files = plural(len(work.set_id_removed), "file")
+        summary += f"; set-uid and set-gid bits were removed from {files}: {', '.join(work.set_id_removed)}"
+    return _answered(done, summary, "ok", None, work.changed, context, work.set_id_removed)
+
+
+def _read_back_too_long(done: Finished, timeout: float, context: ToolContext) -> ToolResult[ShellReceipt]:
+    summary = (
+        f"The command ended, but its changes could not be read back in the {timeout:g} s of the call; all of them are "
+        f"undone. Change fewer files, or allow more time"
+    )
+    return _answered(done, summary, "error", "timed_out", (), context)
 
 
 def _timed_out(done: Finished, timeout: float, context: ToolContext, *, late: bool) -> ToolResult[ShellReceipt]:
@@ -203,10 +245,18 @@ def _timed_out(done: Finished, timeout: float, context: ToolContext, *, late: bo
 
 
 def _answered(
-    done: Finished, summary: str, status: str, code: str | None, changed: tuple[str, ...], context: ToolContext
+    done: Finished,
+    summary: str,
+    status: str,
+    code: str | None,
+    changed: tuple[str, ...],
+    context: ToolContext,
+    set_id_removed: tuple[str, ...] = (),
 ) -> ToolResult[ShellReceipt]:
     if done.unsandboxed_because:
         summary += f"; not sandboxed: {done.unsandboxed_because}"
+    if done.limits_hit:
+        summary += f"; limits that it may have hit: {', '.join(done.limits_hit)}"
     kept = [kept_as_blob(text, "auto", context, "shell") for text in (done.stdout, done.stderr)]
     receipt = ShellReceipt(
         status=status,
@@ -220,6 +270,8 @@ def _answered(
         changed_paths=changed,
         truncated=done.truncated,
         unsandboxed_because=done.unsandboxed_because,
+        limits_hit=done.limits_hit,
+        set_id_removed=set_id_removed,
     )
     out, err = (
         text if reference is None else shown(reference, "print less to see all of it")

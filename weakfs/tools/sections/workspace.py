@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from types import TracebackType
 
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
 from weakfs.backends.host.kinds import SnapshotKind
+from weakfs.backends.scratch import Scratch
 from weakfs.filesystem import Limits
 from weakfs.reducers import MountReport
 from weakfs.session import Session
@@ -57,13 +57,15 @@ class WorkspaceSection(FilesystemSection):
         self.capability = capability
         self.policy = policy
         self.mount_reports: tuple[MountReport, ...] = ()
-        directory = tempfile.mkdtemp(prefix="weakfs-workspace-") if root is None else root
-        self._made = directory if root is None else None
+        self._scratch: Scratch | None = None
+        if root is None:
+            self._scratch = Scratch()
+            root = self._scratch.files
         try:
             if mounts:
-                self.mount_reports = _copy(mounts, directory, limits, store)
+                self.mount_reports = _copy(mounts, root, limits, store)
             self._filesystem = HostFilesystem(
-                directory,
+                root,
                 session=session,
                 limits=limits,
                 read_only=read_only,
@@ -86,9 +88,10 @@ class WorkspaceSection(FilesystemSection):
 
     def close(self) -> None:
         """Remove the directory, if the section made it; nothing happens the second time."""
-        if self._made is not None:
-            shutil.rmtree(self._made, ignore_errors=True)
-            self._made = None
+        if self._scratch is not None:
+            # What cannot be removed now is removed with the leftovers of killed processes.
+            with suppress(OSError):
+                self._scratch.close()
 
     def __enter__(self) -> WorkspaceSection:
         return self

@@ -9,9 +9,6 @@ from collections.abc import Iterable, Mapping
 # star stands for all that begin so. Keys, tokens, and what redirects git are not among them.
 ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TERM", "TMPDIR", "TZ")
 
-# In the sandbox the user's home is not there. Programs shall not look for settings and scratch space in vain.
-PRIVATE = {"HOME": "/tmp", "TMPDIR": "/tmp"}
-
 
 def select(environment: Mapping[str, str], allow: Iterable[str]) -> dict[str, str]:
     """Give the variables whose names are allowed; PATH is always there."""

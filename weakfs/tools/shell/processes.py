@@ -15,6 +15,7 @@ from pathlib import Path
 from attrs import frozen
 
 from weakfs.filesystem.errors import fault
+from weakfs.tools.shell.limits import CommandLimits
 from weakfs.tools.shell.status import Status
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -22,6 +23,9 @@ _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 # How long the supervisor kills processes before it gives up those that are left. A few rounds are enough for all but
 # what hangs in the kernel.
 _KILLING = 5.0
+
+# A sandbox dies as a whole, which takes a busy machine its time if there are thousands of processes in it.
+_KILLING_SANDBOX = 30.0
 
 # Gives the words of a command line, for the file descriptor on which the sandbox is to tell what happens.
 CommandLine = Callable[[int], list[str]]
@@ -36,6 +40,7 @@ class Job:
     environment: Mapping[str, str]
     grace: float
     sandboxed: bool
+    limits: CommandLimits | None = None
 
 
 class Running:
@@ -58,13 +63,16 @@ class Running:
         self._job = job
         # The kernel ends a sandbox at one blow; what is to be asked there is asked from here.
         self._grace = 0.0 if job.sandboxed else job.grace
+        self._killing = _KILLING_SANDBOX if job.sandboxed else _KILLING
         words = {
             "arguments": [_latin(word) for word in job.command_line(status)],
             "environment": [_latin(f"{name}={value}") for name, value in job.environment.items()],
             "directory": _latin(job.directory),
             "grace": self._grace,
-            "killing": _KILLING,
+            "killing": self._killing,
             "tells": job.sandboxed,
+            "resources": {} if job.limits is None else job.limits.resources(),
+            "max_processes": None if job.limits is None else job.limits.max_processes,
         }
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", _SUPERVISOR, str(status)],
@@ -107,7 +115,7 @@ class Running:
         """
         self._stop()
         try:
-            self.process.wait(self._grace + _KILLING + 1)
+            self.process.wait(self._grace + self._killing + 1)
         except subprocess.TimeoutExpired:
             pass
         finally:

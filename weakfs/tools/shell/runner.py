@@ -6,15 +6,17 @@ import errno
 import math
 import os
 from collections.abc import Iterable, Mapping
+from shutil import which
 from typing import Literal, get_args
 
 from attrs import frozen
 
 from weakfs.filesystem.errors import fault
 from weakfs.tools.results import clip, one_line
-from weakfs.tools.shell.environment import ENVIRONMENT, PRIVATE, select
+from weakfs.tools.shell.environment import ENVIRONMENT, select
+from weakfs.tools.shell.limits import CommandLimits
 from weakfs.tools.shell.processes import Job
-from weakfs.tools.shell.sandbox import Bubblewrap, confined, refusal
+from weakfs.tools.shell.sandbox import Bubblewrap, confined, private_variables, refusal
 from weakfs.tools.shell.watching import Stop, Watch
 
 SandboxMode = Literal["auto", "required", "off"]
@@ -33,7 +35,7 @@ class Finished:
 
     `exit_code` is 128 + n for a command that signal n ended, as shells have it, and `None` for one whose time was over.
     Of long output the middle is left out, of how many bytes is told. `unsandboxed_because` says why there was no
-    sandbox; `None` if there was one.
+    sandbox; `None` if there was one. `limits_hit` names the limits that a command in the sandbox seems to have reached.
     """
 
     exit_code: int | None
@@ -44,6 +46,7 @@ class Finished:
     unsandboxed_because: str | None
     stdout_left_out: int
     stderr_left_out: int
+    limits_hit: tuple[str, ...] = ()
 
     @property
     def truncated(self) -> bool:
@@ -60,8 +63,9 @@ def run_command(
     max_output: int = MAX_OUTPUT,
     environment_allow: Iterable[str] = ENVIRONMENT,
     environment: Mapping[str, str] | None = None,
-    sandbox: SandboxMode = "auto",
+    sandbox: SandboxMode = "required",
     bubblewrap: Bubblewrap | None = None,
+    limits: CommandLimits = CommandLimits(),  # noqa: B008  # frozen
     readable: Iterable[str] = (),
     shell: str = "/bin/sh",
     grace: float = GRACE,
@@ -69,12 +73,13 @@ def run_command(
 ) -> Finished:
     """Run `shell -c command` in `workdir`, a directory below `directory`, and give how it ended.
 
-    In the sandbox `directory` is the only place that the command can change, and there is no network. "auto" goes
-    without a sandbox where there is none and says why; "required" raises `SandboxUnavailable` then. There is no
-    standard input. Nothing that the command started runs on when this returns or raises: after `timeout` seconds, when
-    `stop` is set, and when the command ends before its children, they get SIGTERM and, `grace` seconds later, SIGKILL
-    (in the sandbox SIGKILL at once in the third case). At most `max_output` bytes of each stream are kept. The command
-    sees the variables of the environment that `environment_allow` names, and those of `environment`.
+    In the sandbox `directory` is the only place that the command can change, and there is no network. Where there is
+    no sandbox, "required" raises `SandboxUnavailable`, and "auto" runs the command without one and says why. There is
+    no standard input. Nothing that the command started runs on when this returns or raises: after `timeout` seconds,
+    when `stop` is set, and when the command ends before its children, they get SIGTERM and, `grace` seconds later,
+    SIGKILL (in the sandbox SIGKILL at once in the third case). `limits` are those of the sandbox; a command that
+    exceeds one fails by itself, or is killed for too many processes. At most `max_output` bytes of each stream are
+    kept. The command sees the variables of the environment that `environment_allow` names, and those of `environment`.
 
     Raises `ValueError` for what no shell could be given, `OSError` when the command could not be started or
     not be ended.
@@ -89,16 +94,26 @@ def run_command(
     program = None if problem else bubblewrap.program
     variables = {
         **select(os.environ, environment_allow),
-        **(PRIVATE if program else {}),
+        **(private_variables(top) if program else {}),
         **(environment or {}),
     }
 
     def command_line(status: int) -> list[str]:
         if program is None:
             return arguments
-        return confined(program, top, place, status, arguments, readable=readable)
+        size = limits.max_tmp_size if bubblewrap.can_limit_tmpfs() else None
+        # bwrap itself reports a shell that is missing.
+        words = limits.wrapped(arguments) if which(shell) else arguments
+        return confined(program, top, place, status, words, readable=readable, tmp_size=size)
 
-    job = Job(command_line, place if program is None else "/", variables, float(grace), program is not None)
+    job = Job(
+        command_line,
+        place if program is None else "/",
+        variables,
+        float(grace),
+        sandboxed=program is not None,
+        limits=None if program is None else limits,
+    )
     with Watch(job, max_output) as watch:
         timed_out = watch.until_ended(timeout, stop)
     status, out, err = watch.status, watch.out, watch.err
@@ -114,7 +129,9 @@ def run_command(
             status.failure.errno or errno.EIO,
             f"cannot start {shell} in {place!r}: {status.failure.strerror}; see that both are there",
         )
-    exit_code = status.ended if program is None else status.exit_code
+    exit_code = status.ended if program is None or status.exceeded else status.exit_code
+    if status.exceeded:
+        err.add(f"[the command was killed: it had more than {limits.max_processes} processes]\n".encode())
     if exit_code is None and not timed_out:
         raise fault(OSError, errno.EIO, _unreported(status.ended, watch.returncode, err.text()))
     return Finished(
@@ -126,6 +143,7 @@ def run_command(
         unsandboxed_because=problem,
         stdout_left_out=out.left_out,
         stderr_left_out=err.left_out,
+        limits_hit=() if program is None else limits.likely_hit(exit_code, err.text(), status.exceeded),
     )
 
 

@@ -1,4 +1,4 @@
-"""The sandbox: bubblewrap, told to show a command the system's programs and one directory that it may change."""
+"""The sandbox: bubblewrap, which shows a command the system's programs and one directory that it may change."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import shutil
 import subprocess
 from collections.abc import Iterable
 from glob import glob
+
+from attrs import frozen
 
 from weakfs.filesystem.errors import fault
 from weakfs.tools.results import clip, one_line
@@ -26,6 +28,9 @@ _ETC = (
     "xml",
 )
 
+# The two places for scratch files, both in memory and gone when the command ends.
+_TMP, _SHM = "/tmp", "/dev/shm"
+
 # Long for a program that takes five milliseconds.
 _PROBING = 20.0
 
@@ -34,11 +39,19 @@ class SandboxUnavailable(OSError):
     """A command was to run in the sandbox only, and there is none."""
 
 
+@frozen
+class Trial:
+    """What trying out one `bwrap` has shown."""
+
+    problem: str | None
+    can_limit_tmpfs: bool
+
+
 class Bubblewrap:
     """The `bwrap` that is found on the PATH, and whether it works. It is tried out once, when it is first needed."""
 
     def __init__(self) -> None:
-        self._problems: dict[str, str | None] = {}
+        self._trials: dict[str, Trial] = {}
 
     def __repr__(self) -> str:
         return f"<Bubblewrap {self.program or 'not found'}>"
@@ -53,9 +66,17 @@ class Bubblewrap:
         program = self.program
         if program is None:
             return "bwrap is not on the PATH"
-        if program not in self._problems:
-            self._problems[program] = _try_out(program)
-        return self._problems[program]
+        return self._trial(program).problem
+
+    def can_limit_tmpfs(self) -> bool:
+        """Tell whether the size of the sandbox's /tmp can be limited: bubblewrap 0.7 or later."""
+        program = self.program
+        return program is not None and self._trial(program).can_limit_tmpfs
+
+    def _trial(self, program: str) -> Trial:
+        if program not in self._trials:
+            self._trials[program] = _try_out(program)
+        return self._trials[program]
 
     def require(self) -> None:
         """Raise `SandboxUnavailable` if there is no sandbox."""
@@ -69,26 +90,36 @@ def refusal(problem: str) -> SandboxUnavailable:
     return fault(
         SandboxUnavailable,
         errno.ENOTSUP,
-        f"cannot run the command in a sandbox: {problem}; install bubblewrap and allow user namespaces, or allow "
-        f"commands without one with sandbox='auto'",
+        f"cannot run the command in a sandbox: {problem}; install bubblewrap and allow user namespaces, or ask for "
+        f"commands without a sandbox: shell_tool(ShellOptions(sandbox='auto')), or 'off'",
     )
 
 
 def confined(
-    program: str, directory: str, workdir: str, status: int, arguments: list[str], *, readable: Iterable[str] = ()
+    program: str,
+    directory: str,
+    workdir: str,
+    status: int,
+    arguments: list[str],
+    *,
+    readable: Iterable[str] = (),
+    tmp_size: int | None = None,
 ) -> list[str]:
-    """Give the command line that runs `arguments` in `workdir`, with `directory` as the only place to change.
+    """Return the command line that runs `arguments` in `workdir`, with `directory` as the only place to change.
 
     Both are real paths, which the command sees as they are. Paths of `readable` are shown where they are, read-only.
-    What happens is told on the file descriptor `status`.
+    `tmp_size` limits /tmp and /dev/shm. bwrap reports what happens on the file descriptor `status`.
     """
     shown = [word for path in readable if os.path.exists(path) for word in ("--ro-bind", path, path)]
+    above = _directory_in_scratch(directory)
     return [
-        *_base(program),
+        *_base(program, tmp_size),
+        *(("--tmpfs", above) if above else ()),
         *shown,
         *("--bind", directory, directory),
-        # The root itself is memory; a file written beside the workspace would seem to be kept.
-        *("--remount-ro", "/"),
+        # These are in memory as well: a file that is written beside the workspace would be lost without a word.
+        *(("--remount-ro", above) if above else ()),
+        *("--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", workdir),
         *("--json-status-fd", str(status)),
         "--",
@@ -96,8 +127,30 @@ def confined(
     ]
 
 
-def _base(program: str) -> list[str]:
-    """Give the part that is the same for every command: no network, no other processes, no privileges."""
+def private_variables(directory: str) -> dict[str, str]:
+    """Return the variables that point to places of the sandbox: the user's home is not there."""
+    home = f"{_TMP}/home"
+    if directory == _TMP:
+        return {"HOME": _SHM, "TMPDIR": _SHM}
+    if f"{directory}/".startswith(f"{home}/"):
+        return {"HOME": _TMP, "TMPDIR": _TMP}
+    return {"HOME": home, "TMPDIR": _TMP}
+
+
+def _directory_in_scratch(directory: str) -> str | None:
+    """Return the entry of /tmp or /dev/shm that a workspace lies below; `None` if it lies elsewhere, or is that entry.
+
+    A workspace directly in /tmp has the scratch directory itself beside it, which stays writable.
+    """
+    for scratch in (_TMP, _SHM):
+        name, slash, _ = directory.removeprefix(f"{scratch}/").partition("/")
+        if directory.startswith(f"{scratch}/") and slash:
+            return f"{scratch}/{name}"
+    return None
+
+
+def _base(program: str, tmp_size: int | None) -> list[str]:
+    """Return the part that is the same for every command: no network, no other processes, no privileges."""
     words = [program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     for path in _SYSTEM:
         if os.path.islink(path):
@@ -108,13 +161,27 @@ def _base(program: str) -> list[str]:
         for path in sorted(glob(f"/etc/{name}")):
             words += ["--ro-bind", path, path]
     # Root's own identity reaches through /proc/sys to the machine's settings, with no capability at all.
-    return [*words, "--dev", "/dev", "--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys", "--tmpfs", "/tmp"]
+    words += ["--dev", "/dev", "--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys"]
+    size = [] if tmp_size is None else ["--size", str(tmp_size)]
+    return [*words, *size, "--tmpfs", _SHM, *size, "--tmpfs", _TMP, "--dir", f"{_TMP}/home"]
 
 
-def _try_out(program: str) -> str | None:
+def _try_out(program: str) -> Trial:
+    problem = _problem_of(program, 1 << 20)
+    if problem is not None and "--size" in problem:
+        # Before 0.7 it did not know the option.
+        return Trial(_problem_of(program, None), can_limit_tmpfs=False)
+    return Trial(problem, can_limit_tmpfs=problem is None)
+
+
+def _problem_of(program: str, tmp_size: int | None) -> str | None:
     try:
         done = subprocess.run(
-            [*_base(program), "--remount-ro", "/", "--json-status-fd", "1", "--", "/bin/sh", "-c", ":"],
+            [
+                *_base(program, tmp_size),
+                *("--remount-ro", "/dev", "--remount-ro", "/"),
+                *("--json-status-fd", "1", "--", "/bin/sh", "-c", ":"),
+            ],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PROBING,

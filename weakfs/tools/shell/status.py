@@ -11,7 +11,7 @@ class Status:
 
     `started` and `ended` are the supervisor's child, which is the command or bubblewrap, and its exit code.
     `first` is the first process in the sandbox, `exit_code` that of the command in it. `failure` is why nothing could
-    be started, `left` how many processes could not be ended.
+    be started, `left` how many processes could not be ended, `exceeded` the limit that the command was killed for.
     """
 
     def __init__(self) -> None:
@@ -22,6 +22,7 @@ class Status:
         self.exit_code: int | None = None
         self.failure: OSError | None = None
         self.left = 0
+        self.exceeded: str | None = None
         self.closed = False
 
     @property
@@ -44,5 +45,6 @@ class Status:
             self.first = told.get("child-pid", self.first)
             self.exit_code = told.get("exit-code", self.exit_code)
             self.left = told.get("left", self.left)
+            self.exceeded = told.get("exceeded", self.exceeded)
             if "failed" in told:
                 self.failure = OSError(told["errno"] or errno.EIO, told["failed"])

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -28,6 +29,9 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 # How often orphans are looked for, in seconds.
 _PAUSE = 0.02
+
+# How often the processes of a sandbox are counted, in seconds. A fork bomb makes thousands in a second.
+_COUNTING = 0.02
 
 _STOPPING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
@@ -52,7 +56,8 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
-    code, abandoned = _wait_for(child, woken)
+    most = job["max_processes"]
+    code, abandoned = _wait_for(child, woken, _Census(child, most, status) if isinstance(most, int) else None)
     if code is not None:
         _tell(status, {"ended": code})
     left = _end_all(child, woken, 0.0 if abandoned else _seconds(job["grace"]), _seconds(job["killing"]))
@@ -90,9 +95,13 @@ def _start(job: dict[str, object], status: int) -> int:
         # Told from here, since bubblewrap writes to the same pipe, and in pieces.
         _tell(status, {"started": os.getpid()})
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        # Python ignores these, and what is ignored stays so in the program.
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        limits = job["resources"] if isinstance(job["resources"], dict) else {}
+        # Python ignores these, and what is ignored stays so in the program. With a limit on the size of files that is
+        # wanted: a program then reports "File too large" instead of being killed without a word.
+        for number in (signal.SIGPIPE, *(() if "RLIMIT_FSIZE" in limits else (signal.SIGXFSZ,))):
             signal.signal(number, signal.SIG_DFL)
+        for name, value in limits.items():
+            _set_limit(getattr(resource, name), value)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(directory)
         os.set_inheritable(status, bool(job["tells"]))
@@ -100,6 +109,53 @@ def _start(job: dict[str, object], status: int) -> int:
     except BaseException as error:
         _tell(status, {"failed": getattr(error, "strerror", None) or str(error), "errno": getattr(error, "errno", 0)})
     os._exit(127)
+
+
+def _set_limit(number: int, value: int) -> None:
+    """Lower a limit to `value`; one that is lower already stays."""
+    soft, hard = (value if old == resource.RLIM_INFINITY else min(old, value) for old in resource.getrlimit(number))
+    # A process can catch the signal that comes with the soft limit on CPU time, but not the one of the hard limit.
+    if number == resource.RLIMIT_CPU and hard == value != resource.getrlimit(number)[1]:
+        hard += 1
+    resource.setrlimit(number, (soft, hard))
+
+
+class _Census:
+    """Counts the processes in a sandbox, and kills it if there are too many.
+
+    RLIMIT_NPROC does that as well, but not for root, and on Linux before 5.14 not by user namespace.
+    """
+
+    def __init__(self, child: int, most: int, status: int) -> None:
+        self._child = child
+        self._most = most
+        self._status = status
+        self._proc = -1
+
+    def take(self) -> None:
+        """Look once."""
+        if self._proc < 0:
+            self._proc = self._open()
+        if self._proc >= 0:
+            # A sandbox that has just ended has no processes to list.
+            with suppress(OSError):
+                if sum(name.isdigit() for name in os.listdir(self._proc)) > self._most:
+                    _tell(self._status, {"exceeded": "max_processes"})
+                    # bubblewrap; the first process of the sandbox dies with it, and all others with that.
+                    os.kill(self._child, signal.SIGKILL)
+
+    def _open(self) -> int:
+        """Open the sandbox's own /proc, which lists its processes only; -1 if it is not mounted yet."""
+        for pid in _children(self._child):
+            with suppress(OSError):
+                found = os.open(f"/proc/{pid}/root/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    # In the /proc of this process's own namespace, `self` leads somewhere.
+                    os.readlink("self", dir_fd=found)
+                except FileNotFoundError:
+                    return found
+                os.close(found)
+        return -1
 
 
 def _texts(value: object) -> list[str]:
@@ -110,13 +166,15 @@ def _seconds(value: object) -> float:
     return value if isinstance(value, float) else 0.0
 
 
-def _wait_for(child: int, woken: int) -> tuple[int | None, bool]:
+def _wait_for(child: int, woken: int, census: _Census | None) -> tuple[int | None, bool]:
     """Wait for the command's end and give its exit code, as a shell counts it; `None` when it is to be ended.
 
     The second value tells whether it is to be ended because nobody waits for it any more.
     """
     while True:
-        ready, _, _ = select.select([0, woken], [], [])
+        ready, _, _ = select.select([0, woken], [], [], None if census is None else _COUNTING)
+        if census is not None:
+            census.take()
         numbers = os.read(woken, 4096) if woken in ready else b""
         for pid, state in _reaped():
             if pid == child:
@@ -154,9 +212,9 @@ def _signal_group(group: int, number: int) -> bool:
     return True
 
 
-def _children() -> list[int]:
-    """List this process's own children, adopted ones too. They cannot vanish before they are waited for."""
-    own = str(os.getpid())
+def _children(parent: int) -> list[int]:
+    """List the children of a process, adopted ones too. Our own cannot vanish before they are waited for."""
+    own = str(parent)
     found: list[int] = []
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():
@@ -174,12 +232,12 @@ def _end_all(child: int, woken: int, grace: float, killing: float) -> int:
     while not _all_gone(child):
         now = time.monotonic()
         if now >= until + killing:
-            return max(len(_children()), 1)
+            return max(len(_children(os.getpid())), 1)
         number = signal.SIGKILL if now >= until else signal.SIGTERM
         # Whoever was adopted since is asked as well; the group as a whole is asked once, killed until it is gone.
         if number == signal.SIGKILL or not asked:
             _signal_group(child, number)
-        for pid in _children():
+        for pid in _children(os.getpid()):
             if number == signal.SIGKILL or pid not in asked:
                 with suppress(OSError):
                     os.kill(pid, number)

@@ -1,0 +1,12 @@
+"""The tools that come with weakfs, for tests that run commands with or without a sandbox."""
+
+from __future__ import annotations
+
+from weakfs.tools import DEFAULT_TOOLS, Tool
+from weakfs.tools.handlers import ShellOptions, shell_tool
+
+# A command runs in a sandbox where there is one.
+TOOLS: tuple[Tool, ...] = (
+    *(tool for tool in DEFAULT_TOOLS if tool.name != "shell"),
+    shell_tool(ShellOptions(sandbox="auto")),
+)

@@ -1,0 +1,218 @@
+"""What a command leaves is judged before it is read: sizes, depth, counts, bits, and the time that is left."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.watchdog import watched
+from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
+from weakfs.filesystem import Filesystem, Limits, ReadBack
+from weakfs.session import Cancellation, Session
+from weakfs.session.errors import TransactionCancelled
+from weakfs.snapshots import contents
+from weakfs.tools import ToolResult, Toolset
+from weakfs.tools.handlers import ShellOptions, ShellReceipt, running, shell_tool
+
+Make = Callable[..., Toolset]
+
+
+@pytest.fixture(autouse=True)
+def never_hung() -> Iterator[None]:
+    with watched(60):
+        yield
+
+
+@pytest.fixture(params=["memory", "host", "overlay"])
+def toolset(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    def make(limits: Limits = Limits(), **options: Any) -> Toolset:  # noqa: B008
+        session = Session(session_id="s")
+        files: Filesystem
+        if request.param == "host":
+            (tmp_path / "root").mkdir()
+            files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store", limits=limits)
+        elif request.param == "memory":
+            files = InMemoryFilesystem(session, limits=limits)
+        else:
+            files = OverlayFilesystem(InMemoryFilesystem(limits=limits), session, limits=limits)
+        files.write("/src/app.py", "port = 80\n")
+        return Toolset(session, files, tools=[shell_tool(ShellOptions(sandbox="off", **options))])
+
+    return make
+
+
+def shell(tools: Toolset, command: str, **arguments: object) -> ToolResult[ShellReceipt]:
+    result = tools.call("shell", {"command": command, **arguments})
+    assert isinstance(result.value, ShellReceipt)
+    return result  # type: ignore[return-value]
+
+
+def refused(tools: Toolset, command: str) -> ToolResult[object]:
+    before = tools.filesystem.tree().fingerprint
+
+    result = tools.call("shell", {"command": command, "timeout": 30})
+
+    assert not result.success
+    assert tools.filesystem.tree().fingerprint == before
+    return result
+
+
+@pytest.fixture
+def nothing_large_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail where the content of a large file is asked for, be it to keep it or to compare it."""
+
+    def read_large(*_: object) -> Any:
+        raise AssertionError("a large file is read")
+
+    monkeypatch.setattr(contents, "_read_large", read_large)
+
+
+@pytest.mark.usefixtures("nothing_large_is_read")
+@pytest.mark.parametrize("name", ["x", "src/app.py", "new/deep/x"])
+def test_a_file_that_is_too_large_is_refused_and_undone_without_being_read(toolset: Make, name: str) -> None:
+    result = refused(toolset(), f"mkdir -p new/deep; truncate -s 200G {name}")
+
+    assert result.error_code == "file_too_large"
+    assert f"/{name}" in result.message
+    assert f"{200 << 30} bytes and a file may have {32 << 20}" in result.message
+    assert "All changes of the program are undone" in result.message
+
+
+@pytest.mark.usefixtures("nothing_large_is_read")
+def test_files_that_are_too_large_together_are_refused_without_being_read(toolset: Make) -> None:
+    result = refused(toolset(), "for i in $(seq 100); do truncate -s 30M $i; done")
+
+    assert result.error_code == "quota_exceeded"
+    assert f"{1 << 30} are allowed" in result.message
+
+
+def test_directories_that_are_nested_too_deep_are_refused_and_undone(toolset: Make) -> None:
+    nest = "import os\nfor _ in range(2000):\n    os.mkdir('d'); os.chdir('d')\nopen('file', 'w')"
+
+    result = refused(toolset(), f'python3 -c "{nest}"')
+
+    assert result.error_code == "path_too_long"
+    assert "it is 65 segments deep and 64 are allowed" in result.message
+
+
+def test_long_names_below_too_many_directories_are_refused_and_undone(toolset: Make) -> None:
+    name = "n" * 255
+    nest = f"import os\nfor _ in range(500):\n    os.mkdir('{name}'); os.chdir('{name}')"
+
+    tools = toolset()
+
+    assert refused(tools, f'python3 -c "{nest}"').error_code == "path_too_long"
+    assert shell(tools, f"echo x > {name}").success
+    assert tools.filesystem.exists(f"/{name}")
+
+
+def test_too_many_files_are_refused_and_undone(toolset: Make) -> None:
+    tools = toolset(max_new_entries=1000)
+
+    result = refused(tools, "python3 -c \"for i in range(3000): open(str(i), 'w')\"")
+
+    assert result.error_code == "quota_exceeded"
+    assert "left more than 1000 new files and directories" in result.message
+    assert shell(tools, "mkdir new && cd new && seq 500 | xargs touch").success
+
+
+def test_what_was_there_before_a_command_is_not_refused(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "large").write_bytes(bytes(2000))
+    limits = Limits(max_file_size=1000, max_total_size=100, max_node_count=1)
+    files = HostFilesystem(tmp_path / "root", store=tmp_path / "store", limits=limits)
+    (tmp_path / "root" / "more").write_text("")
+    tools = Toolset(files.session, files, tools=[shell_tool(ShellOptions(sandbox="off"))])
+
+    assert shell(tools, "rm more; touch large").success
+    assert refused(tools, "echo x >> large").error_code == "file_too_large"
+
+
+def test_reading_back_stops_when_the_time_of_the_call_is_over(toolset: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = toolset()
+    monkeypatch.setattr(running, "READING_BACK", -1.0)
+    ticks = iter(range(0, 10**9, 10))
+    monkeypatch.setattr(running, "monotonic", lambda: next(ticks))
+
+    before = tools.filesystem.tree().fingerprint
+    result = shell(tools, "touch a b c", timeout=5)
+
+    assert (result.success, result.error_code) == (False, "timed_out")
+    assert "could not be read back in the 5 s of the call; all of them are undone" in result.summary_text
+    assert tools.filesystem.tree().fingerprint == before
+
+
+def test_a_scan_can_be_stopped_from_outside_and_everything_is_undone(toolset: Make) -> None:
+    tools = toolset()
+    before = tools.filesystem.tree().fingerprint
+    cancellation = Cancellation()
+
+    fs: Any = tools.filesystem
+    with pytest.raises(TransactionCancelled), fs.checkout(read_back=ReadBack(check=cancellation.check)) as work:
+        (Path(work.directory) / "new").write_text("x")
+        cancellation.cancel()
+
+    assert tools.filesystem.tree().fingerprint == before
+
+
+def test_other_calls_of_the_session_go_on_while_changes_are_read_back(toolset: Make) -> None:
+    tools = toolset()
+    fs: Any = tools.filesystem
+    went_on: list[bool] = []
+
+    def use_the_session() -> None:
+        with tools.session.lock:
+            went_on.append(True)
+
+    def check() -> None:
+        if not went_on:
+            other = threading.Thread(target=use_the_session, daemon=True)
+            other.start()
+            other.join(20)
+            assert went_on, "the scan holds the lock of the session"
+
+    with fs.checkout(read_back=ReadBack(check=check)) as work:
+        (Path(work.directory) / "new").write_text("x")
+
+    assert tools.filesystem.read("/new").content == "x"
+
+
+# Set-uid and set-gid
+
+
+def test_files_that_a_command_leaves_set_uid_are_not_so_afterwards(toolset: Make, tmp_path: Path) -> None:
+    tools = toolset()
+
+    result = shell(tools, "cp /bin/true tool; chmod 4755 tool; chmod 2700 src/app.py; mkdir d; cp -p tool d/other")
+
+    assert result.value.set_id_removed == ("/d/other", "/src/app.py", "/tool")
+    assert "set-uid and set-gid bits were removed from 3 files: /d/other, /src/app.py, /tool" in result.summary_text
+    modes = {path: tools.filesystem.stat(path).mode for path in ("/tool", "/src/app.py", "/d/other")}
+    assert modes == {"/tool": 0o755, "/src/app.py": 0o700, "/d/other": 0o755}
+    found = {path.name: path.stat().st_mode & 0o7000 for path in (tmp_path / "root").glob("**/*")}
+    assert not any(found.values())
+
+
+def test_a_file_that_was_set_uid_before_a_command_stays_so_until_its_content_changes(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    tool = tmp_path / "root" / "tool"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o4755)
+    files = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
+    tools = Toolset(files.session, files, tools=[shell_tool(ShellOptions(sandbox="off"))])
+
+    assert shell(tools, "touch tool; echo x > other").value.set_id_removed == ()
+    assert tool.stat().st_mode & 0o7777 == 0o4755
+
+    assert shell(tools, "echo more >> tool; chmod 4755 tool").value.set_id_removed == ("/tool",)
+    assert tool.stat().st_mode & 0o7777 == 0o755
+
+
+@pytest.mark.parametrize("name", ["max_new_entries", "max_changed_bytes"])
+def test_a_bound_that_makes_no_sense_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} is -1; give a whole number from 0 on, or None for no limit"):
+        ShellOptions(**{name: -1})  # type: ignore[arg-type]
