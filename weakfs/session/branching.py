@@ -14,6 +14,7 @@ from weakfs.session.errors import RollbackIncomplete, SessionError, TransactionC
 from weakfs.session.events import Record, RolledBack
 from weakfs.session.externals import begin_all, close_all, undo_all
 from weakfs.session.history import History
+from weakfs.session.log import Log
 from weakfs.session.merging import absorb, drop_snapshots, merge_snapshots
 from weakfs.session.timeline import Timeline
 from weakfs.session.transaction import ACTIVE, Transaction, current_owner, innermost
@@ -110,7 +111,7 @@ class Branching(History):
             repairs, states, undone = undo_all(own.journals)
             for fork, base in reversed(own.merged):
                 fork._base = base
-            own.line.snapshots = own.base.snapshots
+            own.line.snapshots, own.line.touched = own.base.snapshots, Log()
             if own.line.seq > own.base.seq:
                 self._apply(own.line, RolledBack(own.base.seq, None, own.base.state), None)
                 self._join(own)
@@ -135,8 +136,7 @@ class Branching(History):
     def _join(self, own: Transaction) -> None:
         """Let what a transaction did take place where it ends: made beside the line, and put there in one step."""
         line = self._line_outside(own)
-        joined = line.branch()
-        joined.cause = line.cause
+        joined = line.copy()
         shift = 0
         if own.line.seq > own.base.seq:
             if line.rows is own.base.rows:
@@ -188,8 +188,7 @@ class Branching(History):
             if self._rules is not known:
                 self._rules_changed(known)
             # Made beside the line, and put there in one step, together with where the fork now stands.
-            merged = line.branch()
-            merged.cause = line.cause
+            merged = line.copy()
             seq = absorb(
                 self._rules,
                 merged,

@@ -54,7 +54,7 @@ class History(SessionCore):
             at, seq = self.now(), line.seq
             snapshot_id = self._next_id("s")
             entry = SnapshotEntry(snapshot_id, self._counter, seq, at, tag, line.state, externals)
-            line.snapshots = line.snapshots.set(snapshot_id, entry)
+            line.keep_snapshot(entry)
             return SessionSnapshot(snapshot_id, seq, at, tag)
 
     @property
@@ -67,7 +67,7 @@ class History(SessionCore):
         with self.lock:
             line = self._writable()
             entry = self._entry(line, target)
-            line.snapshots = line.snapshots.remove(entry.snapshot_id)
+            line.forget_snapshot(entry.snapshot_id)
 
     def rollback(self, target: int | str | SessionSnapshot, *, cause: str | None = None) -> Record:
         """Go back to a snapshot, its id, its tag or a record number; LOG slices stay.
@@ -168,8 +168,7 @@ class History(SessionCore):
             own = innermost(self, ACTIVE.get())
             target = self._line()
             before = target.rows
-            line = target.branch()
-            line.cause = target.cause
+            line = target.copy()
             replay = Replay(self._rules, line)
             origin = records.origin if isinstance(records, Records) else None
             is_new = own is None and self._base is None and not target.seq

@@ -121,6 +121,8 @@ class Point:
     rows: Log[Row]
     seq: int
     snapshots: PMap[str, SnapshotEntry]
+    # How many snapshots had been taken or dropped by then: see `Timeline.touched`.
+    touched: int = 0
 
 
 @define(eq=False)
@@ -145,6 +147,9 @@ class Timeline:
     eras: tuple[tuple[int, Rules], ...] = ()
     # Who is to blame for a record that names nobody: a transaction's cause.
     cause: str | None = None
+    # The ids of snapshots that were taken or dropped on a branch, so that merging it costs what changed and not what
+    # is kept; `None` on a line that is never merged.
+    touched: Log[str] | None = None
 
     @property
     def dropped(self) -> int:
@@ -158,10 +163,16 @@ class Timeline:
 
     def point(self) -> Point:
         """Give where this line stands now. O(1)."""
-        return Point(self.state, self.rows, self.seq, self.snapshots)
+        return Point(self.state, self.rows, self.seq, self.snapshots, len(self.touched or ()))
 
     def branch(self) -> Timeline:
-        """Give a line that starts here. O(1)."""
+        """Give a line that starts here and is to be merged later. O(1)."""
+        branch = self.copy()
+        branch.cause, branch.touched = None, Log()
+        return branch
+
+    def copy(self) -> Timeline:
+        """Give the same line as a value of its own, to be changed in one step with this one. O(1)."""
         return Timeline(
             self.state,
             self.logs,
@@ -174,7 +185,23 @@ class Timeline:
             self.externals,
             self.loaded,
             self.eras,
+            self.cause,
+            self.touched,
         )
+
+    def keep_snapshot(self, entry: SnapshotEntry) -> None:
+        """Put a snapshot into the table."""
+        self.snapshots = self.snapshots.set(entry.snapshot_id, entry)
+        self._touch(entry.snapshot_id)
+
+    def forget_snapshot(self, snapshot_id: str) -> None:
+        """Take a snapshot out of the table, if it is there."""
+        self.snapshots = self.snapshots.discard(snapshot_id)
+        self._touch(snapshot_id)
+
+    def _touch(self, snapshot_id: str) -> None:
+        if self.touched is not None:
+            self.touched = self.touched.append(snapshot_id)
 
     def adopt(self, branch: Timeline) -> None:
         """Go on where `branch` stands, which must have started at this very point; snapshots stay."""
@@ -288,4 +315,9 @@ def advance(rules: Rules, mark: Mark, rows: Iterable[Row]) -> Iterator[Mark]:
 
 def ordered_snapshots(line: Timeline) -> list[SnapshotEntry]:
     """List the snapshots of a line in the order in which they were taken."""
-    return sorted(line.snapshots.values(), key=lambda entry: (entry.number, entry.snapshot_id))
+    return sorted(line.snapshots.values(), key=age)
+
+
+def age(entry: SnapshotEntry) -> tuple[int, str]:
+    """Give what orders snapshots, the oldest first."""
+    return entry.number, entry.snapshot_id
