@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from weakfs.session.checkpoints import Mark
 from weakfs.session.errors import MergeConflict
 from weakfs.session.events import Merged
 from weakfs.session.log import Log
@@ -12,7 +13,7 @@ from weakfs.session.registry import tag_of
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Conflict, Merge, StateMerge, WholeMerge
 from weakfs.session.table import Table
-from weakfs.session.timeline import Mark, Point, SnapshotEntry, Timeline, age, changed, event_of
+from weakfs.session.timeline import Point, SnapshotEntry, Timeline, age, changed, event_of
 
 
 def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table:
@@ -101,5 +102,5 @@ def absorb(
     seq = line.add((at, cause, tag_of(Merged), shape.pack(event)), state, logs, mark=True, block_end=block_end)
     line.rows = line.rows.extend(rows)
     line.logs = after
-    line.marks = line.marks.append(Mark(line.seq, state, after, block_end))
+    line.checkpoint(Mark(line.seq, state, after, block_end))
     return seq

@@ -64,7 +64,7 @@ class Replay:
                 line.block_end = behind_merge = seq + max(event.count, 0)
             if seq > behind_merge:
                 self._keep(seq, state)
-        line.marked = False
+        line.forget_checkpoints()
 
     def take_snapshots(self, origin: Origin) -> None:
         """Keep the snapshots that the session keeps, of the states that were rebuilt."""
