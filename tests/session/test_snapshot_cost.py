@@ -88,6 +88,17 @@ def test_a_transaction_drops_a_snapshot_from_before_it() -> None:
     assert session.snapshots == tuple(others)
 
 
+def test_a_nested_transaction_drops_a_snapshot_that_the_outer_one_took() -> None:
+    session, _ = session_with(0)
+
+    with session.transaction():
+        taken = session.snapshot()
+        with session.transaction():
+            session.drop_snapshot(taken)
+
+    assert session.snapshots == ()
+
+
 def test_a_failed_transaction_keeps_the_snapshot_that_it_dropped() -> None:
     session, _ = session_with(1)
     before = session.snapshots

@@ -14,7 +14,6 @@ from weakfs.session.errors import RollbackIncomplete, SessionError, TransactionC
 from weakfs.session.events import Record, RolledBack
 from weakfs.session.externals import begin_all, close_all, undo_all
 from weakfs.session.history import History
-from weakfs.session.log import Log
 from weakfs.session.merging import absorb, drop_snapshots, merge_snapshots
 from weakfs.session.timeline import Timeline
 from weakfs.session.transaction import ACTIVE, Transaction, current_owner, innermost
@@ -111,7 +110,7 @@ class Branching(History):
             repairs, states, undone = undo_all(own.journals)
             for fork, base in reversed(own.merged):
                 fork._base = base
-            own.line.snapshots, own.line.touched = own.base.snapshots, Log()
+            own.line.snapshots = own.base.snapshots
             if own.line.seq > own.base.seq:
                 self._apply(own.line, RolledBack(own.base.seq, None, own.base.state), None)
                 self._join(own)

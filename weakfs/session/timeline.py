@@ -157,7 +157,8 @@ class Timeline:
     def branch(self) -> Timeline:
         """Give a line that starts here and is to be merged later. O(1)."""
         branch = self.copy()
-        branch.cause, branch.touched = None, Log()
+        branch.cause = None
+        branch.touched = Log() if self.touched is None else self.touched
         return branch
 
     def copy(self) -> Timeline:
