@@ -25,7 +25,8 @@ def test_the_presets_are_those_of_the_specification() -> None:
         "max_total_size": None,
         "max_node_count": None,
     }
-    assert asdict(Limits.tools()) == {**asdict(Limits()), "default_read_limit": 2000, "max_grep_matches": 100}
+    tools = {"default_read_limit": 2000, "max_grep_matches": 100, "max_node_count": 1_000_000}
+    assert asdict(Limits.tools()) == {**asdict(Limits()), **tools}
     assert asdict(Limits.strict()) == {
         "max_file_size": 48_000,
         "max_path_depth": 16,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from attrs import frozen
 
-from tests.session.ledger import Added, Clock, Noted, Put, Total, make_session
-from weakfs.session import Registry, Session, append_all, replace_latest, replace_latest_by, upsert_by
+from tests.session.ledger import Added, Clock, Put, Total, make_session
+from weakfs.session import Registry, Session, SessionError, append_all, replace_latest, replace_latest_by, upsert_by
 from weakfs.session.slices import WholeSlice
 
 
@@ -108,15 +109,6 @@ def test_a_reducer_gets_none_where_the_slice_has_no_value() -> None:
     assert session[Priced].all() == (Priced("new", 2),)
 
 
-def test_a_reducer_that_gives_back_none_empties_the_slice() -> None:
-    session = make_session()
-    session[Total].register(Noted, lambda total, note: None)
-
-    session.dispatch(Noted("away"))
-
-    assert session[Total].all() == ()
-
-
 def test_a_reducer_that_changes_nothing_leaves_the_very_same_value_and_still_a_record() -> None:
     session = make_session()
     before = session[Total].latest()
@@ -178,3 +170,18 @@ def test_reducers_of_a_slice_registered_later_apply_to_later_events() -> None:
     session.dispatch(Put("a", 10))
 
     assert session[Total].latest() == Total(10)
+
+
+def test_a_reducer_that_forgets_to_return_a_value_is_named_and_nothing_changes() -> None:
+    session = make_session()
+    session.dispatch(Added(1))
+
+    def forgetful(value: object, event: Put) -> None:
+        pass
+
+    session[Total].register(Put, forgetful)
+
+    with pytest.raises(SessionError, match="forgetful of Put gave None; let it return"):
+        session.dispatch(Put("a", 1))
+    assert session[Total].latest() == Total(1)
+    assert len(session.records) == 1

@@ -53,6 +53,8 @@ def similar_path(fs: Filesystem, path: str, *, excluded: Callable[[str], bool] =
     A path that differs only in letter case comes first, then a similar name in the same directory, then the same name
     elsewhere, with the most similar path. Looks at up to `MAX_ENTRIES` entries, from the nearest directory outwards.
     """
+    if path.count("/") > MAX_DEPTH:
+        return None
 
     def may_propose(candidate: str) -> bool:
         return not excluded(candidate) and (not isinstance(fs, SupportsNaming) or fs.may_name(candidate))
@@ -72,6 +74,10 @@ def similar_path(fs: Filesystem, path: str, *, excluded: Callable[[str], bool] =
 
 def _within(paths: Iterator[str], most: int) -> list[str]:
     return [path for _, path in zip(range(most), paths, strict=False)]
+
+
+# No path is proposed for a deeper one: each directory above it would be looked into.
+MAX_DEPTH = 64
 
 
 @define

@@ -42,8 +42,12 @@ class Limits:
 
     @classmethod
     def tools(cls) -> Limits:
-        """Give what suits answers to a model: 2,000 read lines and 100 grep matches."""
-        return cls(default_read_limit=2000, max_grep_matches=100)
+        """Give what suits answers to a model: 2,000 read lines and 100 grep matches, and 1,000,000 entries.
+
+        The quota of entries is more than any project has, and keeps a tree that is copied into itself a few dozen
+        times from becoming one that no search gets to the end of.
+        """
+        return cls(default_read_limit=2000, max_grep_matches=100, max_node_count=1_000_000)
 
     @classmethod
     def strict(cls) -> Limits:

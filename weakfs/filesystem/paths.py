@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from errno import EACCES
+from errno import EACCES, ENAMETOOLONG
 from functools import lru_cache
 
 from weakfs.filesystem.errors import fault
@@ -20,12 +20,16 @@ _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 
 ROOT: Parsed = ("/", ())
 
+# No path has more segments, whatever the limits: Linux takes none of more than 4,096 bytes, and the work that a path
+# makes may grow with the square of its depth.
+MAX_SEGMENTS = 2048
+
 
 def normalize(path: str | os.PathLike[str]) -> str:
     """Give the canonical form of a path.
 
     Raises `PermissionError` for a path that climbs above the root, `ValueError` for NUL and lone surrogates,
-    `TypeError` for what is not a path.
+    `TypeError` for what is not a path, `OSError` (ENAMETOOLONG) for one of more than 2,048 segments.
     """
     return parse(path)[0]
 
@@ -48,6 +52,8 @@ def _as_text(path: object) -> str:
 @lru_cache(maxsize=16384)
 def _parse(path: str) -> Parsed:
     if is_plain(path) or _CANONICAL.fullmatch(path):
+        if path.count("/") > MAX_SEGMENTS:
+            raise _too_deep(path)
         return path, tuple(path[1:].split("/"))
     bad = _FORBIDDEN.search(path)
     if bad:
@@ -61,7 +67,18 @@ def _parse(path: str) -> Parsed:
             segments.pop()
         elif segment and segment != ".":
             segments.append(names.canonical(segment))
+            if len(segments) > MAX_SEGMENTS:
+                raise _too_deep(path)
     return ("/" + "/".join(segments), tuple(segments)) if segments else ROOT
+
+
+def _too_deep(path: str) -> OSError:
+    return fault(
+        OSError,
+        ENAMETOOLONG,
+        f"cannot use the path '{path[:60]}...': it is more than {MAX_SEGMENTS} segments deep, and no path may be; "
+        f"use a shorter path",
+    )
 
 
 def join(directory: str, name: str) -> str:

@@ -76,6 +76,12 @@ class FileTree(Searched):
 
         return tree_fingerprint(self).hex()
 
+    def weight_beside(self, other: FileTree, counted: set[int]) -> int:
+        """Give about how many bytes this version takes that `other` does not; `counted` contents take nothing."""
+        from weakfs.reducers.weight import weight
+
+        return weight(self, other, counted)
+
 
 Node = Leaf | FileTree
 

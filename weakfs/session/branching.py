@@ -135,8 +135,7 @@ class Branching(History):
     def _join(self, own: Transaction) -> None:
         """Let what a transaction did take place where it ends: made beside the line, and put there in one step."""
         line = self._line_outside(own)
-        joined = line.branch()
-        joined.cause = line.cause
+        joined = line.copy()
         shift = 0
         if own.line.seq > own.base.seq:
             if line.rows is own.base.rows:
@@ -188,8 +187,7 @@ class Branching(History):
             if self._rules is not known:
                 self._rules_changed(known)
             # Made beside the line, and put there in one step, together with where the fork now stands.
-            merged = line.branch()
-            merged.cause = line.cause
+            merged = line.copy()
             seq = absorb(
                 self._rules,
                 merged,

@@ -46,7 +46,7 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
     """Write a session; see `Session.save`."""
     with session.lock:
         rules, line, own = session.parts()
-        line = line.branch()
+        line = line.copy()
     others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
     made = Document(rules, embed=embed, others=others)
     with _collector_at_rest():

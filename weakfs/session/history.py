@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from weakfs.session.checkpoints import Mark
 from weakfs.session.collector import collector_at_rest
 from weakfs.session.contents import check_contents
 from weakfs.session.core import SessionCore, checked_text, reducing
@@ -12,7 +13,7 @@ from weakfs.session.errors import RollbackIncomplete, SessionError, UnknownSnaps
 from weakfs.session.events import Record, RolledBack
 from weakfs.session.externals import Restoring, Rewindable, snapshot_all
 from weakfs.session.replaying import Replay
-from weakfs.session.timeline import Mark, SnapshotEntry, Timeline, ordered_snapshots
+from weakfs.session.timeline import SnapshotEntry, Timeline, ordered_snapshots
 from weakfs.session.transaction import ACTIVE, innermost
 from weakfs.session.views import Records, SessionSnapshot, SessionView
 
@@ -25,8 +26,9 @@ class History(SessionCore):
     def at(self, target: int | str | SessionSnapshot) -> SessionView:
         """Give the slices as they were after a record, or at a snapshot.
 
-        Costs a replay from the nearest mark: near the present at most 512 records or one merge's, further back at
-        most as many as lie between there and the present; for a snapshot nothing.
+        Costs a replay from the nearest checkpoint: near the present at most 512 records or one merge's, further back
+        4,096, and more where the states differ so much that keeping more of them would outweigh the records. The first
+        reading of a history that came from a file reads it once, as far as it goes. For a snapshot nothing.
 
         Raises `UnknownSnapshot` if there is no such record or snapshot.
         """
@@ -54,7 +56,7 @@ class History(SessionCore):
             at, seq = self.now(), line.seq
             snapshot_id = self._next_id("s")
             entry = SnapshotEntry(snapshot_id, self._counter, seq, at, tag, line.state, externals)
-            line.snapshots = line.snapshots.set(snapshot_id, entry)
+            line.keep_snapshot(entry)
             return SessionSnapshot(snapshot_id, seq, at, tag)
 
     @property
@@ -67,7 +69,7 @@ class History(SessionCore):
         with self.lock:
             line = self._writable()
             entry = self._entry(line, target)
-            line.snapshots = line.snapshots.remove(entry.snapshot_id)
+            line.forget_snapshot(entry.snapshot_id)
 
     def rollback(self, target: int | str | SessionSnapshot, *, cause: str | None = None) -> Record:
         """Go back to a snapshot, its id, its tag or a record number; LOG slices stay.
@@ -168,8 +170,7 @@ class History(SessionCore):
             own = innermost(self, ACTIVE.get())
             target = self._line()
             before = target.rows
-            line = target.branch()
-            line.cause = target.cause
+            line = target.copy()
             replay = Replay(self._rules, line)
             origin = records.origin if isinstance(records, Records) else None
             is_new = own is None and self._base is None and not target.seq

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from weakfs.session.checkpoints import Mark
 from weakfs.session.errors import MergeConflict
 from weakfs.session.events import Merged
 from weakfs.session.log import Log
@@ -12,7 +13,7 @@ from weakfs.session.registry import tag_of
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Conflict, Merge, StateMerge, WholeMerge
 from weakfs.session.table import Table
-from weakfs.session.timeline import Mark, Point, SnapshotEntry, Timeline, changed, event_of, ordered_snapshots
+from weakfs.session.timeline import Point, SnapshotEntry, Timeline, age, changed, event_of
 
 
 def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table:
@@ -57,17 +58,26 @@ def _merged(merge: Merge | WholeMerge, base: Log[Any], ours: Log[Any], theirs: L
 def merge_snapshots(
     base: Point, line: Timeline, branch: Timeline, *, shift: int, number: Callable[[SnapshotEntry], int]
 ) -> None:
-    """Put the snapshots that a branch took into a line, as of the record numbers that they have there."""
-    for entry in ordered_snapshots(branch):
-        if entry.snapshot_id not in base.snapshots:
-            line.snapshots = line.snapshots.set(entry.snapshot_id, entry.moved(shift, number(entry)))
+    """Put the snapshots that a branch took into a line, as of the record numbers that they have there.
+
+    Costs what the branch took and dropped, whatever is kept.
+    """
+    found = [branch.snapshots.get(snapshot_id) for snapshot_id in touched_since(base, branch)]
+    taken = [entry for entry in found if entry is not None and entry.snapshot_id not in base.snapshots]
+    for entry in sorted(taken, key=age):
+        line.keep_snapshot(entry.moved(shift, number(entry)))
 
 
 def drop_snapshots(base: Point, line: Timeline, branch: Timeline) -> None:
-    """Drop from a line the snapshots that a branch dropped."""
-    for snapshot_id in base.snapshots:
-        if snapshot_id not in branch.snapshots:
-            line.snapshots = line.snapshots.discard(snapshot_id)
+    """Drop from a line the snapshots that a branch dropped. Costs what the branch took and dropped."""
+    for snapshot_id in touched_since(base, branch):
+        if snapshot_id in base.snapshots and snapshot_id not in branch.snapshots:
+            line.forget_snapshot(snapshot_id)
+
+
+def touched_since(base: Point, branch: Timeline) -> set[str]:
+    """Give the ids of the snapshots that a branch took or dropped since it stood at `base`."""
+    return set(branch.touched.since(base.touched)) if branch.touched is not None else set()
 
 
 def absorb(
@@ -92,5 +102,5 @@ def absorb(
     seq = line.add((at, cause, tag_of(Merged), shape.pack(event)), state, logs, mark=True, block_end=block_end)
     line.rows = line.rows.extend(rows)
     line.logs = after
-    line.marks = line.marks.append(Mark(line.seq, state, after, block_end))
+    line.checkpoint(Mark(line.seq, state, after, block_end))
     return seq

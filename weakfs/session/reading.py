@@ -6,6 +6,7 @@ from typing import Any
 
 from pyrsistent import pmap
 
+from weakfs.session.checkpoints import Mark
 from weakfs.session.columns import Columns
 from weakfs.session.decoding import Reading
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
@@ -15,7 +16,7 @@ from weakfs.session.registry import Shape
 from weakfs.session.rules import Rules
 from weakfs.session.stored import Source
 from weakfs.session.table import EMPTY_TABLE, Table
-from weakfs.session.timeline import Mark, Row, SnapshotEntry, Timeline
+from weakfs.session.timeline import Row, SnapshotEntry, Timeline
 
 _MISSING = object()
 
@@ -87,15 +88,16 @@ class LoadedDocument:
                     f"there are two snapshots {entry.snapshot_id!r}", where=f"$.snapshots[{number}].id"
                 )
             snapshots[entry.snapshot_id] = entry
-        return Timeline(
+        line = Timeline(
             state=self._table(fields.take("state", list), "state", "$.state"),
             logs=self._table(fields.take("logs", list), "log", "$.logs"),
             rows=rows,
             base=before,
             snapshots=pmap(snapshots),
-            marked=not rows,
             loaded=True,
         )
+        line.forget_checkpoints()
+        return line
 
     def _rows(self, records: list[Json], dropped: int) -> list[Row]:
         whole = self._plain_rows(records, dropped)

@@ -64,7 +64,7 @@ class Replay:
                 line.block_end = behind_merge = seq + max(event.count, 0)
             if seq > behind_merge:
                 self._keep(seq, state)
-        line.marked = False
+        line.forget_checkpoints()
 
     def take_snapshots(self, origin: Origin) -> None:
         """Keep the snapshots that the session keeps, of the states that were rebuilt."""
@@ -75,7 +75,7 @@ class Replay:
                     f"cannot replay: a snapshot {snapshot_id!r} is there already; replay into a new session"
                 )
             state = self._kept.get(entry.seq, entry.state)
-            line.snapshots = line.snapshots.set(snapshot_id, evolve(entry, state=state))
+            line.keep_snapshot(evolve(entry, state=state))
 
     def _keep(self, seq: int, state: Table) -> None:
         if seq in self._wanted:

@@ -72,7 +72,13 @@ def reaction(reducer: Reducer | WholeSlice) -> Reaction:
         reduced = reduce(value, event)
         if reduced is value:
             return values
-        return Log() if reduced is None else values.replace_last(reduced)
+        if reduced is None:
+            name = getattr(reduce, "__qualname__", repr(reduce))
+            raise SessionError(
+                f"the reducer {name} of {type(event).__name__} gave None; let it return the new value, or the "
+                f"value that it was given where nothing changes; session[T].clear() empties a slice"
+            )
+        return values.replace_last(reduced)
 
     return react
 

@@ -1,4 +1,4 @@
-"""One line of history: the slices as they stand, the rows that led there, and marks to read the past from.
+"""One line of history: the slices as they stand, the rows that led there, and checkpoints to read the past from.
 
 A session has one timeline; a transaction and a fork each work on a branch of it, which costs O(1) because
 everything in a timeline is an immutable value. Rows are plain tuples of atoms, `(at, cause, tag, fields)`,
@@ -8,13 +8,14 @@ which the garbage collector stops looking at (300,000 records as objects cost fu
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from attrs import define, evolve, field, frozen
 from pyrsistent import PMap, pmap
 
+from weakfs.session.checkpoints import STRETCH, Checkpoints, Mark
+from weakfs.session.collector import collector_at_rest
 from weakfs.session.errors import SessionError, UnknownSnapshot, UnknownType
 from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.log import Log
@@ -22,19 +23,6 @@ from weakfs.session.rules import Rules
 from weakfs.session.table import EMPTY_TABLE, Table
 
 Row = tuple[int, "str | None", str, tuple[Any, ...]]
-
-# The state at any record is the nearest mark plus a replay; near the present of fewer rows than this.
-MARK_EVERY = 512
-
-
-@define(eq=False)
-class Mark:
-    """The slices after record `seq`. Records up to `block_end` tell of a merged fork: see `Merged`."""
-
-    seq: int
-    state: Table
-    logs: Table
-    block_end: int
 
 
 @frozen(eq=False)
@@ -121,21 +109,24 @@ class Point:
     rows: Log[Row]
     seq: int
     snapshots: PMap[str, SnapshotEntry]
+    # How many snapshots had been taken or dropped by then: see `Timeline.touched`.
+    touched: int = 0
 
 
 @define(eq=False)
 class Timeline:
-    """State, records, marks and snapshots of one line of history."""
+    """State, records, checkpoints and snapshots of one line of history."""
 
     state: Table = EMPTY_TABLE
     logs: Table = EMPTY_TABLE
     rows: Log[Row] = field(factory=lambda: Log[Row]())
     # The state before the first row: what a compacted history begins with.
     base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)  # noqa: RUF009
-    marks: Log[Mark] = field(factory=lambda: Log[Mark]())
+    checkpoints: Checkpoints = Checkpoints()  # noqa: RUF009
     snapshots: PMap[str, SnapshotEntry] = pmap()  # noqa: RUF009
-    # Whether marks exist for every rollback, merge and stretch of rows; not so after loading a file.
-    marked: bool = True
+    # Up to this record, history came from a file, and its checkpoints are made as far as somebody reads it: `past`.
+    told: int = 0
+    past: Checkpoints = Checkpoints()  # noqa: RUF009
     # Records up to this number are those of a merged fork: see `Merged`.
     block_end: int = 0
     # Snapshots of attached filesystems from before a rollback, by the record that it followed.
@@ -145,6 +136,9 @@ class Timeline:
     eras: tuple[tuple[int, Rules], ...] = ()
     # Who is to blame for a record that names nobody: a transaction's cause.
     cause: str | None = None
+    # The ids of snapshots that were taken or dropped on a branch, so that merging it costs what changed and not what
+    # is kept; `None` on a line that is never merged.
+    touched: Log[str] | None = None
 
     @property
     def dropped(self) -> int:
@@ -158,28 +152,53 @@ class Timeline:
 
     def point(self) -> Point:
         """Give where this line stands now. O(1)."""
-        return Point(self.state, self.rows, self.seq, self.snapshots)
+        return Point(self.state, self.rows, self.seq, self.snapshots, len(self.touched or ()))
 
     def branch(self) -> Timeline:
-        """Give a line that starts here. O(1)."""
+        """Give a line that starts here and is to be merged later. O(1)."""
+        branch = self.copy()
+        branch.cause = None
+        branch.touched = Log() if self.touched is None else self.touched
+        return branch
+
+    def copy(self) -> Timeline:
+        """Give the same line as a value of its own, to be changed in one step with this one. O(1)."""
         return Timeline(
             self.state,
             self.logs,
             self.rows,
             self.base,
-            self.marks,
+            self.checkpoints,
             self.snapshots,
-            self.marked,
+            self.told,
+            self.past,
             self.block_end,
             self.externals,
             self.loaded,
             self.eras,
+            self.cause,
+            self.touched,
         )
+
+    def keep_snapshot(self, entry: SnapshotEntry) -> None:
+        """Put a snapshot into the table."""
+        self.snapshots = self.snapshots.set(entry.snapshot_id, entry)
+        self._touch(entry.snapshot_id)
+
+    def forget_snapshot(self, snapshot_id: str) -> None:
+        """Take a snapshot out of the table, if it is there."""
+        self.snapshots = self.snapshots.discard(snapshot_id)
+        self._touch(snapshot_id)
+
+    def _touch(self, snapshot_id: str) -> None:
+        if self.touched is not None:
+            self.touched = self.touched.append(snapshot_id)
 
     def adopt(self, branch: Timeline) -> None:
         """Go on where `branch` stands, which must have started at this very point; snapshots stay."""
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
-        self.marks, self.marked, self.block_end = branch.marks, branch.marked, branch.block_end
+        self.checkpoints, self.told, self.past = branch.checkpoints, branch.told, branch.past
+        self.block_end = branch.block_end
         self.externals, self.eras = branch.externals, branch.eras
 
     def add(self, row: Row, state: Table, logs: Table, *, mark: bool = False, block_end: int = 0) -> int:
@@ -187,26 +206,20 @@ class Timeline:
         self.rows = rows = self.rows.append(row)
         self.state, self.logs = state, logs
         seq = self.dropped + len(rows)
-        if mark or not seq % MARK_EVERY:
-            own = Mark(seq, state, logs, block_end)
-            self.marks = self.marks.append(own) if mark else Log((*self._worth_keeping(seq), own))
+        if mark or seq - self.checkpoints.thinned >= STRETCH:
+            self.checkpoint(Mark(seq, state, logs, block_end))
         return seq
 
-    def _worth_keeping(self, seq: int) -> Iterator[Mark]:
-        """Thin out the marks: dense near the present, ever sparser before it, some two for each power of two.
-
-        Every mark keeps directories alive that later ones share no more. One each 512 records, over 100,000 files
-        and 50,000 writes, are 300,000 objects for the garbage collector to look at, and 400 ms.
-        """
-        now = seq // MARK_EVERY
-        boundaries = {last for last, _ in self.eras}
-        for mark in self.marks:
-            stretch, odd = divmod(mark.seq, MARK_EVERY)
-            if mark.seq in boundaries or (not odd and now - stretch <= 2 * (stretch & -stretch)):
-                yield mark
+    def checkpoint(self, mark: Mark) -> None:
+        """Keep a state of the past: see `weakfs.session.checkpoints`."""
+        if mark.seq - self.checkpoints.thinned >= STRETCH:
+            boundaries = [last for last, _ in self.eras]
+            self.checkpoints = self.checkpoints.thinned_with(mark, self.rows, self.base, boundaries)
+        else:
+            self.checkpoints = self.checkpoints.with_mark(mark)
 
     def mark_at(self, rules: Rules, seq: int) -> Mark:
-        """Give the slices as they were after record `seq`: a replay from the nearest mark, see `_worth_keeping`.
+        """Give the slices as they were after record `seq`: a replay from the nearest checkpoint.
 
         Raises `UnknownSnapshot` if there is no such record or it was compacted away.
         """
@@ -216,15 +229,14 @@ class Timeline:
             )
         if seq == self.seq:
             return Mark(seq, self.state, self.logs, 0)
-        if not self.marked:
-            self._mark_all(rules)
-        index = bisect_right(self.marks, seq, key=lambda mark: mark.seq)
-        mark = self.marks[index - 1] if index else self.base
+        mark = self.checkpoints.before(seq)
+        if mark is None:
+            mark = self._told_before(rules, seq)
+        if mark.seq == seq:
+            return mark
         rules = next((old for last, old in self.eras if seq <= last), rules)
-        later = advance(rules, mark, self.rows.since(mark.seq - self.dropped))
-        while mark.seq < seq:
-            mark = next(later)
-        return mark
+        with collector_at_rest():
+            return next(advance(rules, mark, self.rows.since(mark.seq - self.dropped), (seq,)))
 
     def rules_change(self, old: Rules) -> None:
         """Let other rules hold from now on: what was lived under the old ones is read with them.
@@ -234,27 +246,33 @@ class Timeline:
         if not self.rows:
             return
         if self.loaded:
-            self.marks, self.marked = Log(), False
+            self.forget_checkpoints()
         elif not self.eras or self.eras[-1][0] < self.seq:
             self.eras = (*self.eras, (self.seq, old))
-            self.marks = self.marks.append(Mark(self.seq, self.state, self.logs, self.block_end))
+            self.checkpoints = self.checkpoints.with_mark(Mark(self.seq, self.state, self.logs, self.block_end))
 
-    def _mark_all(self, rules: Rules) -> None:
-        """Read history once from its start and leave marks along the way."""
-        last = self.seq // MARK_EVERY
-        marks: Log[Mark] = Log()
-        for mark in advance(rules, self.base, self.rows):
-            stretch, odd = divmod(mark.seq, MARK_EVERY)
-            if not odd and last - stretch <= 2 * (stretch & -stretch):
-                marks = marks.append(mark)
-        self.marks, self.marked = marks, True
+    def forget_checkpoints(self) -> None:
+        """Make anew the checkpoints of the history so far, when somebody reads it."""
+        self.told, self.past = self.seq, Checkpoints(thinned=self.dropped)
+        now = Mark(self.seq, self.state, self.logs, self.block_end, is_kept=True)
+        self.checkpoints = Checkpoints(Log((now,)), self.seq, self.seq)
+
+    def _told_before(self, rules: Rules, seq: int) -> Mark:
+        """Give the nearest checkpoint of a history that came from a file, which is read once, as far as needed."""
+        newest = self.past.marks.last(self.base)
+        stops = range(newest.seq + STRETCH, min(seq, self.told) + 1, STRETCH)
+        # All of it stays in use: the collector would take more time than the reading.
+        with collector_at_rest():
+            for mark in advance(rules, newest, self.rows.since(newest.seq - self.dropped), stops):
+                self.past = self.past.thinned_with(mark, self.rows, self.base)
+        return self.past.before(seq) or self.base
 
     def compact(self, rules: Rules, keep: int) -> int:
         """Forget all records but the newest `keep`, and give how many went."""
         going = max(len(self.rows) - keep, 0)
         if going:
             base = self.mark_at(rules, self.dropped + going)
-            self.marks = Log(mark for mark in self.marks if mark.seq > base.seq)
+            self.checkpoints, self.past = self.checkpoints.behind(base.seq), self.past.behind(base.seq)
             self.rows = Log(self.rows.since(going))
             self.base = base
             self.externals = pmap({seq: kept for seq, kept in self.externals.items() if seq >= base.seq})
@@ -266,13 +284,19 @@ def event_of(rules: Rules, row: Row) -> Any:
     return rules.registry.shape(row[2]).build(*row[3])
 
 
-def advance(rules: Rules, mark: Mark, rows: Iterable[Row]) -> Iterator[Mark]:
-    """Apply `rows` one after another to the slices of `mark` and give the slices after each."""
+def advance(rules: Rules, mark: Mark, rows: Iterable[Row], stops: Iterable[int]) -> Iterator[Mark]:
+    """Apply `rows` one after another to the slices of `mark`, and give the slices after each of the records `stops`."""
+    wanted = iter(stops)
+    stop = next(wanted, None)
+    if stop is None:
+        return
     seq, state, logs, block_end = mark.seq, mark.state, mark.logs, mark.block_end
+    by_tag = rules.registry.by_tag
     for row in rows:
         seq += 1
         try:
-            event = event_of(rules, row)
+            shape = by_tag.get(row[2]) or rules.registry.shape(row[2])
+            event = shape.build(*row[3])
             state, logs = changed(rules, state, logs, event, logs_only=seq <= block_end)
         except SessionError:
             raise
@@ -281,11 +305,20 @@ def advance(rules: Rules, mark: Mark, rows: Iterable[Row]) -> Iterator[Mark]:
                 f"cannot read history: record {seq} ({row[2]}) cannot be applied: {error!r}; register the reducers "
                 f"that made it"
             ) from error
-        if seq > block_end and isinstance(event, Merged):
+        if shape.cls is Merged and seq > block_end:
             block_end = seq + event.count
-        yield Mark(seq, state, logs, block_end)
+        if seq == stop:
+            yield Mark(seq, state, logs, block_end)
+            stop = next(wanted, None)
+            if stop is None:
+                return
 
 
 def ordered_snapshots(line: Timeline) -> list[SnapshotEntry]:
     """List the snapshots of a line in the order in which they were taken."""
-    return sorted(line.snapshots.values(), key=lambda entry: (entry.number, entry.snapshot_id))
+    return sorted(line.snapshots.values(), key=age)
+
+
+def age(entry: SnapshotEntry) -> tuple[int, str]:
+    """Give what orders snapshots, the oldest first."""
+    return entry.number, entry.snapshot_id

@@ -8,12 +8,13 @@ from typing import TypeVar, overload
 from attrs import frozen
 from pyrsistent import PMap
 
+from weakfs.session.checkpoints import Mark
 from weakfs.session.events import Record
 from weakfs.session.log import Log
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Kind, SliceSpec, SliceView
 from weakfs.session.table import Table
-from weakfs.session.timeline import Mark, Row, SnapshotEntry, event_of
+from weakfs.session.timeline import Row, SnapshotEntry, event_of
 
 T = TypeVar("T")
 

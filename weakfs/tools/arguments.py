@@ -22,6 +22,8 @@ Reader = Callable[[object, str, list[str]], object]
 
 # A name or a value that a message repeats is cut to this many characters.
 SHOWN = 60
+# So many names of no argument are told, each with what it may mean; of the others only how many there are.
+MAX_UNKNOWN = 10
 
 
 def about(description: str, *, at_least: int | None = None, for_models: bool = True) -> dict[str, object]:
@@ -101,10 +103,14 @@ def _build(
     values: dict[str, object] = {}
     seen: dict[str, str] = {}
     before = len(problems)
+    unknown = 0
     for key, value in given.items():
         name = aliases.get(key, key) if isinstance(key, str) else ""
         parameter = known.get(name)
         if parameter is None:
+            unknown += 1
+            if unknown > MAX_UNKNOWN:
+                continue
             told = [one.name for one in parameters if one.for_models]
             problems.append(_unknown(where, key, [*known, *aliases], [*told, *aliases]))
         elif name in seen:
@@ -113,6 +119,8 @@ def _build(
             seen[name] = cast(str, key)
             if value is not None or parameter.required:
                 values[parameter.init_name] = parameter.read(value, f"{where}{key}", problems)
+    if unknown > MAX_UNKNOWN:
+        problems.append(f"{where.rstrip('.') or 'arguments'}: {unknown - MAX_UNKNOWN} more names of no argument")
     for parameter in parameters:
         if parameter.required and parameter.name not in seen:
             meaning = f"; give {parameter.description}" if parameter.description else ""

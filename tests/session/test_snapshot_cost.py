@@ -1,0 +1,125 @@
+"""What a change costs beside the snapshots that are kept: nothing. Work is counted in calls of functions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from weakfs import InMemoryFilesystem, Session, Toolset
+
+MANY = 1000
+
+
+def calls_made(work: Callable[[], object]) -> int:
+    """Count the calls of functions, Python's and C's, that `work` makes the second time."""
+    made = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal made
+        made += event in ("call", "c_call")
+
+    work()
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return made
+
+
+def session_with(snapshots: int) -> tuple[Session, InMemoryFilesystem]:
+    session = Session(session_id="s")
+    files = InMemoryFilesystem(session)
+    files.write("/a.txt", "a\n")
+    for _ in range(snapshots):
+        session.snapshot()
+    return session, files
+
+
+def tool_call(session: Session, files: InMemoryFilesystem) -> None:
+    Toolset(session).call("write_file", {"path": "/a.txt", "content": "b\n"})
+
+
+def transaction(session: Session, files: InMemoryFilesystem) -> None:
+    with session.transaction():
+        files.write("/a.txt", "b\n")
+
+
+def transaction_with_snapshots(session: Session, files: InMemoryFilesystem) -> None:
+    with session.transaction():
+        session.drop_snapshot(session.snapshot())
+        session.snapshot()
+
+
+def merged_fork(session: Session, files: InMemoryFilesystem) -> None:
+    fork = session.fork()
+    InMemoryFilesystem(fork).write("/b.txt", "b\n")
+    session.merge(fork)
+
+
+def merged_fork_with_snapshot(session: Session, files: InMemoryFilesystem) -> None:
+    fork = session.fork()
+    fork.snapshot()
+    session.merge(fork)
+
+
+@pytest.mark.parametrize(
+    "change", [tool_call, transaction, transaction_with_snapshots, merged_fork, merged_fork_with_snapshot]
+)
+def test_a_change_costs_the_same_whatever_snapshots_are_kept(
+    change: Callable[[Session, InMemoryFilesystem], None],
+) -> None:
+    few = session_with(1)
+    many = session_with(MANY)
+
+    assert calls_made(lambda: change(*many)) <= 1.1 * calls_made(lambda: change(*few))
+
+
+def test_a_transaction_drops_a_snapshot_from_before_it() -> None:
+    session, _ = session_with(3)
+    first, *others = session.snapshots
+
+    with session.transaction(), session.transaction():
+        session.drop_snapshot(first)
+
+    assert session.snapshots == tuple(others)
+
+
+def test_a_nested_transaction_drops_a_snapshot_that_the_outer_one_took() -> None:
+    session, _ = session_with(0)
+
+    with session.transaction():
+        taken = session.snapshot()
+        with session.transaction():
+            session.drop_snapshot(taken)
+
+    assert session.snapshots == ()
+
+
+def test_a_failed_transaction_keeps_the_snapshot_that_it_dropped() -> None:
+    session, _ = session_with(1)
+    before = session.snapshots
+
+    with pytest.raises(KeyError), session.transaction():
+        session.drop_snapshot(before[0])
+        session.snapshot()
+        raise KeyError
+
+    assert session.snapshots == before
+
+
+def test_a_fork_that_is_merged_twice_brings_each_snapshot_once() -> None:
+    session, _ = session_with(0)
+    fork = session.fork()
+    with fork.transaction():
+        one = fork.snapshot("one")
+    session.merge(fork)
+    session.drop_snapshot(one.snapshot_id)
+
+    fork.snapshot("two")
+    session.merge(fork)
+
+    assert [snapshot.tag for snapshot in session.snapshots] == ["two"]
