@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 class Toolset:
     """Tools over one session, called by name with plain JSON.
 
-    Without a filesystem the session's own files in memory are used, under `limits`. A filesystem that is
-    given keeps its own limits; `limits` then bounds only what an answer holds. Any number of threads may call at
+    Without a filesystem the session's own files in memory are used, and `limits` bounds how large they grow. A
+    filesystem that is given keeps its own limits. What an answer holds, read lines and grep matches, is bounded by
+    `limits` either way; the filesystem's own methods then give all, so that a handler can write back what it read. Any number of threads may call at
     once: each call works on its own, and one that clashes with what another finished meanwhile is a `conflict`.
     """
 
@@ -47,7 +48,7 @@ class Toolset:
         limits: Limits = Limits.tools(),  # noqa: B008  # frozen
         refuse_stale_writes: bool = True,
     ) -> None:
-        files: Filesystem = InMemoryFilesystem(session, limits=limits) if filesystem is None else filesystem
+        files: Filesystem = InMemoryFilesystem(session, limits=limits.for_files()) if filesystem is None else filesystem
         owner = getattr(files, "session", session)
         if isinstance(owner, Session) and owner is not session:
             raise ValueError(
