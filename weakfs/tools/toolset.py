@@ -33,8 +33,9 @@ class Toolset:
 
     Without a filesystem the session's own files in memory are used, and `limits` bounds how large they grow. A
     filesystem that is given keeps its own limits. What an answer holds, read lines and grep matches, is bounded by
-    `limits` either way; the filesystem's own methods then give all, so that a handler can write back what it read. Any number of threads may call at
-    once: each call works on its own, and one that clashes with what another finished meanwhile is a `conflict`.
+    `limits` either way; the filesystem's own methods then give all, so that a handler can write back what it read.
+    Any number of threads may call at once: each call works on its own, and one that clashes with what another
+    finished meanwhile is a `conflict`.
     """
 
     def __init__(

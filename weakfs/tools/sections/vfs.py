@@ -24,7 +24,8 @@ Read a file before you change it, and prefer small edits to writing whole files 
 class VfsSection(FilesystemSection):
     """Files in the session: saved with it, rolled back with it, and forked with it.
 
-    `limits` bounds the files and, of lines and matches, what an answer holds. `mounts` are copied in once; a loaded session that holds one already keeps what it has.
+    `mounts` are copied in once; a loaded session that holds one already keeps what it has. `limits` bounds the files
+    and, in lines and matches, what an answer holds.
     """
 
     def __init__(
