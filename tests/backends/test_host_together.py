@@ -230,19 +230,21 @@ def test_what_is_missing_beside_a_session_is_saved_again_from_the_store(
         assert Session.load(tmp_path / f"again{embed}.json").missing_blobs == ()
 
 
-def test_a_save_names_the_snapshots_and_contents_that_went_with_the_store(fs: HostFilesystem, tmp_path: Path) -> None:
+def test_a_save_names_the_snapshots_and_contents_that_went_with_the_store(
+    fs: HostFilesystem, root: Path, tmp_path: Path
+) -> None:
     first = fs.snapshot()
-    report = fs.session.save(tmp_path / "s.json")
-    assert report.missing == ()
-    shutil.rmtree(fs.store.path)
+    assert fs.session.save(tmp_path / "s.json").missing == ()
+    shutil.rmtree(tmp_path / "s.json.blobs")
+    session = Session.load(tmp_path / "s.json")
+    HostFilesystem(root, session=session, store=tmp_path / "lost")
 
-    report = fs.session.save(tmp_path / "gone.json")
+    report = session.save(tmp_path / "again.json")
     assert {one.kind for one in report.missing} == {"content"}
-    lost = Session.load(tmp_path / "gone.json").missing_blobs
-    assert sorted(one.id for one in report.missing) == sorted(lost) != []
+    assert sorted(one.id for one in report.missing) == sorted(session.missing_blobs) != []
 
-    fs.session.compact(keep=0)
-    report = fs.session.save(tmp_path / "compacted.json")
+    session.compact(keep=0)
+    report = session.save(tmp_path / "compacted.json")
     assert Missing("snapshot", first.snapshot_id) in report.missing
 
 

@@ -223,5 +223,5 @@ def test_times_of_the_newer_side_stay() -> None:
     base = put(EMPTY_TREE, ("a",), leaf.file(ABC, at=1), 1)
     ours = put(base, ("a",), leaf.file(b"A\nb\nc\n", at=20, created_at=1), 20)
     theirs = put(base, ("a",), leaf.file(b"a\nb\nC\n", at=10, created_at=1), 10)
-    merged = maps.get(merge(base, ours, theirs).children, "a")
+    merged = merge(base, ours, theirs).children["a"]
     assert (merged[leaf.MODIFIED_AT], merged[leaf.CREATED_AT]) == (20, 1)

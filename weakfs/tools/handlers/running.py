@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from errno import EROFS
 from functools import partial
 from math import inf
+from types import MappingProxyType
 from typing import get_args
 
 from attrs import field, frozen
@@ -66,6 +67,10 @@ class ShellReceipt(Receipt):
     unsandboxed_because: str | None = None
 
 
+def _read_only(environment: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(environment))
+
+
 @frozen(kw_only=True)
 class ShellOptions:
     """What the runtime decides about commands, and no model.
@@ -81,7 +86,7 @@ class ShellOptions:
     max_timeout: float = MAX_TIMEOUT
     max_output: int = 32 * 1024
     environment_allow: tuple[str, ...] = ENVIRONMENT
-    environment: Mapping[str, str] = field(factory=dict[str, str], repr=False)
+    environment: Mapping[str, str] = field(factory=dict[str, str], converter=_read_only, repr=False)
     readable: tuple[str, ...] = ()
     shell: str = "/bin/sh"
     bubblewrap: Bubblewrap = field(factory=Bubblewrap, repr=False)
