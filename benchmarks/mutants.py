@@ -18,14 +18,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 # What a mutant needs of the tree.
 COPIED = ("weakfs", "tests", "fixtures", "benchmarks", "examples", "pyproject.toml", "README.md", "docs")
+
+# A mutant that makes the tests take too long may hang them, or the machine may be busy.
+Outcome = Literal["killed", "survives", "timed out"]
 
 FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -140,8 +145,8 @@ def tests_of(module: Path) -> Path:
     return Path("tests") / module.parts[1]
 
 
-def survives(mutant: Mutant, copy: Path, timeout: float) -> bool:
-    """Tell whether the tests of its own folder pass with a mutant. One that makes them hang does not survive."""
+def tried(mutant: Mutant, copy: Path, timeout: float) -> Outcome:
+    """Run the tests of its own folder with a mutant, and tell what became of it."""
     path = copy / mutant.module
     before = path.read_text()
     path.write_text(mutant.source)
@@ -149,9 +154,9 @@ def survives(mutant: Mutant, copy: Path, timeout: float) -> bool:
     environment = {"PYTHONPATH": str(copy), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=timeout, check=False)
-        return done.returncode == 0
+        return "survives" if done.returncode == 0 else "killed"
     except subprocess.TimeoutExpired:
-        return False
+        return "timed out"
     finally:
         path.write_text(before)
 
@@ -177,12 +182,12 @@ def main() -> None:
                 shutil.copytree(root / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
             elif (root / name).exists():
                 shutil.copy2(root / name, copy / name)
-        left = 0
+        outcomes: Counter[Outcome] = Counter()
         for number, mutant in enumerate(mutants, 1):
-            lives = survives(mutant, copy, options.timeout)
-            left += lives
-            print(f"{number:>4} {'SURVIVES' if lives else 'killed  '} {mutant}", flush=True)
-    print(f"{left} of {len(mutants)} survive")
+            outcome = tried(mutant, copy, options.timeout)
+            outcomes[outcome] += 1
+            print(f"{number:>4} {outcome:<9} {mutant}", flush=True)
+    print(", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())))
 
 
 if __name__ == "__main__":
