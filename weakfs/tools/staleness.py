@@ -151,9 +151,10 @@ class Readings:
                 now = (self._session[ExternalTrees].latest() or ExternalTrees()).known(self._name)
                 tree = known.completed(now)
             node = None if tree is None else find(tree, segments_of(sight.path))
-            if type(node) is tuple and not isinstance(node[CONTENT], str) and len(node[CONTENT]) <= MOST_COMPARED:
-                content = joined(node[CONTENT])
-                return content if digest_of(content).hex() == sight.version else None
+            content = node[CONTENT] if type(node) is tuple else ""
+            if not isinstance(content, str) and len(content) <= MOST_COMPARED:
+                data = joined(content)
+                return data if digest_of(data).hex() == sight.version else None
         return None
 
 

@@ -77,8 +77,8 @@ class Policy:
     """
 
     rules: tuple[PolicyRule, ...] = field(default=(), converter=_rules)
-    _check: Check | None = field(default=None, kw_only=True, repr=False)
-    _on_result: OnResult | None = field(default=None, kw_only=True, repr=False)
+    _check: Check | None = field(default=None, alias="check", kw_only=True, repr=False)
+    _on_result: OnResult | None = field(default=None, alias="on_result", kw_only=True, repr=False)
 
     def check(self, call: CallToJudge, context: ToolContext) -> str | None:
         """Return why a call may not be made, or `None`. Called in the call's transaction, before its handler."""

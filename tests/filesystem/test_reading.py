@@ -1,0 +1,36 @@
+"""Reading parts of a text and finding names, at the edges of what is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from weakfs.backends import InMemoryFilesystem
+
+
+@pytest.fixture
+def fs() -> InMemoryFilesystem:
+    fs = InMemoryFilesystem()
+    fs.write("/a.txt", "1\n2\n3\n")
+    fs.write("/b.py", "")
+    return fs
+
+
+@pytest.mark.parametrize(("limit", "content"), [(0, ""), (2, "1\n2\n"), (3, "1\n2\n3\n"), (4, "1\n2\n3\n")])
+def test_a_read_gives_as_many_lines_as_asked_for(fs: InMemoryFilesystem, limit: int, content: str) -> None:
+    found = fs.read("/a.txt", limit=limit)
+    assert (found.content, found.truncated) == (content, limit < 3)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 3, 9])
+def test_a_read_starts_where_it_is_told_to(fs: InMemoryFilesystem, offset: int) -> None:
+    assert fs.read("/a.txt", offset=offset).content == "1\n2\n3\n"[2 * offset :]
+
+
+def test_a_read_from_before_the_start_is_refused(fs: InMemoryFilesystem) -> None:
+    with pytest.raises(ValueError, match="cannot read '/a.txt' from line -1; give an offset from 0 on"):
+        fs.read("/a.txt", offset=-1)
+
+
+def test_a_glob_finds_the_names_that_match_and_no_others(fs: InMemoryFilesystem) -> None:
+    assert [match.path for match in fs.glob("*.txt")] == ["/a.txt"]
+    assert [match.path for match in fs.glob("*", sort="path")] == ["/a.txt", "/b.py"]
