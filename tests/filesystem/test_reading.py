@@ -27,10 +27,18 @@ def test_a_read_starts_where_it_is_told_to(fs: InMemoryFilesystem, offset: int) 
 
 
 def test_a_read_from_before_the_start_is_refused(fs: InMemoryFilesystem) -> None:
-    with pytest.raises(ValueError, match="cannot read '/a.txt' from line -1; give an offset from 0 on"):
+    with pytest.raises(ValueError, match=r"cannot read '/a.txt' from line -1; give an offset from 0 on"):
         fs.read("/a.txt", offset=-1)
 
 
 def test_a_glob_finds_the_names_that_match_and_no_others(fs: InMemoryFilesystem) -> None:
     assert [match.path for match in fs.glob("*.txt")] == ["/a.txt"]
     assert [match.path for match in fs.glob("*", sort="path")] == ["/a.txt", "/b.py"]
+
+
+def test_what_was_read_through_a_link_has_the_path_of_the_file() -> None:
+    fs = InMemoryFilesystem(follow_symlinks="within_root_only")
+    fs.write("/d/a.txt", "x")
+    fs.symlink("d/a.txt", "/link")
+    assert fs.read("/link").path == "/d/a.txt"
+    assert fs.read_bytes("/link").path == "/d/a.txt"
