@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from weakfs.backends import InMemoryFilesystem
+from weakfs.session import Session
 
 
 @pytest.fixture
@@ -34,6 +35,14 @@ def test_a_read_from_before_the_start_is_refused(fs: InMemoryFilesystem) -> None
 def test_a_glob_finds_the_names_that_match_and_no_others(fs: InMemoryFilesystem) -> None:
     assert [match.path for match in fs.glob("*.txt")] == ["/a.txt"]
     assert [match.path for match in fs.glob("*", sort="path")] == ["/a.txt", "/b.py"]
+
+
+def test_a_glob_gives_the_newest_first() -> None:
+    ticks = iter(range(1, 100))
+    fs = InMemoryFilesystem(Session(clock=ticks.__next__))
+    for path in ("/b", "/c", "/a"):
+        fs.write(path, "x")
+    assert [match.path for match in fs.glob("*")] == ["/a", "/c", "/b"]
 
 
 def test_what_was_read_through_a_link_has_the_path_of_the_file() -> None:
