@@ -22,7 +22,7 @@ from weakfs.tools.transcripts import TranscriptCall, read_transcript
 UNFINISHED = Path(__file__).with_name("unfinished.jsonl")
 
 # So much may lie in the directory; one of the commands writes more.
-LIMITS = attrs.evolve(Limits.tools(), max_total_size=8_000_000)
+LIMITS = Limits(max_total_size=8_000_000)
 
 
 @attrs.frozen

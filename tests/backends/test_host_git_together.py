@@ -18,7 +18,6 @@ import pytest
 from tests.backends.gits import damage, fill, git, state
 from weakfs.backends import HostFilesystem
 from weakfs.reducers import FileTree
-from weakfs.reducers import children as maps
 from weakfs.snapshots import Store
 from weakfs.snapshots.git import GitUnavailable
 
@@ -58,7 +57,7 @@ def test_eight_threads_take_snapshots_at_once(tmp_path: Path) -> None:
 
 
 def entries(tree: FileTree) -> dict[str, Any]:
-    return dict(maps.items(tree.children))
+    return dict(tree.children)
 
 
 SCRIPT = """

@@ -313,7 +313,7 @@ def test_an_archive_that_changed_underneath_is_noticed(fs: HostFilesystem, root:
     tree = unpack_in_place(archived, limits=NONE, at=0)
     changed[data.index(b"content of a")] ^= 1
     spoiled = Archived(bytes(changed))
-    leaf = tree.children["a.txt"] if isinstance(tree.children, dict) else None
+    leaf = tree.children["a.txt"]
     assert isinstance(leaf, tuple)
     content = leaf[0]
     assert isinstance(content, Stored)

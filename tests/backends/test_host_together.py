@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ import pytest
 
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import Limits
-from weakfs.session import Session, SessionError
+from weakfs.session import Missing, Session, SessionError
 from weakfs.snapshots import Store
 
 BUSY = "another call"
@@ -227,6 +228,32 @@ def test_what_is_missing_beside_a_session_is_saved_again_from_the_store(
         HostFilesystem(root, session=session, store=tmp_path / "store")
         session.save(tmp_path / f"again{embed}.json", embed=embed)
         assert Session.load(tmp_path / f"again{embed}.json").missing_blobs == ()
+
+
+def test_a_save_names_the_snapshots_and_contents_that_went_with_the_store(
+    fs: HostFilesystem, root: Path, tmp_path: Path
+) -> None:
+    first = fs.snapshot()
+    assert fs.session.save(tmp_path / "s.json").missing == ()
+    shutil.rmtree(tmp_path / "s.json.blobs")
+    session = Session.load(tmp_path / "s.json")
+    HostFilesystem(root, session=session, store=tmp_path / "lost")
+
+    report = session.save(tmp_path / "again.json")
+    assert {one.kind for one in report.missing} == {"content"}
+    assert sorted(one.id for one in report.missing) == sorted(session.missing_blobs) != []
+
+    session.compact(keep=0)
+    report = session.save(tmp_path / "compacted.json")
+    assert Missing("snapshot", first.snapshot_id) in report.missing
+
+
+def test_a_snapshot_in_the_store_is_not_missing_though_the_records_are_dropped(
+    fs: HostFilesystem, tmp_path: Path
+) -> None:
+    fs.snapshot()
+    fs.session.compact(keep=0)
+    assert fs.session.save(tmp_path / "s.json").missing == ()
 
 
 def test_a_workspace_that_moved_is_opened_under_the_name_that_its_session_knows(

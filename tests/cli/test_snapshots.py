@@ -120,6 +120,27 @@ def test_only_the_last_ones_are_kept(run: Run, place: Place) -> None:
     assert len(run("snapshots", place.root).lines) == 1
 
 
+def test_tagged_snapshots_are_dropped_only_when_told_to(run: Run, place: Place) -> None:
+    release, old, last = (id_of(run("snapshot", place.root, *tag)) for tag in (["--tag", "release"], [], []))
+    dropped = run("drop", place.root, "--keep-last", "1").lines
+    assert dropped[0] == f"dropped {old}"
+    assert dropped[1] == "kept 1 older snapshot with a tag; to drop such too: --tagged"
+    assert [row[0] for row in rows(run("snapshots", place.root))] == [release, last]
+    assert run("drop", place.root, "--keep-last", "1").lines[0] == "nothing to drop"
+    assert run("drop", place.root, "--keep-last", "1", "--tagged").lines[0] == f"dropped {release}  release"
+    assert [row[0] for row in rows(run("snapshots", place.root))] == [last]
+    named = id_of(run("snapshot", place.root, "--tag", "named"))
+    assert run("drop", place.root, "named").lines[0] == f"dropped {named}  named"
+
+
+def test_a_dry_run_lists_what_would_be_dropped(run: Run, place: Place) -> None:
+    names = [id_of(run("snapshot", place.root)) for _ in range(3)]
+    assert run("drop", place.root, "--keep-last", "1", "--dry-run").lines == [f"would drop {one}" for one in names[:2]]
+    (told,) = run("drop", place.root, names[2], "--dry-run", "--json").objects
+    assert (told["type"], told["id"].startswith(names[2])) == ("would_drop", True)
+    assert [row[0] for row in rows(run("snapshots", place.root))] == names
+
+
 def test_a_wrong_name_among_right_ones_drops_nothing(run: Run, place: Place) -> None:
     name = id_of(run("snapshot", place.root))
     done = run("drop", place.root, name, "no-such")
@@ -171,7 +192,8 @@ def test_what_is_no_directory_is_told(run: Run, tmp_path: Path, command: str) ->
 
 
 @pytest.mark.parametrize(
-    "words", [["restore"], ["restore", "a", "--latest"], ["drop"], ["drop", "a", "--keep-last", "1"]]
+    "words",
+    [["restore"], ["restore", "a", "--latest"], ["drop"], ["drop", "a", "--keep-last", "1"], ["drop", "a", "--tagged"]],
 )
 def test_a_command_that_says_too_little_or_too_much_is_status_2(run: Run, place: Place, words: list[str]) -> None:
     done = run(words[0], place.root, *words[1:])

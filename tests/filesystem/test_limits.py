@@ -38,6 +38,12 @@ def test_the_presets_are_those_of_the_specification() -> None:
     }
 
 
+def test_the_limits_for_files_cut_no_answer_and_keep_all_else() -> None:
+    strict = Limits.strict().for_files()
+
+    assert strict == Limits(max_file_size=48_000, max_path_depth=16, max_segment_length=80, max_grep_matches=None)
+
+
 NAMES = [field.name for field in fields(Limits)]
 
 

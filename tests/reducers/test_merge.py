@@ -15,7 +15,7 @@ from tests.models.trees import Entry, Plain, flatten, grow, random_tree, recount
 from weakfs.reducers import FileTree, leaf, merge, reduce
 from weakfs.reducers import children as maps
 from weakfs.reducers.events import FileWritten
-from weakfs.reducers.tree import EMPTY_TREE, put, tree_of
+from weakfs.reducers.tree import EMPTY_TREE, find, put, tree_of
 from weakfs.session.slices import Conflict
 
 D: Entry = ("d", 0o755)
@@ -223,5 +223,6 @@ def test_times_of_the_newer_side_stay() -> None:
     base = put(EMPTY_TREE, ("a",), leaf.file(ABC, at=1), 1)
     ours = put(base, ("a",), leaf.file(b"A\nb\nc\n", at=20, created_at=1), 20)
     theirs = put(base, ("a",), leaf.file(b"a\nb\nC\n", at=10, created_at=1), 10)
-    merged = maps.get(merge(base, ours, theirs).children, "a")
+    merged = find(merge(base, ours, theirs), ("a",))
+    assert type(merged) is tuple
     assert (merged[leaf.MODIFIED_AT], merged[leaf.CREATED_AT]) == (20, 1)

@@ -106,7 +106,7 @@ def test_new_permission_bits_keep_entries_times_and_totals() -> None:
     tree = tree_of({"a": file(b"abc")}, modified_at=5, created_at=4)
     changed = with_mode(tree, 0o700)
     assert (changed.mode, changed.modified_at, changed.created_at) == (0o700, 5, 4)
-    assert changed.children is tree.children
+    assert changed._children is tree._children
     assert totals(changed) == totals(tree)
     assert tree.mode == 0o755
 
@@ -157,7 +157,20 @@ def test_a_tree_ten_thousand_directories_deep_is_handled_without_recursion() -> 
     tree = put(EMPTY_TREE, (*deep, "f"), file(b"abc"), 1)
     assert totals(tree) == (1, 10_000, 3)
     assert height(tree) == 10_001
-    assert sum(1 for _ in maps.items(tree.children)) == 1
+    assert sum(1 for _ in maps.items(tree._children)) == 1
     assert tree.digest != tree.fingerprint
     assert totals(remove(tree, (*deep, "f"), 2)) == (0, 10_000, 0)
     assert remove(tree, ("d",), 2).node_count == 0
+
+
+@pytest.mark.parametrize("count", [3, 100])
+def test_the_entries_of_a_tree_cannot_be_changed_from_outside(count: int) -> None:
+    nodes = {f"f{number}": file(b"x", at=1) for number in range(count)}
+    tree = tree_of(dict(nodes))
+
+    assert dict(tree.children) == nodes
+    with pytest.raises(TypeError):
+        tree.children["f0"] = file(b"y", at=2)  # type: ignore[index]  # the test
+    with pytest.raises(AttributeError):
+        tree.children = {}  # type: ignore[misc]  # the test
+    assert dict(tree.children) == nodes

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
-from tests.session.fakes import FakeExternal
+from tests.session.fakes import FakeExternal, FakeJournal
 from tests.session.ledger import Added, Noted, Total, make_session, notes_of, total_of
 from weakfs.session import RollbackIncomplete, RolledBack, Session
 
@@ -307,3 +309,28 @@ def test_a_rollback_that_cannot_be_recorded_leaves_the_filesystems_as_they_were(
     assert [is_new(disk) for disk in disks] == [True] * 3
     assert total_of(session) == 1
     assert len(session.records) == 1
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_undoes_a_transaction_outside_sees_the_session_without_it(shared: bool) -> None:
+    session = make_session()
+    seen: list[int] = []
+
+    class Looking(FakeJournal):
+        def undo(self) -> None:
+            seen.append(total_of(session))
+            session.dispatch(Noted("undone"))
+            super().undo()
+
+    class Disk(FakeExternal):
+        def begin(self) -> FakeJournal:
+            return Looking(self)
+
+    session.attach(Disk())
+    with suppress(LookupError), session.transaction(shared=shared):
+        session.dispatch(Added(5))
+        raise LookupError
+
+    assert seen == [0]
+    assert total_of(session) == 0
+    assert [record.event for record in session.records].count(Noted("undone")) == 1

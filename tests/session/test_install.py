@@ -244,3 +244,12 @@ def test_a_registry_with_types_can_be_shared_by_sessions() -> None:
     first.install(Shelf, initial=Shelf)
 
     assert second.registry is registry
+
+
+def test_the_tables_of_a_registry_cannot_be_changed_from_outside() -> None:
+    registry = Registry.empty().with_types(Put)
+
+    with pytest.raises(TypeError):
+        registry.by_tag["mine"] = registry.by_tag["session/rolled_back"]  # type: ignore[index]  # the test
+    with pytest.raises(TypeError):
+        del registry.by_type[Put]  # type: ignore[attr-defined]  # the test

@@ -26,7 +26,7 @@ from weakfs.backends import InMemoryFilesystem
 from weakfs.reducers import FileTree, TreeRestored
 from weakfs.reducers.leaf import CONTENT
 from weakfs.reducers.tree import find
-from weakfs.session import MissingBlob, Session, SessionError, SessionFileError
+from weakfs.session import Missing, MissingBlob, Session, SessionError, SessionFileError
 from weakfs.session.rope import Rope
 from weakfs.session.stored import Held, Stored, digest_of
 
@@ -216,8 +216,9 @@ def test_a_session_is_saved_without_a_content_that_is_nowhere_any_more(
     file: Path, caplog: pytest.LogCaptureFixture, embed: bool
 ) -> None:
     session = holding(tree_with(new=Held().put(TWO), lost=gone(b"lost")))
-    session.save(file, embed=embed)
+    report = session.save(file, embed=embed)
     assert digest_of(b"lost").hex() in caplog.text
+    assert report.missing == (Missing("content", digest_of(b"lost").hex()),)
 
     loaded = load(file)
     assert loaded.missing_blobs == (digest_of(b"lost").hex(),)
@@ -228,8 +229,14 @@ def test_a_session_is_saved_without_a_content_that_is_nowhere_any_more(
 
 def test_a_content_that_nobody_has_any_more_is_saved_where_it_lies_already(file: Path) -> None:
     elsewhere(ONE).save(file)
-    holding(tree_with(f0=gone(ONE), more=b"x")).save(file)
+    report = holding(tree_with(f0=gone(ONE), more=b"x")).save(file)
+    assert report.missing == ()
     assert read(load(file), "/f0") == ONE
+
+
+def test_a_save_of_a_session_that_has_everything_reports_nothing_missing(file: Path) -> None:
+    for embed in (False, True):
+        assert elsewhere(ONE, TWO).save(file, embed=embed).missing == ()
 
 
 def test_a_content_is_taken_from_whichever_source_has_it(file: Path) -> None:

@@ -49,11 +49,13 @@ def look(root: Path, known: Survey | None = None, sink: Sink | None = None) -> S
         os.close(descriptor)
 
 
-def snapshot(store: Store, root: Path, name: str, known: Survey | None = None) -> tuple[StoredSnapshot, Survey]:
+def snapshot(
+    store: Store, root: Path, name: str, known: Survey | None = None, *, tag: str | None = None
+) -> tuple[StoredSnapshot, Survey]:
     """Take a snapshot of a directory."""
     with store.writer() as writer:
         seen = look(root, known, writer)
-        return writer.commit(seen, snapshot_id=name, created_at=0), seen
+        return writer.commit(seen, snapshot_id=name, created_at=0, tag=tag), seen
 
 
 def settle(*roots: Path) -> None:

@@ -37,7 +37,7 @@ def times(tree: FileTree) -> dict[str, int]:
     todo: list[tuple[str, FileTree]] = [("", tree)]
     while todo:
         prefix, here = todo.pop()
-        for name, node in dict(here.children if isinstance(here.children, dict) else {}).items():
+        for name, node in here.children.items():
             found[f"{prefix}/{name}"] = node.modified_at if isinstance(node, FileTree) else node[leaf.MODIFIED_AT]
             if isinstance(node, FileTree):
                 todo.append((f"{prefix}/{name}", node))

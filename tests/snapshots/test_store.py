@@ -188,6 +188,24 @@ def test_the_last_snapshots_are_kept(store: Store, root: Path) -> None:
     assert store.list() == ()
 
 
+def test_tagged_snapshots_are_kept_however_old_they_are(store: Store, root: Path) -> None:
+    for name, tag in {"a": "release", "b": None, "c": "", "d": None, "e": None}.items():
+        snapshot(store, root, name, tag=tag)
+
+    assert [entry.snapshot_id for entry in store.keep_last(1)] == ["b", "d"]
+    assert [entry.snapshot_id for entry in store.list()] == ["a", "c", "e"]
+    assert [entry.snapshot_id for entry in store.keep_last(1, drop_tagged=True)] == ["a", "c"]
+    assert [entry.snapshot_id for entry in store.list()] == ["e"]
+
+
+def test_a_dry_run_of_keep_last_drops_nothing(store: Store, root: Path) -> None:
+    for name in "ab":
+        snapshot(store, root, name)
+
+    assert [entry.snapshot_id for entry in store.keep_last(1, dry_run=True)] == ["a"]
+    assert [entry.snapshot_id for entry in store.list()] == ["a", "b"]
+
+
 def test_an_account_says_what_compaction_frees(store: Store, root: Path) -> None:
     known = None
     for number in range(4):

@@ -141,3 +141,13 @@ def test_every_public_name_is_there_and_nothing_else_is_found() -> None:
     assert dir(weakfs.tools) == sorted(weakfs.tools.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = weakfs.tools.nothing  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_tool_keeps_its_aliases_whatever_becomes_of_the_mapping_that_was_given() -> None:
+    given = {"file_path": "path"}
+    tool = Tool("probe", "For tests.", CountWords, count_words, aliases=given)
+    given.clear()
+
+    assert dict(tool.aliases) == {"file_path": "path"}
+    with pytest.raises(TypeError):
+        tool.aliases["file"] = "path"  # type: ignore[index]  # the test

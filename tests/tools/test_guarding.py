@@ -292,6 +292,28 @@ def test_reading_is_clamped_to_whole_lines(files: Filesystem) -> None:
     assert toolset(files, Capability(max_read_bytes=4)).call("edit_file", edit).success
 
 
+@pytest.mark.parametrize("limit", [None, -1])
+def test_a_tool_that_may_write_is_refused_rather_than_given_a_part_of_a_file(
+    files: Filesystem, limit: int | None
+) -> None:
+    files.write("/src/long.txt", "line\n" * 100)
+
+    def rewrite(fs: Filesystem) -> None:
+        fs.write("/src/long.txt", fs.read("/src/long.txt", limit=limit).content.upper())
+
+    def rewrite_bytes(fs: Filesystem) -> None:
+        fs.write_bytes("/src/long.txt", fs.read_bytes("/src/long.txt", limit=limit).content.upper())
+
+    for work in (rewrite, rewrite_bytes):
+        refused = handled(files, work, capability=Capability(max_read_bytes=499))
+        assert refused.error_code == "limit_exceeded"
+        assert files.read("/src/long.txt").content == "line\n" * 100
+        assert handled(files, work, capability=Capability(max_read_bytes=500)).success
+        files.write("/src/long.txt", "line\n" * 100)
+    part = Capability(max_read_bytes=5)
+    assert handled(files, lambda fs: fs.read("/src/long.txt", limit=10), capability=part).success
+
+
 def test_results_are_clamped(files: Filesystem) -> None:
     tools = toolset(files, Capability(max_grep_results=2, max_glob_results=3))
     for limit in (None, 1000):

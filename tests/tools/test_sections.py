@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
+from weakfs.filesystem import Limits
 from weakfs.session import Session
 from weakfs.tools import DEFAULT_TOOLS, Capability
 from weakfs.tools.sections import (
@@ -101,6 +102,24 @@ def test_a_vfs_section_works_on_the_sessions_files_and_mounts_once(project: Path
 
     assert not again.filesystem.exists("/src/link.py")
     assert again.filesystem.tree().fingerprint == section.filesystem.tree().fingerprint
+
+
+def test_the_filesystem_of_a_section_gives_whole_files_and_its_answers_keep_to_the_limits(tmp_path: Path) -> None:
+    session = Session(session_id="s")
+    limits = Limits(default_read_limit=5, max_file_size=100_000)
+    sections: list[FilesystemSection] = [
+        VfsSection(session=session, limits=limits),
+        WorkspaceSection(
+            session=session, root=tmp_path, store=tmp_path.parent / "store", limits=limits, tools=FILESYSTEM_TOOLS
+        ),
+    ]
+    for section in sections:
+        section.filesystem.write("/long", "line\n" * 3000)
+
+        assert section.filesystem.read("/long").content == "line\n" * 3000
+        assert section.filesystem.limits.max_file_size == 100_000
+        answer = dispatch_tool_call(Prompt(sections=[section]), "read_file", {"path": "/long"}, session=session)
+        assert answer.message.endswith("[lines 1 to 5 of 3000; read on with offset=6]")
 
 
 def test_a_vfs_section_runs_no_programs_unless_told() -> None:

@@ -23,7 +23,9 @@ from weakfs import (
     Toolset,
     require_filesystem,
 )
+from weakfs.session.stored import digest_of
 from weakfs.tools.blobs import Blobs
+from weakfs.tools.slice import FileSeen
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 21))
 
@@ -203,7 +205,6 @@ def during(tools: Toolset, work: Callable[[Filesystem], None], meanwhile: Callab
 
     own = Tool("own", "For tests.", Work, handle)
     beside = Toolset(tools.session, tools.filesystem, tools=[*tools.tools, own])
-    beside._readings = tools._readings
     return beside.call("own", {}, caller="ann")
 
 
@@ -249,3 +250,132 @@ def test_a_refusal_quotes_nothing_that_its_caller_may_not_read(tools: Toolset) -
     result = write(guarded, "ann", "two\n")
     assert result.status == "conflict"
     assert "secret" not in result.message
+
+
+# What callers saw is part of the session
+
+
+def test_what_a_caller_saw_outlives_saving_and_loading(tmp_path: Path) -> None:
+    session = Session()
+    tools = Toolset(session, InMemoryFilesystem(session))
+    tools.filesystem.write("/a.txt", TEXT)
+    read(tools, "ann")
+    session.save(tmp_path / "session.json")
+
+    loaded = Session.load(tmp_path / "session.json")
+    again = Toolset(loaded, InMemoryFilesystem(loaded))
+    edit(again, "bob", "line 7\n", "line seven\n")
+
+    result = edit(again, "ann", "line 12\n", "line twelve\n")
+    assert result.error_code == "changed_by_another"
+    assert "-line 7\n+line seven\n" in result.message
+
+
+def test_two_toolsets_of_one_session_know_the_same(tools: Toolset) -> None:
+    other = Toolset(tools.session, tools.filesystem)
+    read(tools, "ann")
+    edit(other, "bob", "line 7\n", "line seven\n")
+
+    assert edit(other, "ann", "line 12\n", "line twelve\n").status == "conflict"
+    read(other, "ann")
+    assert edit(tools, "ann", "line 12\n", "line twelve\n").success
+
+
+def test_a_file_that_another_program_changed_is_not_overwritten(tmp_path: Path) -> None:
+    session = Session()
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "a.txt").write_text(TEXT)
+    tools = Toolset(session, HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store"))
+    read(tools, "ann")
+    (tmp_path / "root" / "a.txt").write_text("of another program\n")
+
+    result = write(tools, "ann", "all new\n")
+
+    assert (result.status, result.error_code) == ("conflict", "changed_by_another")
+    assert "it changed since you last read it" in result.message
+    assert (tmp_path / "root" / "a.txt").read_text() == "of another program\n"
+
+
+def test_a_rollback_makes_what_a_caller_read_stale(tools: Toolset) -> None:
+    tools.session.snapshot("before")
+    edit(tools, "ann", "line 7\n", "line seven\n")
+    tools.session.rollback("before")
+
+    assert write(tools, "ann", "all new\n").status == "conflict"
+    read(tools, "ann")
+    assert write(tools, "ann", "all new\n").success
+
+
+def test_a_file_that_a_rollback_removed_may_be_made_again(tools: Toolset) -> None:
+    tools.session.snapshot("before")
+    new = {"path": "/new.txt", "content": "1\n"}
+    tools.call("write_file", new, caller="ann")
+    tools.session.rollback("before")
+    assert tools.call("write_file", new, caller="ann").success
+
+
+def test_a_rollback_leaves_a_caller_what_it_read_and_what_did_not_change() -> None:
+    session = Session()
+    tools = Toolset(session, InMemoryFilesystem(session), require_read=True)
+    tools.filesystem.write("/a.txt", TEXT)
+    session.snapshot("before")
+    read(tools, "ann")
+    session.rollback("before")
+
+    assert write(tools, "ann", "all new\n").success
+
+
+def test_a_call_without_a_caller_is_only_kept_from_undoing_what_a_caller_changed(tools: Toolset) -> None:
+    tools.call("read_file", {"path": "/a.txt"})
+    tools.filesystem.write("/a.txt", "by the runtime\n")
+    arguments: dict[str, object] = {"path": "/a.txt", "content": "1\n"}
+    assert tools.call("write_file", arguments).success
+    write(tools, "bob", "2\n")
+    assert tools.call("write_file", arguments).status == "conflict"
+
+
+def test_only_a_digest_of_what_was_read_is_kept_and_once(tools: Toolset) -> None:
+    read(tools, "ann")
+    read(tools, "ann")
+
+    (seen,) = tools.session[FileSeen].all()
+    assert (seen.caller, seen.path, seen.version) == ("ann", "/a.txt", digest_of(TEXT.encode()).hex())
+
+
+def test_a_directory_that_a_caller_moved_itself_is_no_conflict(tools: Toolset) -> None:
+    tools.call("write_file", {"path": "/d/a.txt", "content": "1\n"}, caller="ann")
+    tools.call("mv", {"source": "/d", "destination": "/e"}, caller="ann")
+    assert tools.call("write_file", {"path": "/d/a.txt", "content": "2\n"}, caller="ann").success
+
+
+# Files must be read first
+
+
+def test_a_file_that_a_caller_never_read_is_not_overwritten_where_reading_is_required(tools: Toolset) -> None:
+    strict = Toolset(tools.session, tools.filesystem, require_read=True)
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-line 12\n+line twelve\n*** End Patch\n"
+    for result in (
+        write(strict, "ann", "all new\n"),
+        edit(strict, "ann", "line 7\n", "line seven\n"),
+        strict.call("apply_patch", {"patch": patch}, caller="ann"),
+    ):
+        assert (result.status, result.error_code) == ("conflict", "not_read")
+        assert "you have not read it; read it first" in result.message
+    assert tools.filesystem.read("/a.txt").content == TEXT
+    read(strict, "bob")
+    assert write(strict, "ann", "all new\n").error_code == "not_read"
+    read(strict, "ann")
+    assert edit(strict, "ann", "line 7\n", "line seven\n").success
+
+
+def test_creating_a_file_and_calls_without_a_caller_need_no_reading(tools: Toolset) -> None:
+    strict = Toolset(tools.session, tools.filesystem, require_read=True)
+    new = {"path": "/new.txt", "content": "1\n"}
+    assert strict.call("write_file", new, caller="ann").success
+    assert strict.call("write_file", new, caller="ann").success
+    assert strict.call("write_file", {"path": "/a.txt", "content": ""}).success
+
+
+def test_reading_cannot_be_required_where_stale_writes_are_allowed() -> None:
+    with pytest.raises(ValueError, match="cannot require that files are read"):
+        Toolset(Session(), require_read=True, refuse_stale_writes=False)

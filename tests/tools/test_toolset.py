@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Limits
@@ -57,14 +57,37 @@ def only_call(session: Session) -> ToolCall:
 # Answers
 
 
-def test_without_a_filesystem_the_files_of_the_session_are_used_under_the_limits_of_tools() -> None:
+def test_without_a_filesystem_the_files_of_the_session_are_used_under_the_limits_of_files() -> None:
     session = Session()
     InMemoryFilesystem(session).write("/a", "x")
 
-    toolset = Toolset(session)
+    toolset = Toolset(session, limits=evolve(Limits.tools(), max_file_size=10))
 
     assert toolset.call("exists", {"path": "/a"}).message == "/a exists (file)"
-    assert toolset.filesystem.limits == Limits.tools()
+    assert toolset.filesystem.limits == Limits(max_file_size=10, max_grep_matches=None)
+
+
+def test_a_tool_that_reads_and_writes_back_keeps_every_line_of_a_long_file() -> None:
+    def shout(context: ToolContext) -> ToolResult[object]:
+        fs = require_filesystem(context)
+        fs.write("/long", fs.read("/long").content.upper())
+        return ToolResult(f"{len(fs.grep('LINE'))} lines", None)
+
+    toolset = toolset_with(probe(shout))
+    toolset.filesystem.write("/long", "line\n" * 3000)
+
+    result = toolset.call("probe", {})
+
+    assert result.message == "3000 lines"
+    assert toolset.filesystem.read("/long", limit=-1).content == "LINE\n" * 3000
+
+
+def test_answers_are_bounded_by_the_limits_of_the_toolset() -> None:
+    toolset = toolset_with(limits=Limits(default_read_limit=2, max_grep_matches=3))
+    toolset.filesystem.write("/long", "line\n" * 3000)
+
+    assert toolset.call("read_file", {"path": "/long"}).message.startswith("line\nline\n[lines 1 to 2 of 3000")
+    assert toolset.call("grep", {"pattern": "line"}).summary_text == "3 matches found, and there are more"
 
 
 def test_an_unknown_tool_is_an_answer_with_the_nearest_name() -> None:

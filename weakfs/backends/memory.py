@@ -90,12 +90,12 @@ class InMemoryFilesystem(SessionFilesystem):
         for name in segments:
             if type(node) is not FileTree:
                 return None
-            children = node.children
+            children = node._children
             node = children.get(name) if type(children) is dict else maps.get(children, name)
         return node
 
     def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
-        children = cast(FileTree, self._find(segments)).children
+        children = cast(FileTree, self._find(segments))._children
         return children.items() if type(children) is dict else maps.items(children)
 
     def _listing(self, segments: Segments) -> Listing:

@@ -165,7 +165,7 @@ class OverlayFilesystem(SessionFilesystem):
         for name in segments:
             if type(node) is not FileTree:
                 return None
-            node = maps.get(node.children, name)
+            node = maps.get(node._children, name)
             if node is None:
                 return self._lower._find(segments)
         return None if is_whiteout(node) else node
@@ -175,8 +175,8 @@ class OverlayFilesystem(SessionFilesystem):
         below = list(self._lower._entries(segments)) if type(self._lower._find(segments)) is FileTree else []
         if type(held) is not FileTree:
             return below
-        own = [(name, node) for name, node in maps.items(held.children) if not is_whiteout(node)]
-        return [*((name, node) for name, node in below if maps.get(held.children, name) is None), *own]
+        own = [(name, node) for name, node in maps.items(held._children) if not is_whiteout(node)]
+        return [*((name, node) for name, node in below if maps.get(held._children, name) is None), *own]
 
     def _content(self, path: str, leaf: Leaf) -> bytes:
         segments = self._parse(path)[1]
@@ -226,7 +226,7 @@ class OverlayFilesystem(SessionFilesystem):
         size, files, directories = (0, 0, 0)
         if type(lower._find(segments)) is FileTree:
             size, files, directories = lower._totals(segments)
-        for name, node in maps.items(held.children) if type(held) is FileTree else ():
+        for name, node in maps.items(held._children) if type(held) is FileTree else ():
             here = (*segments, name)
             below = lower._find(here)
             if below is not None:

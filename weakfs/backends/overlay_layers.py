@@ -37,10 +37,10 @@ def merged(upper: FileTree, lower: FileTree) -> FileTree:
 
 
 def _merged(upper: FileTree, lower: FileTree) -> Steps[FileTree]:
-    children = lower.children
+    children = lower._children
     size, files, directories = lower.total_size, lower.file_count, lower.directory_count
-    for name, node in maps.items(upper.children):
-        below: Node | None = maps.get(lower.children, name)
+    for name, node in maps.items(upper._children):
+        below: Node | None = maps.get(lower._children, name)
         seen: Node | None = None if is_whiteout(node) else node
         if type(node) is FileTree:
             seen = yield _merged(node, below if type(below) is FileTree else EMPTY_TREE)
@@ -69,7 +69,7 @@ def upper_for(lower: FileTree, wanted: FileTree) -> FileTree:
 
 def _difference(lower: FileTree, wanted: FileTree) -> Steps[FileTree | None]:
     held: dict[str, Node] = {}
-    for name, old, new in maps.differences(lower.children, wanted.children):
+    for name, old, new in maps.differences(lower._children, wanted._children):
         if new is None:
             held[name] = leaves.special(WHITEOUT, at=wanted.modified_at)
         elif type(new) is FileTree:
@@ -96,8 +96,8 @@ def counterpart(lower: FileTree, upper: FileTree) -> FileTree:
 
 def _counterpart(lower: FileTree, upper: FileTree) -> Steps[FileTree]:
     held: dict[str, Node] = {}
-    for name, node in maps.items(upper.children):
-        below = maps.get(lower.children, name)
+    for name, node in maps.items(upper._children):
+        below = maps.get(lower._children, name)
         if type(below) is FileTree and type(node) is FileTree:
             held[name] = yield _counterpart(below, node)
         elif below is not None:

@@ -52,7 +52,7 @@ class Layers:
         for name in segments:
             if type(node) is not FileTree:
                 break
-            node = maps.get(node.children, name)
+            node = maps.get(node._children, name)
         return node
 
     def below(self, segments: Segments) -> Node | None:
@@ -136,7 +136,7 @@ def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Itera
         if type(layers.below(here)) is not FileTree:
             continue
         for name, node in sorted(layers.lower._entries(here), key=_by_name):
-            below, mine = (*here, name), maps.get(own.children, name)
+            below, mine = (*here, name), maps.get(own._children, name)
             if mine is None:
                 whole = _whole(layers.lower, below, node)
                 yield EntryFound(shown(below), tree_of({name: whole}), own.modified_at)
@@ -192,7 +192,7 @@ def _foreign(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidde
         if type(held) is not FileTree or type(layers.below(here)) is not FileTree:
             continue
         for name, _ in sorted(layers.lower._entries(here), key=_by_name):
-            own = maps.get(held.children, name)
+            own = maps.get(held._children, name)
             if own is None:
                 yield _hidden(layers, (*here, name), at)
             stack.append(((*here, name), own))

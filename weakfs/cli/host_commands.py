@@ -96,21 +96,37 @@ def restore_command(
 @click.command("drop")
 @directory_argument
 @click.argument("snapshots", metavar="[SNAPSHOT]...", nargs=-1)
-@click.option("--keep-last", metavar="N", type=click.IntRange(min=0), help="Drop all but the last N.")
+@click.option(
+    "--keep-last", metavar="N", type=click.IntRange(min=0), help="Drop all but the last N and those with a tag."
+)
+@click.option("--tagged", is_flag=True, help="With --keep-last, drop those with a tag too.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be dropped.")
 @foreign_option
 @store_option
 @json_option
 def drop_command(
-    directory: str, snapshots: tuple[str, ...], keep_last: int | None, foreign: bool, store: str | None, as_json: bool
+    directory: str,
+    snapshots: tuple[str, ...],
+    keep_last: int | None,
+    tagged: bool,
+    dry_run: bool,
+    foreign: bool,
+    store: str | None,
+    as_json: bool,
 ) -> int:
     """Give snapshots of DIR up. "weakfs compact" then frees what only they needed."""
     from weakfs.cli.directories import open_directory, usage
-    from weakfs.cli.keeping import drop
+    from weakfs.cli.keeping import chosen, drop
 
     if bool(snapshots) == (keep_last is not None):
         raise usage("cannot drop: name snapshots, or give --keep-last N; see: weakfs snapshots DIR")
+    if tagged and keep_last is None:
+        raise usage(
+            "cannot use --tagged with names: a snapshot that is named is dropped whatever its tag; leave it out"
+        )
     files = open_directory(directory, store=store, read_only=True)
-    drop(Output(finish_unread=True), files, snapshots, keep_last, foreign=foreign, as_json=as_json)
+    choice = chosen(files, snapshots, keep_last, tagged=tagged, foreign=foreign)
+    drop(Output(finish_unread=True), files, choice, dry_run=dry_run, as_json=as_json)
     return DONE
 
 

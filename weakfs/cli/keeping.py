@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from attrs import frozen
+
 from weakfs.backends import HostFilesystem
 from weakfs.cli.directories import find, is_of, scanning, short_ids, usage
 from weakfs.cli.failures import telling
@@ -11,6 +13,7 @@ from weakfs.cli.output import Output, progress
 from weakfs.cli.wording import counted, moment, shown, typed
 from weakfs.session.atoms import is_text
 from weakfs.snapshots import StoredSnapshot
+from weakfs.snapshots.catalogue import all_but_last
 from weakfs.snapshots.compaction import SnapshotAccount
 
 HEADINGS = ("id", "taken", "kind", "files", "bytes", "frees", "tag")
@@ -55,28 +58,52 @@ def show_snapshots(out: Output, files: HostFilesystem, directory: str, *, as_jso
     )
 
 
-def drop(
-    out: Output, files: HostFilesystem, names: Sequence[str], keep_last: int | None, *, foreign: bool, as_json: bool
-) -> None:
-    """Give snapshots up: those that are named, or all but the last few. Either all names are right, or none goes."""
-    store = files.store
+@frozen
+class Choice:
+    """Snapshots to drop, and those that are kept only because they have a tag; `short` has the short id of each."""
+
+    dropped: tuple[StoredSnapshot, ...]
+    kept: tuple[StoredSnapshot, ...]
+    short: Mapping[str, str]
+
+
+def chosen(
+    files: HostFilesystem, names: Sequence[str], keep_last: int | None, *, tagged: bool, foreign: bool
+) -> Choice:
+    """Return the snapshots that are named, or all but the last few and the tagged ones; any wrong name is refused."""
     with telling(f"drop snapshots of {files.root!r}"):
-        every = store.list()
+        every = files.store.list()
         short = short_ids(every)
+        if keep_last is None:
+            named = (find(files, name, foreign=foreign) for name in names)
+            return Choice(tuple({one.snapshot_id: one for one in named}.values()), (), short)
         own = [one for one in every if is_of(files, one)]
-        wanted = (
-            [find(files, name, foreign=foreign) for name in names] if keep_last is None else own[: -keep_last or None]
-        )
-        for one in {one.snapshot_id: one for one in wanted}.values():
-            store.drop(one.snapshot_id)
-            if as_json:
-                out.record(type="dropped", **described(one))
-            else:
-                tag = "" if one.tag is None else f"  {shown(one.tag)}"
-                out.line(("dropped", "bold"), " ", (short[one.snapshot_id], "yellow"), tag)
-    if not as_json:
-        more = f"what only they needed is freed by: {typed('weakfs', 'compact', files.root)}"
-        out.line(more if wanted else "nothing to drop")
+        dropped = all_but_last(own, keep_last, drop_tagged=tagged)
+        older = all_but_last(own, keep_last, drop_tagged=True)
+        return Choice(dropped, tuple(one for one in older if one not in dropped), short)
+
+
+def drop(out: Output, files: HostFilesystem, choice: Choice, *, dry_run: bool, as_json: bool) -> None:
+    """Drop snapshots and list them, or with `dry_run` only list them."""
+    for one in choice.dropped:
+        if not dry_run:
+            with telling(f"drop snapshots of {files.root!r}"):
+                files.store.drop(one.snapshot_id)
+        if as_json:
+            out.record(type="would_drop" if dry_run else "dropped", **described(one))
+        else:
+            tag = "" if one.tag is None else f"  {shown(one.tag)}"
+            out.line(
+                ("would drop" if dry_run else "dropped", "bold"), " ", (choice.short[one.snapshot_id], "yellow"), tag
+            )
+    if as_json:
+        return
+    if not choice.dropped:
+        out.line("nothing to drop")
+    if choice.kept:
+        out.line(f"kept {counted(len(choice.kept), 'older snapshot')} with a tag; to drop such too: --tagged")
+    if choice.dropped and not dry_run:
+        out.line(f"what only they needed is freed by: {typed('weakfs', 'compact', files.root)}")
 
 
 def compact(out: Output, files: HostFilesystem, directory: str, *, as_json: bool) -> None:

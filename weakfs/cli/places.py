@@ -15,7 +15,7 @@ from weakfs.cli.keeping import take
 from weakfs.cli.output import progress
 from weakfs.cli.reporting import Reporter
 from weakfs.cli.wording import typed
-from weakfs.filesystem import Filesystem, Limits
+from weakfs.filesystem import Filesystem
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeDiff, diff
 from weakfs.session import Session
 from weakfs.snapshots import StoredSnapshot
@@ -73,14 +73,14 @@ class Place(Protocol):
 def place_of(job: Job, session: Session) -> Place:
     """Open the files that a job is about; `Failure` says why that cannot be."""
     if job.root is not None:
-        files = open_directory(job.root, store=job.store, kind=job.snapshots, session=session, limits=Limits.tools())
+        files = open_directory(job.root, store=job.store, kind=job.snapshots, session=session)
         return InPlace(job, session, files)
     if job.overlay is not None:
         from weakfs.backends.overlay import OverlayFilesystem
 
         lower = open_directory(job.overlay, store=job.store, kind=job.snapshots, read_only=not job.commit)
-        return Over(job, OverlayFilesystem(lower, session, limits=Limits.tools()), lower)
-    return InMemory(job, session, InMemoryFilesystem(session, limits=Limits.tools()))
+        return Over(job, OverlayFilesystem(lower, session), lower)
+    return InMemory(job, session, InMemoryFilesystem(session))
 
 
 @define

@@ -151,6 +151,10 @@ class _Lines:
     def saved(self, report: SaveReport) -> None:
         what = f"{counted(report.size_bytes, 'byte')}, {counted(report.records, 'record')}"
         self.out.line(("saved", "bold"), f" {shown(report.path)}: {what}")
+        for one in report.missing[:NAMED]:
+            self.out.line(("missing", "yellow"), f" {one.kind} {shown(one.id)}: it is nowhere any more")
+        if len(report.missing) > NAMED:
+            self.out.line(("missing", "yellow"), f" {counted(len(report.missing) - NAMED, 'more thing')}")
 
     def total(self, outcome: Outcome, changes: str, undo: str | None) -> None:
         calls = sum(outcome.statuses.values())
@@ -240,6 +244,7 @@ class _JsonLines:
             records=report.records,
             snapshots=report.snapshots,
             blobs=report.blobs,
+            missing=[{"kind": one.kind, "id": one.id} for one in report.missing],
         )
 
     def total(self, outcome: Outcome, changes: str, undo: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from errno import EDQUOT, EFBIG, ENAMETOOLONG
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from weakfs.filesystem.errors import fault
 from weakfs.reducers import names
@@ -59,6 +59,13 @@ class Limits:
             default_read_limit=2000,
             max_grep_matches=1000,
         )
+
+    def for_files(self) -> Limits:
+        """Return these limits without those of answers, for the filesystem that tools work on.
+
+        What a tool reads to change it and write it back must be all of it: only the answer to the model is cut.
+        """
+        return evolve(self, default_read_limit=None, max_grep_matches=None)
 
     def check_path(self, path: str, segments: tuple[str, ...]) -> None:
         """Refuse a path that is too deep or has too long a segment: `OSError`, ENAMETOOLONG."""

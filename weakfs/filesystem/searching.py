@@ -66,7 +66,8 @@ class Searching(Reading):
         """Find the lines that match a regular expression (RE2 syntax), in files below a directory or in one file.
 
         One match a line, in order of path, then line. `glob` narrows the files. Hidden ones are searched unless
-        `hidden` is false, and then only if `glob` or `path` names them; binary files, links and the like are not.
+        `hidden` is false, and then only if `glob` or `path` names them; binary files, links, FIFOs and the like are
+        not.
         `max_matches=None` gives what `limits.max_grep_matches` says, -1 all.
         Raises `ValueError` for an expression that the engine does not have. Linear in what is searched.
         """

@@ -99,7 +99,7 @@ def on_entry_copied(tree: FileTree, event: e.EntryCopied) -> FileTree:
 def _newborn(node: Node, at: int) -> Node:
     """Give a copy's own node: a file is born and modified now; what a copied directory holds is shared."""
     if type(node) is FileTree:
-        return FileTree(node.children, node.mode, at, at, node.file_count, node.directory_count, node.total_size)
+        return FileTree(node._children, node.mode, at, at, node.file_count, node.directory_count, node.total_size)
     leaf = node
     return (leaf[0], leaf[1], at, at, leaf[4])
 
@@ -140,13 +140,13 @@ def on_entry_found(tree: FileTree, event: e.EntryFound) -> FileTree:
     A directory without entries tells of its bits and times only, where more is known of what lies in it.
     """
     segments = segments_of(event.path)
-    found = maps.get(event.tree.children, segments[-1]) if segments else event.tree
+    found = maps.get(event.tree._children, segments[-1]) if segments else event.tree
     if found is None:
         return remove(tree, segments, event.at)
     known = find(tree, segments)
     if type(found) is FileTree and not found.node_count and type(known) is FileTree:
         found = FileTree(
-            known.children,
+            known._children,
             found.mode,
             found.modified_at,
             found.created_at,
@@ -159,7 +159,7 @@ def on_entry_found(tree: FileTree, event: e.EntryFound) -> FileTree:
 
 def on_entry_put(tree: FileTree, event: e.EntryPut) -> FileTree:
     segments = segments_of(event.path)
-    return put(tree, segments, maps.get(event.tree.children, segments[-1]), event.at)
+    return put(tree, segments, maps.get(event.tree._children, segments[-1]), event.at)
 
 
 def on_entry_hidden(tree: FileTree, event: e.EntryHidden) -> FileTree:

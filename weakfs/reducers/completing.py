@@ -36,7 +36,7 @@ def _at(tree: FileTree, segments: Segments) -> Node | None:
     for name in segments:
         if type(node) is not FileTree:
             break
-        node = maps.get(node.children, name)
+        node = maps.get(node._children, name)
     return node
 
 
@@ -45,7 +45,7 @@ def missing(found: FileTree, later: FileTree) -> Iterator[tuple[Segments, Node]]
     stack: list[tuple[Segments, FileTree, FileTree]] = [((), found, later)]
     while stack:
         segments, old_tree, new_tree = stack.pop()
-        for name, old, new in maps.differences(old_tree.children, new_tree.children):
+        for name, old, new in maps.differences(old_tree._children, new_tree._children):
             if old is None:
                 yield (*segments, name), new
             elif type(old) is FileTree and type(new) is FileTree:
@@ -64,7 +64,7 @@ def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
             if type(mine) is FileTree:
                 again = with_mode(mine, new_tree.mode)
                 merged = put(merged, segments, again, at) if segments else again
-        for name, old, new in maps.differences(old_tree.children, new_tree.children):
+        for name, old, new in maps.differences(old_tree._children, new_tree._children):
             path = (*segments, name)
             if new is None:
                 merged = remove(merged, path, at)

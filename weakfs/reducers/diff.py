@@ -41,7 +41,7 @@ def differences(before: FileTree, after: FileTree) -> Iterator[tuple[str, Node |
     stack: list[tuple[str, FileTree, FileTree]] = [("", before, after)]
     while stack:
         prefix, old_tree, new_tree = stack.pop()
-        for name, old, new in maps.differences(old_tree.children, new_tree.children):
+        for name, old, new in maps.differences(old_tree._children, new_tree._children):
             path = f"{prefix}/{name}"
             if type(old) is FileTree and type(new) is FileTree:
                 if old.mode != new.mode:
@@ -145,7 +145,7 @@ def _flatten(nodes: dict[str, Node], without: set[str]) -> dict[str, Node]:
             continue
         flat[path] = node
         if type(node) is FileTree:
-            stack.extend((f"{path}/{name}", child) for name, child in maps.items(node.children))
+            stack.extend((f"{path}/{name}", child) for name, child in maps.items(node._children))
     return flat
 
 

@@ -42,7 +42,7 @@ def _fold(tree: FileTree, slot: str, compute: Callable[[FileTree], bytes]) -> by
         if getattr(node, slot) is None:
             missing = [
                 child
-                for _, child in maps.items(node.children)
+                for _, child in maps.items(node._children)
                 if type(child) is FileTree and getattr(child, slot) is None
             ]
             if missing:
@@ -55,7 +55,7 @@ def _fold(tree: FileTree, slot: str, compute: Callable[[FileTree], bytes]) -> by
 
 def _git_object(tree: FileTree) -> bytes:
     lines: list[tuple[bytes, bytes]] = []
-    for name, node in maps.items(tree.children):
+    for name, node in maps.items(tree._children):
         raw = names.to_bytes(name)
         if type(node) is FileTree:
             digest = cast(bytes, node._digest)
@@ -77,7 +77,7 @@ def _git_mode(leaf: Leaf) -> bytes:
 
 def _full_object(tree: FileTree) -> bytes:
     lines: list[tuple[bytes, bytes]] = []
-    for name, node in maps.items(tree.children):
+    for name, node in maps.items(tree._children):
         raw = names.to_bytes(name)
         line = _full_line(raw, node)
         if line is not None:

@@ -87,14 +87,14 @@ def on_external(
 
 def _with_found(known: ExternalTree, event: EntryFound) -> FileTree:
     segments = tuple(event.path[1:].split("/"))
-    node = maps.get(event.tree.children, segments[-1])
+    node = maps.get(event.tree._children, segments[-1])
     return known.found if node is None else filled(known.found, [(segments, node)], (known.tree,))
 
 
 def _with_all(known: ExternalTree, tree: FileTree) -> FileTree:
     if not known.found.node_count and not known.tree.node_count:
         return tree
-    return filled(known.found, (((name,), node) for name, node in maps.items(tree.children)), (known.tree,))
+    return filled(known.found, (((name,), node) for name, node in maps.items(tree._children)), (known.tree,))
 
 
 def merge_external(base: ExternalTrees | None, ours: ExternalTrees, theirs: ExternalTrees) -> ExternalTrees:

@@ -24,7 +24,7 @@ def listing(tree: FileTree) -> Listing:
 
     Threads that come together each make it, and it does not matter whose is kept.
     """
-    children = tree.children
+    children = tree._children
     if type(children) is not dict:
         return _listing(maps.as_dict(children))
     searched: Searched = tree

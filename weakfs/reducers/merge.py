@@ -66,8 +66,8 @@ class _Merge:
     def inside(self, path: Path, base: FileTree, ours: FileTree, theirs: FileTree) -> None:
         """Merge the entries that `theirs` changed."""
         at = max(ours.modified_at, theirs.modified_at)
-        for name, old, new in maps.differences(base.children, theirs.children):
-            mine = maps.get(ours.children, name)
+        for name, old, new in maps.differences(base._children, theirs._children):
+            mine = maps.get(ours._children, name)
             self.entry((*path, name), old, mine, new, at)
 
     def entry(self, path: Path, old: Node | None, mine: Node | None, new: Node | None, at: int) -> None:

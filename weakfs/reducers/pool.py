@@ -42,7 +42,7 @@ class TreePool:
             if id(tree) in seen:
                 continue
             seen[id(tree)] = tree
-            for _, node in maps.items(tree.children):
+            for _, node in maps.items(tree._children):
                 if type(node) is FileTree:
                     stack.append(node)
                 elif leaves.is_file(node):
@@ -104,7 +104,7 @@ def _changed(
     if type(number) is not int or not 0 <= number < len(trees):
         raise ValueError(f"its base {number!r:.60} is not one of the rows before it")
     base = trees[number]
-    children = base.children
+    children = base._children
     files, directories, size = base.file_count, base.directory_count, base.total_size
     for name in row.get("gone", ()):
         old = maps.get(children, name)

@@ -42,7 +42,7 @@ class TreeWriter:
             missing = (
                 [
                     (child, _directory(before, name))
-                    for name, child in sorted(maps.items(here.children))
+                    for name, child in sorted(maps.items(here._children))
                     if type(child) is FileTree and _key(child) not in self._numbers
                 ]
                 if here.directory_count
@@ -84,15 +84,15 @@ class TreeWriter:
         row: dict[str, Json] = {"mode": tree.mode, "times": [tree.modified_at, tree.created_at]}
         known = self._numbers.get(_key(before)) if before is not None else None
         if known is None or before is None:
-            return self._entries(row, sorted(maps.items(tree.children)), {}), None
+            return self._entries(row, sorted(maps.items(tree._children)), {}), None
         changes = [
             change
-            for change in maps.differences(before.children, tree.children)
+            for change in maps.differences(before._children, tree._children)
             if not self._is_same(change[1], change[2])
         ]
         old = {name: node for name, node, _ in changes if node is not None}
-        if len(changes) * 2 > maps.count(tree.children):
-            return self._entries(row, sorted(maps.items(tree.children)), old), None
+        if len(changes) * 2 > maps.count(tree._children):
+            return self._entries(row, sorted(maps.items(tree._children)), old), None
         row["base"] = known
         gone = sorted(name for name, _, new in changes if new is None)
         if gone:
@@ -118,7 +118,7 @@ class TreeWriter:
         if found == number:
             return None
         del self._sums[number]
-        differences = maps.differences(self.values[found].children, tree.children)
+        differences = maps.differences(self.values[found]._children, tree._children)
         return found if all(self._is_same(one, other) for _, one, other in differences) else None
 
     def _sum(self, number: int) -> int:
@@ -134,7 +134,7 @@ class TreeWriter:
                 continue
             changes = self._changes[here]
             if changes is None:
-                self._sums[here] = sum(self._hash(*entry) for entry in maps.items(self.values[here].children))
+                self._sums[here] = sum(self._hash(*entry) for entry in maps.items(self.values[here]._children))
                 continue
             base, differing = changes
             more = sum(self._hash(name, new) - self._hash(name, old) for name, old, new in differing)
@@ -212,7 +212,7 @@ def is_beginning(tree: FileTree) -> bool:
 
 
 def _directory(tree: FileTree | None, name: str) -> FileTree | None:
-    node = maps.get(tree.children, name) if tree is not None else None
+    node = maps.get(tree._children, name) if tree is not None else None
     return node if type(node) is FileTree else None
 
 

@@ -6,7 +6,8 @@ every directory carries the totals of what is below it, so that statistics and q
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast, final
 
 from attrs import define, field
@@ -42,7 +43,8 @@ class FileTree(Searched):
     Made by `tree_of` and the functions of this module, never changed. `file_count` counts files and links.
     """
 
-    children: Children = field(factory=dict)
+    # Shared with other versions of the tree: a change here would change those too.
+    _children: Children = field(factory=dict)
     mode: int = DIRECTORY_MODE
     modified_at: int = 0
     created_at: int = 0
@@ -56,6 +58,11 @@ class FileTree(Searched):
 
     def __repr__(self) -> str:
         return f"<FileTree of {self.file_count} files and {self.directory_count} directories>"
+
+    @property
+    def children(self) -> Mapping[str, Node]:
+        """The entries by name, in no order that means anything, as a read-only view. O(names / 32)."""
+        return MappingProxyType(maps.as_dict(self._children))
 
     @property
     def node_count(self) -> int:
@@ -103,14 +110,14 @@ def find(tree: FileTree, segments: Segments) -> Node | None:
     for name in segments:
         if type(node) is not FileTree:
             return None
-        children = node.children
+        children = node._children
         node = children.get(name) if type(children) is dict else maps.get(children, name)
     return cast("Node | None", node)
 
 
 def entries(tree: FileTree) -> list[tuple[str, Node]]:
     """List a directory's entries by name. O(entries)."""
-    children = tree.children
+    children = tree._children
     if type(children) is dict:
         return sorted(children.items(), key=_by_name)
     return sorted(maps.items(children), key=_by_name)
@@ -145,7 +152,7 @@ def way_to(tree: FileTree, segments: Segments, at: int) -> Way:
     here = tree
     way: Way = []
     for name in segments:
-        children = here.children
+        children = here._children
         old = children.get(name) if type(children) is dict else maps.get(children, name)
         way.append((here, name, old))
         here = old if type(old) is FileTree else FileTree({}, DIRECTORY_MODE, at, at)
@@ -183,7 +190,7 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
             directories += 1
             if old is not None:
                 files, size = files - 1, size - size_of(old)
-        children = here.children
+        children = here._children
         if new is None:
             children = maps.remove(children, name)
         elif type(children) is dict and len(children) < maps.WIDTH:
@@ -216,7 +223,7 @@ def _counts(node: Node | None) -> tuple[int, int, int]:
 def with_mode(tree: FileTree, mode: int) -> FileTree:
     """Give the directory with other permission bits."""
     return FileTree(
-        tree.children,
+        tree._children,
         mode,
         tree.modified_at,
         tree.created_at,
@@ -248,7 +255,7 @@ def height(tree: FileTree) -> int:
     stack = [tree] if tree._height is None else []
     while stack:
         node = stack[-1]
-        below = [child for _, child in maps.items(node.children) if type(child) is FileTree]
+        below = [child for _, child in maps.items(node._children) if type(child) is FileTree]
         missing = [child for child in below if child._height is None]
         if missing:
             stack.extend(missing)

@@ -25,7 +25,7 @@ def weight(tree: FileTree, other: FileTree, counted: set[int]) -> int:
         seen.add(id(new))
         # A directory of more names than one dict holds copies some of its parts.
         changed = 0
-        for _, before, after in maps.differences(old.children, new.children):
+        for _, before, after in maps.differences(old._children, new._children):
             changed += 1
             if type(after) is FileTree:
                 stack.append((after, before if type(before) is FileTree else EMPTY_TREE))

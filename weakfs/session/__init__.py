@@ -41,7 +41,7 @@ from weakfs.session.slices import (
     replace_latest_by,
     upsert_by,
 )
-from weakfs.session.views import Records, SaveReport, SessionSnapshot, SessionView
+from weakfs.session.views import Missing, Records, SaveReport, SessionSnapshot, SessionView
 
 __all__ = [
     "Bus",
@@ -52,6 +52,7 @@ __all__ = [
     "Log",
     "MergeConflict",
     "Merged",
+    "Missing",
     "MissingBlob",
     "Record",
     "Records",

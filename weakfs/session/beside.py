@@ -90,11 +90,14 @@ class BlobFolder:
             with suppress(OSError):
                 os.close(descriptor)
 
-    def add(self, wanted: Mapping[bytes, Iterable[Stored]], others: Sequence[Source] = ()) -> list[bytes]:
-        """Put contents here that are not, one at a time, and give their digests. All are on the disk at the end.
+    def add(
+        self, wanted: Mapping[bytes, Iterable[Stored]], others: Sequence[Source] = ()
+    ) -> tuple[list[bytes], list[bytes]]:
+        """Put contents here that are not, one at a time, and return their digests. All are on the disk at the end.
 
-        What was put is taken back if one of them fails. A content that none of its sources nor `others` has is left out
-        and named in the log: saving loses nothing more, and a session that could not be saved would lose everything.
+        What was put is taken back if one of them fails. A content that none of its sources nor `others` has is left
+        out, named in the log and returned in a second list: saving loses nothing more, and a session that could not be
+        saved would lose everything.
         """
         added: list[bytes] = []
         try:
@@ -111,7 +114,7 @@ class BlobFolder:
             if isinstance(error, OSError):
                 raise unsaved(self._file, error) from error
             raise
-        return added
+        return added, sorted(set(missing).difference(added))
 
     def _lacks(self, digest: bytes, candidates: Iterable[Stored]) -> bool:
         return _size(self.place(digest)) != next(iter(candidates)).size

@@ -66,6 +66,15 @@ class HoldsContents(Protocol):
 
 
 @runtime_checkable
+class KeepsSnapshots(Protocol):
+    """A filesystem whose snapshots lie in a store outside the session."""
+
+    def lost_snapshots(self) -> Sequence[str]:
+        """Return the ids of the session's snapshots of it that neither the store nor the session holds any more."""
+        ...
+
+
+@runtime_checkable
 class SelfRestoring(Protocol):
     """A filesystem whose `restore` does all or nothing: one that fails has put everything back itself."""
 

@@ -22,10 +22,10 @@ from weakfs.session.atomic import write_atomically
 from weakfs.session.atoms import AS_IT_IS
 from weakfs.session.beside import BlobFolder
 from weakfs.session.errors import SessionError, SessionFileError, UnsupportedVersion
-from weakfs.session.externals import HoldsContents
+from weakfs.session.externals import HoldsContents, KeepsSnapshots
 from weakfs.session.reading import Fields, LoadedDocument
 from weakfs.session.stored import Source, Stored
-from weakfs.session.views import SaveReport
+from weakfs.session.views import Missing, SaveReport
 from weakfs.session.writing import Document
 
 if TYPE_CHECKING:
@@ -65,20 +65,32 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
     )
     data = head + body[1:]
     target = os.path.realpath(path)
-    _put(target, data, made.stored, others, embed=embed)
-    return SaveReport(target, len(data), len(line.rows), len(line.snapshots), len(document["blobs"]))
+    lost = _put(target, data, made.stored, others, embed=embed)
+    missing = (
+        *(Missing("content", digest.hex()) for digest in (made.lost if embed else lost)),
+        *(
+            Missing("snapshot", snapshot_id)
+            for one in session.attached
+            if isinstance(one, KeepsSnapshots)
+            for snapshot_id in one.lost_snapshots()
+        ),
+    )
+    return SaveReport(target, len(data), len(line.rows), len(line.snapshots), len(document["blobs"]), missing)
 
 
 def _put(
     path: str, data: bytes, stored: Mapping[bytes, Collection[Stored]], others: Sequence[Source], *, embed: bool
-) -> None:
-    """Put the contents that lie elsewhere beside `path`, the document at `path`, and remove what it does not need."""
+) -> list[bytes]:
+    """Put the contents that lie elsewhere beside `path`, the document at `path`, and remove what it does not need.
+
+    Returns the digests of contents that are nowhere any more.
+    """
     folder = BlobFolder(path)
     wanted = {} if embed else stored
     # What the session itself goes on reading there stays, even if its file now embeds it.
     read_here = {digest for digest, found in stored.items() if any(folder.is_source_of(content) for content in found)}
     with folder.locked(make=bool(wanted)) as is_there:
-        added = folder.add(wanted, others)
+        added, lost = folder.add(wanted, others)
         try:
             write_atomically(path, data)
         except BaseException:
@@ -87,6 +99,7 @@ def _put(
             raise
         if is_there:
             folder.keep_only(wanted.keys() | read_here)
+    return lost
 
 
 def _begins(path: str, head: bytes) -> bool:

@@ -36,6 +36,8 @@ class Blobs:
         self.contents: list[Content] = []
         # The contents that lie elsewhere, by digest, each from every source that has it.
         self.stored: dict[bytes, dict[int, Stored]] = {}
+        # Those that were to be embedded and are nowhere any more.
+        self.lost: set[bytes] = set()
         self._embed = embed
         self._others = others
         self._by_identity: dict[int, int] = {}
@@ -90,6 +92,8 @@ class Blobs:
             held = content_found(content.digest, (content,), self._others) if self._embed else None
             if held is not None:
                 row["blob"] = self.number(held)
+            elif self._embed:
+                self.lost.add(content.digest)
             number = self._by_content[content] = self._add(row, content)
         self.stored.setdefault(content.digest, {}).setdefault(id(content.source), content)
         return number

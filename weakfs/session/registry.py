@@ -11,6 +11,7 @@ from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from importlib import import_module
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -102,6 +103,14 @@ class Shape:
         return cls(type_, tag, names, pack, type_)
 
 
+def _tags(given: Mapping[str, Shape]) -> Mapping[str, Shape]:
+    return MappingProxyType(dict(given))
+
+
+def _types(given: Mapping[type, Shape]) -> Mapping[type, Shape]:
+    return MappingProxyType(dict(given))
+
+
 @frozen(eq=False)
 class Registry:
     """An immutable table of types by tag.
@@ -110,8 +119,8 @@ class Registry:
     has yours as well.
     """
 
-    by_tag: Mapping[str, Shape] = attrs.field(factory=lambda: Registry.standard().by_tag)
-    by_type: Mapping[type, Shape] = attrs.field(factory=lambda: Registry.standard().by_type)
+    by_tag: Mapping[str, Shape] = attrs.field(converter=_tags, factory=lambda: Registry.standard().by_tag)
+    by_type: Mapping[type, Shape] = attrs.field(converter=_types, factory=lambda: Registry.standard().by_type)
     # Slice types that every session with this registry has: see weakfs.session.slices.Declaration.
     slices: tuple[Any, ...] = attrs.field(factory=lambda: Registry.standard().slices)
     # Types whose values a file holds once and refers to: see weakfs.session.pools.

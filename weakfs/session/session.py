@@ -56,9 +56,10 @@ class Session(Branching):
 
         Contents that lie elsewhere, such as those of external snapshots, are put into the folder `NAME.blobs`
         beside the file, or with `embed` into the file itself; what the file before needed there and this one does
-        not, is removed. What an open transaction has done so far is not in it. Raises `SessionError` that names the
-        place of a value that could not be read back, `MissingBlob` for a content that is nowhere, and `OSError` if
-        the file cannot be written; what was saved before is then as it was.
+        not, is removed. What an open transaction has done so far is not in it. A content that is nowhere any more is
+        left out, and `missing` of the report names it: a session that could not be saved would lose everything else.
+        Raises `SessionError` that names the place of a value that could not be read back, and `OSError` if the file
+        cannot be written; what was saved before is then as it was.
         """
         from weakfs.session.files import save_session
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar, overload
+from typing import Literal, TypeVar, overload
 
 from attrs import frozen
 from pyrsistent import PMap
@@ -33,14 +33,30 @@ class SessionSnapshot:
 
 
 @frozen
+class Missing:
+    """Something that a saved session refers to and that is nowhere any more.
+
+    `id` is a content's digest in hexadecimal, or the id of a snapshot of an attached filesystem. Reading the one and
+    restoring the other fails after loading; all else can be used.
+    """
+
+    kind: Literal["content", "snapshot"]
+    id: str
+
+
+@frozen
 class SaveReport:
-    """What was written: where, how many bytes, and how many of each thing."""
+    """What was written: where, how many bytes, and how many of each thing.
+
+    `missing` names what could not be included, contents first.
+    """
 
     path: str
     size_bytes: int
     records: int
     snapshots: int
     blobs: int
+    missing: tuple[Missing, ...] = ()
 
 
 @frozen(eq=False)

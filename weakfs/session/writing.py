@@ -97,6 +97,11 @@ class Document:
         """The contents of the document that lie elsewhere, by digest: each as often as there are sources of it."""
         return {digest: found.values() for digest, found in self._writing.blobs.stored.items()}
 
+    @property
+    def lost(self) -> list[bytes]:
+        """The digests of contents that were to be embedded and are nowhere any more, in order."""
+        return sorted(self._writing.blobs.lost)
+
     def _plain_events(self, rows: Log[Row]) -> dict[str, Iterator[Json]]:
         """Write the events of the types whose records are all plain, a field at a time: by tag, in their order."""
         values: dict[str, list[tuple[Any, ...]]] = {}

@@ -111,7 +111,7 @@ def _refusal(message: str, number: int = EDQUOT) -> OSError:
 def _children(tree: FileTree, path: str) -> Callable[[str], Node | None]:
     """Return a function that looks up the entries of a directory in a tree; of one that is not there it has none."""
     here = find(tree, tuple(path.split("/")[1:]))
-    return (lambda name: maps.get(here.children, name)) if type(here) is FileTree else (lambda name: None)
+    return (lambda name: maps.get(here._children, name)) if type(here) is FileTree else (lambda name: None)
 
 
 class Discarded:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Any, Literal
@@ -130,6 +130,16 @@ class Catalogue:
             for name in names
             if name.endswith(SUFFIX) and not name.startswith(TEMPORARY)
         ]
+
+
+def all_but_last(
+    snapshots: Sequence[StoredSnapshot], number: int, *, drop_tagged: bool = False
+) -> tuple[StoredSnapshot, ...]:
+    """Return those before the last `number` of snapshots, without the tagged ones unless `drop_tagged`."""
+    if number < 0:
+        raise ValueError(f"cannot keep {number} snapshots: give 0 or more")
+    older = snapshots[: -number or None]
+    return tuple(snapshot for snapshot in older if drop_tagged or snapshot.tag is None)
 
 
 def encode(snapshot: StoredSnapshot) -> bytes:

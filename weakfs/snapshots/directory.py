@@ -265,7 +265,7 @@ class HostDirectory:
             if type(one) is FileTree:
                 self.make_directory(here, mode=0o700)
                 made.append((here, one))
-                stack += [((*here, name), child) for name, child in maps.items(one.children)]
+                stack += [((*here, name), child) for name, child in maps.items(one._children)]
             else:
                 with Parent(self, here) as (directory, name):
                     own.make_leaf(directory, name, one)
@@ -274,7 +274,7 @@ class HostDirectory:
 
     def fill(self, tree: FileTree) -> None:
         """Make this directory, which is empty, exactly what a tree says."""
-        for name, child in maps.items(tree.children):
+        for name, child in maps.items(tree._children):
             self.put((name,), child)
         self.set_status((), mode=tree.mode, modified_at=tree.modified_at)
 
@@ -306,7 +306,7 @@ class HostDirectory:
         while stack:
             here, tree = stack.pop()
             for name, node in self.entries(here):
-                below, child = (*here, name), maps.get(tree.children, name)
+                below, child = (*here, name), maps.get(tree._children, name)
                 if type(node) is FileTree and type(child) is FileTree:
                     mode = node.mode | 0o700
                     stack.append((below, child))

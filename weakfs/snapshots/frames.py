@@ -56,7 +56,7 @@ class Frame:
         if self.is_same:
             known = cast(Directory, self.known)
             self.is_same = False
-            self.nodes = dict(maps.items(known.tree.children))
+            self.nodes = dict(maps.items(known.tree._children))
             self.below = dict(known.below)
 
     def take(self, host: str, below: Directory) -> None:

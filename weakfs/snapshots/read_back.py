@@ -60,7 +60,7 @@ def _made(path: str, old: Node | None, new: Node, at: int, most: int | None) -> 
             continue
         if was is None:
             yield DirectoryMade(here, node.modified_at)
-            below = [(f"{here}/{name}", None, child) for name, child in maps.items(node.children)]
+            below = [(f"{here}/{name}", None, child) for name, child in maps.items(node._children)]
             stack += sorted(below, reverse=True)
         if node.mode != (was.mode if type(was) is FileTree else leaves.DIRECTORY_MODE):
             yield ModeChanged(here, node.mode, at)

@@ -90,7 +90,7 @@ class Plan:
         while place < len(compared):
             segments, old_tree, new_tree = compared[place]
             differs[place] = (old_tree.mode, old_tree.modified_at) != (new_tree.mode, new_tree.modified_at)
-            for name, old, new in maps.differences(old_tree.children, new_tree.children):
+            for name, old, new in maps.differences(old_tree._children, new_tree._children):
                 check_name(name)
                 below = (*segments, name)
                 if type(old) is FileTree and type(new) is FileTree:

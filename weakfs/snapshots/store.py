@@ -26,7 +26,7 @@ from weakfs.session import MissingBlob
 from weakfs.session.stored import Stored, checked
 from weakfs.snapshots import disk
 from weakfs.snapshots.archiving import archive_of
-from weakfs.snapshots.catalogue import Catalogue, StoredSnapshot
+from weakfs.snapshots.catalogue import Catalogue, StoredSnapshot, all_but_last
 from weakfs.snapshots.compaction import Compaction, CompactReport, SnapshotAccount, accounts, needs_of
 from weakfs.snapshots.errors import StoreDamaged, unwritable
 from weakfs.snapshots.git.accounting import freed_in_git
@@ -158,13 +158,15 @@ class Store:
         self.catalogue.drop(snapshot_id)
         self.git.drop(snapshot_id)
 
-    def keep_last(self, number: int) -> tuple[StoredSnapshot, ...]:
-        """Give up all but the last `number` snapshots, and tell which those were."""
-        if number < 0:
-            raise ValueError(f"cannot keep {number} snapshots: give 0 or more")
-        dropped = self.list()[: -number or None]
-        for snapshot in dropped:
-            self.drop(snapshot.snapshot_id)
+    def keep_last(self, number: int, *, drop_tagged: bool = False, dry_run: bool = False) -> tuple[StoredSnapshot, ...]:
+        """Drop all but the last `number` snapshots and return those dropped, the oldest first.
+
+        A snapshot with a tag is kept however old it is, unless `drop_tagged`. With `dry_run` nothing is dropped.
+        """
+        dropped = all_but_last(self.list(), number, drop_tagged=drop_tagged)
+        if not dry_run:
+            for snapshot in dropped:
+                self.drop(snapshot.snapshot_id)
         return dropped
 
     def account(self) -> tuple[SnapshotAccount, ...]:

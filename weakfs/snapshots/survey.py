@@ -222,7 +222,7 @@ class _Surveying:
         name = canonical_name(host)
         known = frame.known
         if known is not None and known.statuses.get(host) == status:
-            leaf = self._still_kept(maps.get(known.tree.children, name), known)
+            leaf = self._still_kept(maps.get(known.tree._children, name), known)
             if leaf is not None:
                 frame.nodes[name] = leaf
                 return
@@ -237,7 +237,7 @@ class _Surveying:
         except OSError as error:
             raise refusal(error, f"{frame.path}/{name}") from error
         if known is not None:
-            old = maps.get(known.tree.children, name)
+            old = maps.get(known.tree._children, name)
             if type(old) is tuple and _alike(old, leaf, is_kept=self.sink.trusts(known.token)):
                 leaf = old
         frame.nodes[name] = leaf
@@ -340,5 +340,5 @@ def _is_tree_of(tree: FileTree, nodes: dict[str, Node], mode: int, modified_at: 
     """Tell whether a tree has these very nodes, and no others."""
     if tree.mode != mode or tree.modified_at != modified_at:
         return False
-    known = dict(maps.items(tree.children))
+    known = dict(maps.items(tree._children))
     return len(known) == len(nodes) and all(known.get(name) is node for name, node in nodes.items())

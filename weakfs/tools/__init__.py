@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from weakfs.tools.context import ToolContext, build_tool_context, require_filesystem
     from weakfs.tools.defaults import DEFAULT_TOOLS
     from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
-    from weakfs.tools.guarding import CONTENTS, Capability, Policy, PolicyRule
+    from weakfs.tools.guarding import CONTENTS, CallToJudge, Capability, Policy, PolicyRule
     from weakfs.tools.results import Receipt, ToolResult
     from weakfs.tools.sections import (
         FILESYSTEM_TOOLS,
@@ -41,6 +41,7 @@ __all__ = [
     "FILESYSTEM_TOOLS",
     "BlobReference",
     "Bubblewrap",
+    "CallToJudge",
     "Capability",
     "CommandLimits",
     "DeadlineExceeded",
@@ -81,7 +82,7 @@ _HOMES = {
     "weakfs.tools.context": ("ToolContext", "build_tool_context", "require_filesystem"),
     "weakfs.tools.defaults": ("DEFAULT_TOOLS",),
     "weakfs.tools.errors": ("DeadlineExceeded", "ToolValidationError"),
-    "weakfs.tools.guarding": ("CONTENTS", "Capability", "Policy", "PolicyRule"),
+    "weakfs.tools.guarding": ("CONTENTS", "CallToJudge", "Capability", "Policy", "PolicyRule"),
     "weakfs.tools.results": ("Receipt", "ToolResult"),
     "weakfs.tools.sections": (
         "FILESYSTEM_TOOLS",

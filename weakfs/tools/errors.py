@@ -63,6 +63,10 @@ class StaleRead(Exception):
     """A file is to be changed that somebody else changed since the caller last read it."""
 
 
+class UnreadFile(Exception):
+    """A file is to be changed that the caller never read, where the toolset requires that."""
+
+
 # What stands nearest to an error's own class counts.
 BY_CLASS: dict[type, tuple[str, str]] = {
     FileNotFoundError: ("not_found", "not_found"),
@@ -87,6 +91,7 @@ BY_CLASS: dict[type, tuple[str, str]] = {
     MergeConflict: ("conflict", "merge_conflict"),
     StaleRead: ("conflict", "changed_by_another"),
     SessionClosed: ("error", "session_closed"),
+    UnreadFile: ("conflict", "not_read"),
 }
 
 # More exact than the class, where an error has a number.
@@ -102,7 +107,7 @@ BY_ERRNO: dict[int, tuple[str, str]] = {
 }
 
 # What becomes an answer. Everything else is a fault of a program and goes on to whoever made the call.
-ANSWERED = (OSError, ValueError, MergeConflict, StaleRead, SessionClosed)
+ANSWERED = (OSError, ValueError, MergeConflict, StaleRead, UnreadFile, SessionClosed)
 
 
 def classify(error: BaseException) -> tuple[str, str]:

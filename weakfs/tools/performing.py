@@ -6,10 +6,11 @@ What runs the handler is left to the caller of `steps`: directly, or awaited.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import suppress
+from typing import cast
 
-from attrs import define
+from attrs import define, field
 
 from weakfs.filesystem import Filesystem, normalize
 from weakfs.filesystem.absence import with_proposal
@@ -17,11 +18,11 @@ from weakfs.filesystem.errors import absence_in
 from weakfs.session import Cancellation, Merged, Session, SessionClosed, SessionError, TransactionCancelled
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, classify
-from weakfs.tools.guarding import may_show
+from weakfs.tools.guarding import CallToJudge, check_call, check_result, may_show
 from weakfs.tools.recording import recorded
 from weakfs.tools.results import Receipt, ToolResult, failed, one_line
 from weakfs.tools.slice import ToolCall
-from weakfs.tools.staleness import Readings
+from weakfs.tools.staleness import Readings, version_of
 from weakfs.tools.tool import Tool
 
 # Yields what the handler is called with, once, takes what it gave, and returns the answer.
@@ -65,6 +66,7 @@ class Call:
     context: ToolContext
     # What the calls of the toolset have seen and changed, of the files as they are without a guard.
     readings: Readings | None
+    require_read: bool
     files: Filesystem
     started_at: int
     # As they were when the call began.
@@ -72,10 +74,13 @@ class Call:
     # How many records it made, after record `base` of the line that it saw.
     _base: int = 0
     _made: int = 0
-    # How many changes others had made when it began, and what takes back that it made some.
-    _version: int = 0
-    _take_back: Callable[[], None] | None = None
+    # What its caller saw: the versions of files, after record `_seen_after`.
+    _seen: dict[str, str | None] = field(factory=dict[str, "str | None"])
+    _seen_after: int = 0
     _written_down: bool = False
+    # What the policy was shown of it.
+    _params: object = None
+    _is_judged: bool = False
 
     @property
     def cancellation(self) -> Cancellation:
@@ -86,6 +91,8 @@ class Call:
         """Make the call; only what is a fault of a program is raised, after it was undone and written down."""
         try:
             result = yield from self._answered()
+            if not result.success:
+                result = self._shown_to_policy(result)
         except BaseException as error:
             code = "cancelled" if isinstance(error, _cancelling()) else "internal_error"
             # A session that is closed, or waits to be repaired, takes no record; the error itself matters more.
@@ -93,6 +100,9 @@ class Call:
                 self.write_down(failed(Receipt, "error", code, f"{type(error).__name__}: {error}"))
             raise
         self.write_down(result)
+        if self.readings is not None and result.success:
+            for path, version in self._seen.items():
+                self.readings.saw(self.caller, path, version, seq=self._seen_after, call_id=self.call_id)
         return result
 
     def _answered(self) -> Steps:
@@ -102,12 +112,12 @@ class Call:
             self.session.check_writable()
             if isinstance(tool, ValueError):
                 raise tool
-            params = tool.read_arguments(self.arguments)
-            if self.readings is not None:
-                self._version = self.readings.version
+            params = self._params = tool.read_arguments(self.arguments)
+            self._seen_after = self.session.seq
             if tool.read_only:
-                result = yield from self._invoked(tool, params)
-                self._look(tool, result)
+                version = self._version_before(tool, params)
+                result = yield from self._judged(tool, params)
+                self._look(tool, result, version)
                 return result
             return (yield from self._undoable(tool, params))
         except TransactionCancelled:
@@ -130,7 +140,7 @@ class Call:
                 self._base = self.session.seq
                 try:
                     self._check_stale(tool, params)
-                    result = yield from self._invoked(tool, params)
+                    result = yield from self._judged(tool, params)
                 finally:
                     with suppress(TransactionCancelled):
                         self._made = self.session.seq - self._base
@@ -138,13 +148,39 @@ class Call:
                     raise _Undone(result)
                 self._tell_changes()
         except BaseException as error:
-            if self._take_back is not None:
-                self._take_back()
             # What was done stays in the records, and the rollback that undid it follows.
             self._made += self._made > 0
             if isinstance(error, _Undone):
                 return error.result
             raise
+        return result
+
+    def _judged(self, tool: Tool, params: object) -> Steps:
+        """Make the call if the policy allows it, and let it judge what came of it."""
+        policy, context = self.context.policy, self.context
+        if policy is None:
+            return (yield from self._invoked(tool, params))
+        call = self._to_judge(tool, params)
+        check_call(policy, call, context)
+        result = yield from self._invoked(tool, params)
+        if result.success:
+            check_result(policy, call, result, context)
+            self._is_judged = True
+        return result
+
+    def _to_judge(self, tool: Tool, params: object) -> CallToJudge:
+        return CallToJudge(self.name, params, tool.operation, self.call_id, self.caller, self.recorded_arguments)
+
+    def _shown_to_policy(self, result: ToolResult[object]) -> ToolResult[object]:
+        """Show the policy a call that failed; it stays failed whatever that says."""
+        policy, tool = self.context.policy, self.tool
+        if policy is None or self._is_judged or not isinstance(tool, Tool):
+            return result
+        try:
+            check_result(policy, self._to_judge(tool, self._params), result, self.context)
+        except PolicyDenied as error:
+            message = f"{result.message}\n{error}"
+            return failed(tool.receipt, result.status, result.error_code or "error", message, reason=error.reason)
         return result
 
     def _invoked(self, tool: Tool, params: object) -> Steps:
@@ -158,15 +194,21 @@ class Call:
             context.check_deadline()
         return result
 
-    def _look(self, tool: Tool, result: ToolResult[object]) -> None:
+    def _version_before(self, tool: Tool, params: object) -> str | None:
+        """Return the version of a file that is to be read: what another changes meanwhile may not have been seen."""
+        path = getattr(params, "path", None)
+        reads = self.readings is not None and tool.operation == "read" and isinstance(path, str)
+        return version_of(self.files, cast(str, path)) if reads else None
+
+    def _look(self, tool: Tool, result: ToolResult[object], version: str | None) -> None:
         """Remember what the caller has read."""
         path = getattr(result.value, "path", None)
-        if self.readings is not None and tool.operation == "read" and result.success and path:
-            self.readings.saw(self.caller, path, self.files, version=self._version)
+        if tool.operation == "read" and isinstance(path, str) and path:
+            self._seen[path] = version
 
     def _check_stale(self, tool: Tool, params: object) -> None:
         readings, files = self.readings, self.files
-        if readings is None or tool.targets is None or not readings.has_others(self.caller):
+        if readings is None or tool.targets is None:
             return
         for target in tool.targets(params, self.context):
             try:
@@ -177,15 +219,14 @@ class Call:
                     # There is none any more, or it is no file.
                     readings.check(self.caller, normalize(target), files, may_show=False)
             else:
+                if self.require_read:
+                    readings.check_was_read(self.caller, path)
                 readings.check(self.caller, path, files, may_show=may_show(self.context.filesystem, path))
 
     def _tell_changes(self) -> None:
-        """Remember what the call has changed, before anybody can see it."""
+        """Remember what the call leaves in the files that it changed, without what others did meanwhile."""
         if self.readings is not None and self._made:
-            records = self.session.records.since(self._base)
-            self._take_back = self.readings.changed(
-                self.caller, self.call_id, records, self.files, version=self._version
-            )
+            self._seen = self.readings.changed(self.caller, self.session.records.since(self._base), self.files)
 
     def write_down(self, result: ToolResult[object]) -> None:
         """Record the call and its answer, unless that was done; a session that is closed takes no record."""

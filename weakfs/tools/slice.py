@@ -61,10 +61,27 @@ class KeptBlob:
     origins: tuple[str, ...] = ()
 
 
-EVENTS = (ToolCall, KeptBlob)
+@tagged("tools/file_seen")
+@frozen
+class FileSeen:
+    """What a caller last saw of a file, after record `seq`. The event is the slice's value.
+
+    A LOG slice: a rollback changes files, and not what a caller has read, which is then stale. `version` is the digest
+    of the contents in hexadecimal, size and modification time of a very large file, or `None` if there was none.
+    """
+
+    caller: str
+    path: str
+    version: str | None
+    seq: int
+    filesystem: str
+
+
+EVENTS = (ToolCall, KeptBlob, FileSeen)
 SLICES = (
     Declaration(ToolCall, kind="log", reducers={ToolCall: append_all}),
     Declaration(KeptBlob, kind="log", reducers={KeptBlob: append_all}),
+    Declaration(FileSeen, kind="log", reducers={FileSeen: append_all}),
 )
 
 T = TypeVar("T")
@@ -78,6 +95,11 @@ def install(session: Session) -> Slice[ToolCall]:
 def install_blobs(session: Session) -> Slice[KeptBlob]:
     """Give the accessor of the contents that are kept; a session whose registry lacks the slice gains it."""
     return _installed(session, KeptBlob)
+
+
+def install_seen(session: Session) -> Slice[FileSeen]:
+    """Give the accessor of what callers saw; a session whose registry lacks the slice gains it."""
+    return _installed(session, FileSeen)
 
 
 def _installed(session: Session, type_: type[T]) -> Slice[T]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import iscoroutinefunction
+from types import MappingProxyType
 from typing import Any
 
 from attrs import Factory, field, frozen
@@ -28,6 +29,10 @@ def _is_async(tool: Tool) -> bool:
     return iscoroutinefunction(tool.handler) or iscoroutinefunction(type(tool.handler).__call__)
 
 
+def _read_only(aliases: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(aliases))
+
+
 @frozen(eq=False)
 class Tool:
     """One tool that a model may call.
@@ -45,7 +50,7 @@ class Tool:
     params: type
     handler: Handler = field(repr=False)
     read_only: bool = False
-    aliases: Mapping[str, str] = field(factory=dict[str, str])
+    aliases: Mapping[str, str] = field(factory=dict[str, str], converter=_read_only)
     receipt: type[Receipt] = Receipt
     operation: Operation | None = None
     targets: Callable[[Any, Any], Iterable[str]] | None = field(default=None, repr=False)

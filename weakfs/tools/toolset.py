@@ -31,9 +31,15 @@ if TYPE_CHECKING:
 class Toolset:
     """Tools over one session, called by name with plain JSON.
 
-    Without a filesystem the session's own files in memory are used, under `limits`. A filesystem that is
-    given keeps its own limits; `limits` then bounds only what an answer holds. Any number of threads may call at
-    once: each call works on its own, and one that clashes with what another finished meanwhile is a `conflict`.
+    Without a filesystem the session's own files in memory are used, and `limits` bounds how large they grow. A
+    filesystem that is given keeps its own limits. What an answer holds, read lines and grep matches, is bounded by
+    `limits` either way; the filesystem's own methods then give all, so that a handler can write back what it read.
+    Any number of threads may call at once: each call works on its own, and one that clashes with what another
+    finished meanwhile is a `conflict`.
+
+    With `refuse_stale_writes` a call that names its caller may not change a file that is another by now than the
+    caller last saw, whoever changed it; with `require_read` neither one that exists and that the caller never saw.
+    What callers saw is part of the session. Calls without a caller are only kept from undoing what a caller changed.
     """
 
     def __init__(
@@ -46,8 +52,9 @@ class Toolset:
         policy: Policy | None = None,
         limits: Limits = Limits.tools(),  # noqa: B008  # frozen
         refuse_stale_writes: bool = True,
+        require_read: bool = False,
     ) -> None:
-        files: Filesystem = InMemoryFilesystem(session, limits=limits) if filesystem is None else filesystem
+        files: Filesystem = InMemoryFilesystem(session, limits=limits.for_files()) if filesystem is None else filesystem
         owner = getattr(files, "session", session)
         if isinstance(owner, Session) and owner is not session:
             raise ValueError(
@@ -61,7 +68,11 @@ class Toolset:
         self.capability = capability
         self.policy = policy
         self.limits = limits
-        self._readings = Readings() if refuse_stale_writes and isinstance(files, BaseFilesystem) else None
+        if require_read and not refuse_stale_writes:
+            raise ValueError("cannot require that files are read without refusing stale writes; leave one of them out")
+        guards = refuse_stale_writes and isinstance(files, BaseFilesystem)
+        self._readings = Readings(session, files) if guards else None
+        self._require_read = require_read
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             if tool.name in self._tools:
@@ -206,6 +217,7 @@ class Toolset:
             caller,
             context,
             self._readings,
+            self._require_read,
             self.filesystem,
             started_at,
             recorded(arguments),

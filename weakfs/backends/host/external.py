@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from weakfs.backends.host.root import HostRoot, Work
 from weakfs.filesystem import FilesystemSnapshot
-from weakfs.reducers import FileTree
+from weakfs.reducers import ExternalFsSnapshot, FileTree
+from weakfs.reducers.events import TreeSeen
 from weakfs.reducers.external_trees import ExternalTrees
 from weakfs.session import SessionView
 from weakfs.snapshots.store import Store
@@ -43,6 +45,24 @@ class HostExternal:
     def contents(self) -> Store:
         """The store of the directory's snapshots."""
         return self.root.store
+
+    def lost_snapshots(self) -> tuple[str, ...]:
+        """Return the ids of the session's snapshots that neither the store nor the session's records hold any more.
+
+        O(snapshots), and O(records) if the store lacks one.
+        """
+        session, own, catalogue = self._filesystem.session, self.filesystem_id, self.root.store.catalogue
+        lost = [
+            one.snapshot_id
+            for one in session[ExternalFsSnapshot].all()
+            # An archive that the session holds is one of its contents.
+            if one.filesystem_id == own and one.data is None and not os.path.lexists(catalogue.path_of(one.snapshot_id))
+        ]
+        seen: set[str] = set()
+        for record in session.records if lost else ():
+            if type(record.event) is TreeSeen and record.event.filesystem == own:
+                seen.add(record.event.source)
+        return tuple(one for one in lost if one not in seen)
 
     def stand_for(self, filesystem: HostFilesystem) -> None:
         """Work through another object over the same directory, if that may change it and this one's may not."""

@@ -24,7 +24,7 @@ def contents_needed(session: Session, source: object) -> set[bytes]:
             if id(here) in seen:
                 continue
             seen[id(here)] = here
-            for _, node in maps.items(here.children):
+            for _, node in maps.items(here._children):
                 if type(node) is FileTree:
                     stack.append(node)
                 elif type(node[CONTENT]) is Stored and node[CONTENT].source is source:

@@ -17,7 +17,7 @@ def changes(old: FileTree, new: FileTree) -> Iterator[bytes]:
     stack = [(b"", old, new)]
     while stack:
         above, one, other = stack.pop()
-        for name, before, after in maps.differences(one.children, other.children):
+        for name, before, after in maps.differences(one._children, other._children):
             path = above + names.to_bytes(name)
             if type(before) is FileTree and type(after) is FileTree:
                 if not is_refused(name):
@@ -34,7 +34,7 @@ def _added(path: bytes, node: Node) -> Iterator[bytes]:
     while stack:
         path, node = stack.pop()
         if type(node) is FileTree:
-            held = (entry for entry in maps.items(node.children) if _is_held(*entry))
+            held = (entry for entry in maps.items(node._children) if _is_held(*entry))
             stack.extend((path + b"/" + names.to_bytes(name), child) for name, child in held)
         else:
             yield _line(path, node)
@@ -61,7 +61,7 @@ def refused_contents(tree: FileTree) -> set[bytes]:
     stack = [(tree, False)]
     while stack:
         here, is_all = stack.pop()
-        for name, node in maps.items(here.children):
+        for name, node in maps.items(here._children):
             is_out = is_all or is_refused(name)
             if type(node) is FileTree:
                 stack.append((node, is_out))

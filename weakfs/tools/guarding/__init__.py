@@ -5,6 +5,7 @@ held to the same rules as those of weakfs.
 """
 
 from weakfs.tools.guarding.access import Access
+from weakfs.tools.guarding.call_rules import CallToJudge, check_call, check_result
 from weakfs.tools.guarding.capability import Capability
 from weakfs.tools.guarding.guard import GuardedFilesystem, guarded, may_show
 from weakfs.tools.guarding.operations import CONTENTS, Operation
@@ -13,12 +14,15 @@ from weakfs.tools.guarding.policy import Policy, PolicyRule, Visibility
 __all__ = [
     "CONTENTS",
     "Access",
+    "CallToJudge",
     "Capability",
     "GuardedFilesystem",
     "Operation",
     "Policy",
     "PolicyRule",
     "Visibility",
+    "check_call",
+    "check_result",
     "guarded",
     "may_show",
 ]

@@ -130,19 +130,36 @@ class GuardedFilesystem:
         """How much of a file a reader is given; who edits one sees all of it."""
         return None if self._access.operation in ("edit", "patch") else self._access.capability.max_read_bytes
 
+    def _asks_for_all(self, limit: int | None) -> bool:
+        """Tell whether all of a file is asked for by a tool that may write it back: then nothing is cut silently."""
+        return limit in (None, -1) and self._access.operation != "read"
+
     def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:
-        """Read text; more than the capability allows is cut, to whole lines where there is room for one."""
+        """Read text; more than the capability allows is cut, to whole lines where there is room for one.
+
+        Raises `LimitExceeded` instead in a tool that does not only read, if it asks for all.
+        """
         found = self._as("read").read(path, offset=offset, limit=limit, encoding=encoding)
         most = self._most_read
-        if most is None or len(found.content.encode(encoding)) <= most:
+        size = 0 if most is None else len(found.content.encode(encoding))
+        if most is None or size <= most:
             return found
+        if self._asks_for_all(limit):
+            raise _too_large(found.path, size, most)
         text = found.content.encode(encoding)[:most].decode(encoding, "ignore")
         whole = text[: text.rfind("\n") + 1] or text
         return evolve(found, content=whole, limit=whole.count("\n") or 1, truncated=True)
 
     def read_bytes(self, path: PathArg, *, offset: int = 0, limit: int | None = None) -> ReadBytesResult:
-        """Read bytes, at most as many as the capability allows."""
-        return self._as("read").read_bytes(path, offset=offset, limit=clamped(limit, self._most_read))
+        """Read bytes, at most as many as the capability allows.
+
+        Raises `LimitExceeded` instead in a tool that does not only read, if it asks for all.
+        """
+        most = self._most_read
+        found = self._as("read").read_bytes(path, offset=offset, limit=clamped(limit, most))
+        if most is not None and found.truncated and self._asks_for_all(limit):
+            raise _too_large(found.path, found.size_bytes - found.offset, most)
+        return found
 
     def read_lines(self, path: PathArg) -> tuple[str, ...]:
         """Read all lines of a text."""
@@ -154,7 +171,7 @@ class GuardedFilesystem:
         most = self._most_read
         size = 0 if most is None else gate.read_bytes(path, limit=0).size_bytes
         if most is not None and size > most:
-            raise LimitExceeded(f"cannot read all of {path!r}: it is {size} bytes and {most} may be read; read a part")
+            raise _too_large(path, size, most)
 
     @overload
     def open(self, path: PathArg, mode: TextMode = "r", *, encoding: str = "utf-8") -> IO[str]: ...
@@ -369,3 +386,7 @@ class GuardedFilesystem:
     def bind(self, session: Session) -> Filesystem:
         """Give the same files of another session, within the same bounds."""
         return GuardedFilesystem(self._inner.bind(session), self._access)
+
+
+def _too_large(path: PathArg, size: int, most: int) -> LimitExceeded:
+    return LimitExceeded(f"cannot read all of {path!r}: it is {size} bytes and {most} may be read; read a part")

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from attrs import Factory, field, frozen
 from attrs.validators import in_
 
 from weakfs.search import GlobPattern, compile_glob
+from weakfs.tools.guarding.call_rules import CallToJudge, Check, OnResult
 from weakfs.tools.guarding.operations import Operation, checked
+from weakfs.tools.results import ToolResult
+
+if TYPE_CHECKING:
+    from weakfs.tools.context import ToolContext
 
 Effect = Literal["deny", "only", "blob"]
 
@@ -74,9 +79,25 @@ class Policy:
         PolicyRule(effect="deny", operations=CONTENTS, paths=["/secrets", "*.key"], reason="credentials"),
     ])
     ```
+
+    Rules of one's own see whole calls: `check` before a call is made, `on_result` when it has been. Each returns
+    `None`, or the reason of a refusal, with which the call fails and what it did is undone; neither can allow what a
+    rule or a capability forbids. They are given here, or overridden in a subclass. One that raises refuses the call.
+    What they have to remember between calls, such as a count, is kept in a slice of `context.session`: it is saved and
+    rolled back with the session. A call that failed is shown to `on_result` too, after it was undone.
     """
 
-    rules: tuple[PolicyRule, ...] = field(converter=_rules)
+    rules: tuple[PolicyRule, ...] = field(default=(), converter=_rules)
+    _check: Check | None = field(default=None, alias="check", kw_only=True, repr=False)
+    _on_result: OnResult | None = field(default=None, alias="on_result", kw_only=True, repr=False)
+
+    def check(self, call: CallToJudge, context: ToolContext) -> str | None:
+        """Return why a call may not be made, or `None`. Called in the call's transaction, before its handler."""
+        return None if self._check is None else self._check(call, context)
+
+    def on_result(self, call: CallToJudge, result: ToolResult[object], context: ToolContext) -> str | None:
+        """Return why what a call did may not stay, or `None`. Called in the call's transaction, after its handler."""
+        return None if self._on_result is None else self._on_result(call, result, context)
 
     def against(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyRule | None:
         """Give the rule that forbids an operation at a path, if one does.

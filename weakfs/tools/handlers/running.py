@@ -7,6 +7,7 @@ from errno import EROFS
 from functools import partial
 from math import inf
 from time import monotonic
+from types import MappingProxyType
 from typing import get_args
 
 from attrs import field, frozen
@@ -76,6 +77,10 @@ class ShellReceipt(Receipt):
     set_id_removed: tuple[str, ...] | None = None
 
 
+def _read_only(environment: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(environment))
+
+
 @frozen(kw_only=True)
 class ShellOptions:
     """What the runtime decides about commands, and no model.
@@ -94,7 +99,7 @@ class ShellOptions:
     max_timeout: float = MAX_TIMEOUT
     max_output: int = 32 * 1024
     environment_allow: tuple[str, ...] = ENVIRONMENT
-    environment: Mapping[str, str] = field(factory=dict[str, str], repr=False)
+    environment: Mapping[str, str] = field(factory=dict[str, str], converter=_read_only, repr=False)
     readable: tuple[str, ...] = ()
     shell: str = "/bin/sh"
     bubblewrap: Bubblewrap = field(factory=Bubblewrap, repr=False)

@@ -114,7 +114,14 @@ class Prompt:
         if home is None:
             return Toolset(session, tools=map(_without_filesystem, self.tools))
         # It has all tools, so that the answer to a wrong name can list them; each is called through its own.
-        return Toolset(session, home.filesystem, tools=self.tools, capability=home.capability, policy=home.policy)
+        return Toolset(
+            session,
+            home.filesystem,
+            tools=self.tools,
+            capability=home.capability,
+            policy=home.policy,
+            limits=home.limits,
+        )
 
 
 def _without_filesystem(tool: Tool) -> Tool:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from string import Template
 
-from weakfs.filesystem import Filesystem
+from weakfs.filesystem import Filesystem, Limits
 from weakfs.tools.guarding import Capability, Policy
 from weakfs.tools.tool import Tool
 
@@ -41,8 +41,12 @@ class Section:
 
 
 class FilesystemSection(Section, ABC):
-    """A section that has a filesystem: its tools work on that, within `capability` and `policy`."""
+    """A section that has a filesystem: its tools work on that, within `capability` and `policy`.
 
+    `limits` bounds what an answer of its tools holds.
+    """
+
+    limits: Limits = Limits.tools()
     capability: Capability | None = None
     policy: Policy | None = None
 

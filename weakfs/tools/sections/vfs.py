@@ -24,7 +24,8 @@ Read a file before you change it, and prefer small edits to writing whole files 
 class VfsSection(FilesystemSection):
     """Files in the session: saved with it, rolled back with it, and forked with it.
 
-    `mounts` are copied in once; a loaded session that holds one already keeps what it has.
+    `mounts` are copied in once; a loaded session that holds one already keeps what it has. `limits` bounds the files
+    and, in lines and matches, what an answer holds.
     """
 
     def __init__(
@@ -42,7 +43,8 @@ class VfsSection(FilesystemSection):
         tools: Iterable[Tool] = FILESYSTEM_TOOLS,
     ) -> None:
         super().__init__(title=title, key=key, template=template, tools=tools)
-        self._filesystem = InMemoryFilesystem(session, mounts=mounts, limits=limits, read_only=read_only)
+        self._filesystem = InMemoryFilesystem(session, mounts=mounts, limits=limits.for_files(), read_only=read_only)
+        self.limits = limits
         self.capability = capability
         self.policy = policy
 

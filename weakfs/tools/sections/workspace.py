@@ -54,6 +54,7 @@ class WorkspaceSection(FilesystemSection):
                 f"cannot copy mounts into {os.fspath(root)!r}: it may hold files of its own; leave root out for a "
                 f"temporary directory, or mounts"
             )
+        self.limits = limits
         self.capability = capability
         self.policy = policy
         self.mount_reports: tuple[MountReport, ...] = ()
@@ -67,7 +68,7 @@ class WorkspaceSection(FilesystemSection):
             self._filesystem = HostFilesystem(
                 root,
                 session=session,
-                limits=limits,
+                limits=limits.for_files(),
                 read_only=read_only,
                 snapshots=snapshots,
                 store=store,

@@ -1,0 +1,57 @@
+"""What a change refuses, to the last unit: modes, quotas of edits, and how deep a directory may go."""
+
+from __future__ import annotations
+
+from errno import EDQUOT, ENAMETOOLONG
+
+import pytest
+
+from weakfs.backends import InMemoryFilesystem
+from weakfs.filesystem import Limits
+
+
+@pytest.mark.parametrize("mode", [-1, 0o10000, True, "0644", 0.0, None])
+def test_a_mode_that_is_no_permission_bits_is_refused(mode: int) -> None:
+    fs = InMemoryFilesystem()
+    fs.write("/a", "x")
+    before = fs.tree().fingerprint
+    with pytest.raises(ValueError, match=r"cannot set the mode of '/a' .* give permission bits from 0 to 0o7777"):
+        fs.chmod("/a", mode)
+    assert fs.tree().fingerprint == before
+
+
+@pytest.mark.parametrize("mode", [0, 0o644, 0o7777])
+def test_every_mode_of_permission_bits_is_kept(mode: int) -> None:
+    fs = InMemoryFilesystem()
+    fs.write("/a", "x")
+    fs.chmod("/a", mode)
+    assert fs.stat("/a").mode == mode
+
+
+def test_a_splice_keeps_to_the_quota_to_the_last_byte() -> None:
+    fs = InMemoryFilesystem(limits=Limits(max_total_size=15))
+    fs.write("/a", "0123456789")
+    with pytest.raises(OSError, match="all files would take 16 bytes and 15 are allowed") as caught:
+        fs.splice("/a", [(2, 4, b"x" * 8)])
+    assert caught.value.errno == EDQUOT
+    assert fs.read("/a").content == "0123456789"
+    fs.splice("/a", [(2, 4, b"x" * 7)])
+    assert fs.read("/a").content == "01xxxxxxx456789"
+    fs.splice("/a", [(0, 15, b"")])
+    assert fs.stat("/a").size_bytes == 0
+
+
+def test_a_directory_moves_only_as_deep_as_all_that_is_in_it_may_lie() -> None:
+    fs = InMemoryFilesystem(limits=Limits(max_path_depth=4))
+    fs.write("/a/b/c", "x")
+    with pytest.raises(OSError, match="it is 5 segments deep and 4 are allowed") as caught:
+        fs.move("/a", "/x/y/z")
+    assert caught.value.errno == ENAMETOOLONG
+    assert fs.exists("/a/b/c")
+    assert not fs.exists("/x")
+    fs.move("/a", "/x/y")
+    assert fs.read("/x/y/b/c").content == "x"
+    # Going up is never too deep, even where it lies deeper than allowed by now.
+    strict = InMemoryFilesystem(fs.session, limits=Limits(max_path_depth=2))
+    strict.move("/x/y", "/z")
+    assert strict.read("/z/b/c").content == "x"
