@@ -49,6 +49,11 @@ class HostExternal:
         if self._filesystem.read_only and not filesystem.read_only:
             self._filesystem = filesystem
 
+    def reopen(self, filesystem: HostFilesystem, root: HostRoot) -> None:
+        """Replace a root that was removed or renamed by the one that was opened in its place; the store stays."""
+        root.store = self.root.store
+        self._filesystem, self.root = filesystem, root
+
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
         """Keep the files as they are now."""
         return self._filesystem.snapshot(tag)

@@ -79,12 +79,17 @@ class HostFiles(BaseFilesystem):
         return [".."] * len(paths.parse(top)[1]), target
 
     def _find(self, segments: Segments) -> Node | None:
+        self._root.check_in_place()
         with told("look at", _shown(segments)):
             return self._root.directory.node(segments)
 
     def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         with told("list", _shown(segments)):
             return self._root.directory.entries(segments)
+
+    def _entries_if_readable(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        self._root.check_in_place()
+        return super()._entries_if_readable(segments)
 
     def _content(self, path: str, leaf: Leaf) -> bytes:
         with told("read", path):
@@ -101,6 +106,7 @@ class HostFiles(BaseFilesystem):
             return content.piece(start, stop)
 
     def _totals(self, segments: Segments) -> tuple[int, int, int]:
+        self._root.check_in_place()
         with told("scan", _shown(segments)):
             tree = self._root.directory.whole_directory(segments)
             return tree.total_size, tree.file_count, tree.directory_count

@@ -97,16 +97,17 @@ class HostFilesystem(HostFiles):
         self.limits = limits
         self.follow_symlinks: SymlinkPolicy = follow_symlinks
         self._read_only = read_only
-        own = next(
-            (one for one in session.attached if isinstance(one, HostExternal) and one.root.path == root.path), None
-        )
+        hosts = [one for one in session.attached if isinstance(one, HostExternal)]
+        own = next((one for one in hosts if one.root.path == root.path or _replaces(root, filesystem_id, one)), None)
         if own is None:
-            _refuse_overlap(root.path, [one.root.path for one in session.attached if isinstance(one, HostExternal)])
+            _refuse_overlap(root.path, [one.root.path for one in hosts])
         elif root.store.path != own.root.store.path and has_store:
             raise ValueError(
                 f"cannot use the store {root.store.path!r} for {root.path!r}: its session keeps snapshots of it in "
                 f"{own.root.store.path!r} already; leave store out, or use another session"
             )
+        if own is not None and own.root is not root and not own.root.is_in_place and root.is_in_place:
+            own.reopen(self, root)
         # Two objects over one directory and one session are one filesystem to it.
         self._root = root if own is None else own.root
         self._kinds = Kinds(self._root, snapshots)
@@ -293,6 +294,11 @@ class HostFilesystem(HostFiles):
 
     def _seen(self, tree: FileTree, source: str) -> TreeSeen:
         return TreeSeen(tree, source, self._now(), self.filesystem_id)
+
+
+def _replaces(root: HostRoot, filesystem_id: str, known: HostExternal) -> bool:
+    """Return whether `root` is a renamed directory that its session knows at a path where it is no more."""
+    return known.filesystem_id == filesystem_id and not known.root.is_in_place and root.is_in_place
 
 
 def _refuse_overlap(path: str, others: list[str]) -> None:
