@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from errno import EACCES, EBUSY, EFBIG, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
+from io import BufferedReader, BytesIO, RawIOBase
 from typing import Literal, cast
 
 from weakfs.filesystem import paths
@@ -56,6 +57,10 @@ class Primitives(ABC):
     def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
         """Give a part of a file's bytes."""
         return self._content(path, leaf)[start:stop]
+
+    def _stream(self, path: str, leaf: Leaf) -> BufferedReader:
+        """Open a file's bytes for reading, as they are now."""
+        return BufferedReader(cast(RawIOBase, BytesIO(self._content(path, leaf))))
 
     def _entries_if_readable(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         """Give the entries of a directory on the way of a search, which passes over what it may not look into."""

@@ -68,35 +68,35 @@ class Reading(Primitives):
         `limit=None` gives what `limits.default_read_limit` says, `-1` all lines. Nothing is translated: the
         final newline, `\\r` and a byte order mark are kept. Raises `ValueError` for bytes that do not decode.
         """
-        canonical, leaf = self._file(path, "read")
-        content = leaf[CONTENT]
-        data = content if type(content) is bytes else self._content(canonical, leaf)
-        text = decode(canonical, data, encoding)
-        total = text.count("\n") + (not text.endswith("\n") if text else 0)
         if limit is None:
             limit = self.limits.default_read_limit
         elif limit == -1:
             limit = None
         elif limit < 0:
-            raise ValueError(f"cannot read {limit} lines of {canonical!r}; give a number from 0 on, or -1 for all")
+            raise ValueError(f"cannot read {limit} lines of {path!r}; give a number from 0 on, or -1 for all")
+        if offset < 0:
+            raise ValueError(f"cannot read {path!r} from line {offset}; give an offset from 0 on")
+        canonical, leaf = self._file(path, "read")
+        content = leaf[CONTENT]
+        data = content if type(content) is bytes else self._content(canonical, leaf)
+        text = decode(canonical, data, encoding)
+        total = text.count("\n") + (not text.endswith("\n") if text else 0)
         if offset == 0 and (limit is None or limit >= total):
             return ReadResult(text, canonical, total, 0, limit, False)
-        if offset < 0:
-            raise ValueError(f"cannot read {canonical!r} from line {offset}; give an offset from 0 on")
         wanted = max(total - offset, 0) if limit is None else limit
         return ReadResult(slice_lines(text, offset, wanted), canonical, total, offset, limit, offset + wanted < total)
 
     def read_bytes(self, path: PathArg, *, offset: int = 0, limit: int | None = None) -> ReadBytesResult:
         """Read bytes: `limit` of them (`None` or -1: all) from `offset` on."""
+        if offset < 0 or (limit is not None and limit < -1):
+            raise ValueError(
+                f"cannot read {limit} bytes of {path!r} from {offset}; give numbers from 0 on, or limit=-1 for all"
+            )
         canonical, leaf = self._file(path, "read")
         content = leaf[CONTENT]
         if limit is None and offset == 0:
             data = content if type(content) is bytes else self._content(canonical, leaf)
             return ReadBytesResult(data, canonical, len(data), 0, None, False)
-        if offset < 0 or (limit is not None and limit < -1):
-            raise ValueError(
-                f"cannot read {limit} bytes of {canonical!r} from {offset}; give numbers from 0 on, or limit=-1 for all"
-            )
         size = size_of(leaf)
         stop = size if limit is None or limit == -1 else min(offset + limit, size)
         data = content[offset:stop] if type(content) is bytes else self._piece(canonical, leaf, offset, stop)

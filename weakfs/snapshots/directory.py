@@ -54,13 +54,17 @@ class OnDisk:
     def __bool__(self) -> bool:
         return True
 
+    def open(self) -> int:
+        """Open the file for reading; whoever asks closes it."""
+        return self._directory.open_file(self._segments)
+
     def join(self) -> bytes:
         """Read the whole file."""
         return b"".join(self.pieces())
 
     def piece(self, start: int, stop: int) -> bytes:
         """Read a part of the file; less where it ends before."""
-        descriptor = self._directory.open_file(self._segments)
+        descriptor = self.open()
         try:
             pieces: list[bytes] = []
             while start < stop and (piece := os.pread(descriptor, min(PIECE, stop - start), start)):
@@ -72,7 +76,7 @@ class OnDisk:
 
     def pieces(self) -> Iterator[bytes]:
         """Read the file piece by piece."""
-        descriptor = self._directory.open_file(self._segments)
+        descriptor = self.open()
         try:
             while piece := os.read(descriptor, PIECE):
                 yield piece

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
@@ -61,6 +62,10 @@ class HostExternal:
     def restore(self, snapshot: FilesystemSnapshot | Rewind) -> None:
         """Go back to a snapshot, or undo what is known; the session's own slices are its affair."""
         self._filesystem.go_to(snapshot)
+
+    def exchange(self, snapshot: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
+        """Keep the files as they are now and go back to `snapshot`, with a single scan."""
+        self._filesystem.exchange(snapshot, on_kept)
 
     def known_at(self, then: SessionView, now: SessionView) -> Rewind:
         """Give the paths that differ between two moments, as far as the session knows them. O(what differs)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from typing import Any, cast
 
 import attrs
@@ -13,6 +14,7 @@ from weakfs.backends.host.changes import apply
 from weakfs.backends.host.finding import found_before
 from weakfs.backends.host.messages import told
 from weakfs.backends.host.root import HostRoot, Part, Work
+from weakfs.backends.host.stream import HostStream
 from weakfs.filesystem import BaseFilesystem, paths
 from weakfs.reducers import names
 from weakfs.reducers.events import (
@@ -104,6 +106,13 @@ class HostFiles(BaseFilesystem):
             return super()._piece(path, leaf, start, stop)
         with told("read", path):
             return content.piece(start, stop)
+
+    def _stream(self, path: str, leaf: Leaf) -> BufferedReader:
+        content = leaf[CONTENT]
+        if not isinstance(content, OnDisk):
+            return super()._stream(path, leaf)
+        with told("read", path):
+            return BufferedReader(HostStream(content.open(), path))
 
     def _totals(self, segments: Segments) -> tuple[int, int, int]:
         self._root.check_in_place()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import get_args
 
@@ -207,13 +207,23 @@ class HostFilesystem(HostFiles):
         self._session.tell()
         return report(snapshot.snapshot_id, before, wanted, dry_run=dry_run)
 
-    def go_to(self, target: FilesystemSnapshot | Rewind) -> None:
-        """Restore a snapshot, or undo what is known, without an event: for a session that rolls itself back."""
+    def exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
+        """Take a snapshot, give it to `on_kept`, and go to `target`. The files are scanned once."""
+        with self._exclusive():
+            on_kept(self.snapshot())
+            self.go_to(target, now=self._root.last)
+
+    def go_to(self, target: FilesystemSnapshot | Rewind, *, now: FileTree | None = None) -> None:
+        """Restore a snapshot, or undo what is known, without an event: for a session that rolls itself back.
+
+        `now` is what a scan under the same lock found.
+        """
         with self._exclusive():
             if isinstance(target, Rewind):
                 now, wanted = target.now, target.wanted
             else:
-                now, wanted = self._root.look(), self._wanted(target)
+                now = self._root.look() if now is None else now
+                wanted = self._wanted(target)
             if not Plan.of(now, wanted):
                 return
             self._refuse_if_read_only("restore", self.root)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from copy import copy
+from io import BufferedReader
 
 from weakfs.filesystem import BaseFilesystem, Limits, SymlinkPolicy
 from weakfs.filesystem.paths import Parsed, join
@@ -217,6 +218,9 @@ class Gate(BaseFilesystem):
 
     def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
         return self._inner._piece(path, leaf, start, stop)
+
+    def _stream(self, path: str, leaf: Leaf) -> BufferedReader:
+        return self._inner._stream(path, leaf)
 
     def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
         return self._inner._content_if_readable(path, leaf)
