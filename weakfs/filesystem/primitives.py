@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from errno import EACCES, EBUSY, EFBIG, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
 from io import BufferedReader, BytesIO, RawIOBase
+from operator import itemgetter
 from typing import Literal, cast
 
 from weakfs.filesystem import paths
 from weakfs.filesystem.errors import fault, no_directory, not_found
 from weakfs.filesystem.limits import Limits
+from weakfs.filesystem.results import FileEntry
 from weakfs.reducers.events import Event
-from weakfs.reducers.leaf import CONTENT, NO_FILE, Leaf, is_link, is_special, kind_of
+from weakfs.reducers.leaf import CONTENT, NO_FILE, Leaf, is_file, is_link, is_special, kind_of
 from weakfs.reducers.listing import listing_of
 from weakfs.reducers.tree import FileTree, Listing, Node, Segments
 
@@ -25,6 +27,8 @@ MAX_LINKS = 40
 
 # A path after links were followed, its segments, and what is there.
 Place = tuple[str, Segments, Node | None]
+
+_name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 
 
 class Primitives(ABC):
@@ -49,6 +53,10 @@ class Primitives(ABC):
     @abstractmethod
     def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         """Give the entries of a directory, in any order."""
+
+    def _listed(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
+        """Give the entries of a directory as a listing shows them, by name. Their paths begin with `prefix`."""
+        return tuple(entry_of(name, prefix + name, node) for name, node in sorted(self._entries(segments), key=_name))
 
     @abstractmethod
     def _content(self, path: str, leaf: Leaf) -> bytes:
@@ -266,3 +274,10 @@ class Primitives(ABC):
 
 def _shown(segments: Segments) -> str:
     return "/" + "/".join(segments)
+
+
+def entry_of(name: str, path: str, node: Node) -> FileEntry:
+    """Give a node as a listing shows it."""
+    if type(node) is FileTree:
+        return FileEntry(name, path, False, True)
+    return FileEntry(name, path, True, False) if is_file(node) else FileEntry(name, path, False, False, is_link(node))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from errno import EINVAL
-from operator import itemgetter
 from typing import cast
 
 from weakfs.filesystem.errors import fault
-from weakfs.filesystem.primitives import Primitives
+from weakfs.filesystem.primitives import Primitives, entry_of
 from weakfs.filesystem.results import FileEntry, FileStat, ReadBytesResult, ReadResult, Statistics
 from weakfs.reducers.leaf import CONTENT, CREATED_AT, MODE, MODIFIED_AT, is_file, is_link, size_of
 from weakfs.reducers.listing import in_path_order
@@ -143,7 +142,7 @@ class Reading(Primitives):
         now = self._pinned()
         canonical, segments = now._directory(path, "list")
         prefix = "/" if canonical == "/" else canonical + "/"
-        return tuple(_entry(name, prefix + name, node) for name, node in sorted(now._entries(segments), key=_name))
+        return now._listed(segments, prefix)
 
     def walk(self, path: PathArg = "/") -> Iterator[FileEntry]:
         """Go through everything below a directory in order of path; follows no link."""
@@ -151,15 +150,12 @@ class Reading(Primitives):
         canonical, segments = now._directory(path, "walk")
         prefix = "" if canonical == "/" else canonical
         for below, node in _walk(now, segments, prefix):
-            yield _entry(below.rpartition("/")[2], below, node)
+            yield entry_of(below.rpartition("/")[2], below, node)
 
     def statistics(self) -> Statistics:
         """Count bytes, files and directories."""
         size, files, directories = self._totals(())
         return Statistics(size, files, directories)
-
-
-_name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 
 
 def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[str, Node]]:
@@ -176,12 +172,6 @@ def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[st
                 break
         else:
             stack.pop()
-
-
-def _entry(name: str, path: str, node: Node) -> FileEntry:
-    if type(node) is FileTree:
-        return FileEntry(name, path, False, True)
-    return FileEntry(name, path, True, False) if is_file(node) else FileEntry(name, path, False, False, is_link(node))
 
 
 def _stat(path: str, node: Node) -> FileStat:
