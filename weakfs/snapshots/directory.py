@@ -20,6 +20,7 @@ from weakfs.reducers.leaf import Leaf
 from weakfs.reducers.tree import FileTree, Node, Segments, tree_of
 from weakfs.session.rope import Content
 from weakfs.snapshots import entries as own
+from weakfs.snapshots import openat2
 from weakfs.snapshots.seen import canonical_name
 
 DIRECTORY = own.DIRECTORY
@@ -29,6 +30,9 @@ READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 # What a listing tells of an entry; "other" for a FIFO, a socket or a device.
 Kind = Literal["file", "directory", "link", "other"]
+
+# So many segments are opened one by one; more of them by one call, where the system has it.
+MANY = 8
 
 # Contents are read in pieces of this many bytes.
 PIECE = 1 << 20
@@ -110,11 +114,15 @@ class HostDirectory:
         """Open a directory; whoever asks closes it."""
         if not segments:
             return os.open(".", flags, dir_fd=self.descriptor)
+        parts = [own.host_bytes(name) for name in segments]
+        opened = os.open
+        if len(parts) > MANY and openat2.is_available():
+            parts, opened = _joined(parts), openat2.open_path
         here = self.descriptor
-        last = len(segments) - 1
-        for place, name in enumerate(segments):
+        last = len(parts) - 1
+        for place, part in enumerate(parts):
             try:
-                below = os.open(own.host_bytes(name), flags if place == last else PASSAGE, dir_fd=here)
+                below = opened(part, flags if place == last else PASSAGE, dir_fd=here)
             finally:
                 if here != self.descriptor:
                     os.close(here)
@@ -368,6 +376,17 @@ class Parent:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
+
+
+def _joined(parts: list[bytes]) -> list[bytes]:
+    """Join segments to paths that are as long as one call takes."""
+    whole = b"/".join(parts)
+    if len(whole) <= openat2.MOST_BYTES:
+        return [whole]
+    # A segment has at most 255 bytes.
+    at_once = openat2.MOST_BYTES // 256
+    half = max(len(parts) // 2, at_once)
+    return [*_joined(parts[:half]), *_joined(parts[half:])] if len(parts) > at_once else parts
 
 
 def _kind_of(entry: os.DirEntry[str]) -> Kind:

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from errno import EACCES, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY, EPERM, EROFS
+from functools import lru_cache
 from typing import Any
 
 from weakfs.reducers import leaf as leaves
@@ -35,6 +36,7 @@ def temporary_name() -> bytes:
     return f".weakfs-{secrets.token_hex(8)}.tmp".encode()
 
 
+@lru_cache(maxsize=4096)
 def host_bytes(name: str) -> bytes:
     """Give the host's bytes for a segment of a path. A slash or nothing would be a path of its own: `ValueError`.
 
