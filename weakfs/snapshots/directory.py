@@ -19,6 +19,7 @@ from weakfs.reducers import names
 from weakfs.reducers.leaf import Leaf
 from weakfs.reducers.tree import FileTree, Node, Segments, tree_of
 from weakfs.session.rope import Content
+from weakfs.session.sparse import PIECE, read_pieces
 from weakfs.snapshots import entries as own
 from weakfs.snapshots import openat2
 from weakfs.snapshots.seen import canonical_name
@@ -33,9 +34,6 @@ Kind = Literal["file", "directory", "link", "other"]
 
 # So many segments are opened one by one; more of them by one call, where the system has it.
 MANY = 8
-
-# Contents are read in pieces of this many bytes.
-PIECE = 1 << 20
 
 # What says that nothing is at a path: no entry, something else than a directory above it, a name no entry can have.
 ABSENT = (ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, ESTALE)
@@ -86,8 +84,7 @@ class OnDisk:
         """Read the file piece by piece."""
         descriptor = self.open()
         try:
-            while piece := os.read(descriptor, PIECE):
-                yield piece
+            yield from read_pieces(descriptor, 0, os.fstat(descriptor).st_size)
         finally:
             os.close(descriptor)
 

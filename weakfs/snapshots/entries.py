@@ -15,6 +15,7 @@ from typing import Any
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers import names
 from weakfs.reducers.leaf import Leaf
+from weakfs.session.sparse import write_pieces
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -82,10 +83,7 @@ def make_leaf(directory: int, name: bytes, leaf: Leaf) -> None:
         return
     descriptor = os.open(name, CREATE, 0o600, dir_fd=directory)
     try:
-        for piece in pieces_of(content):
-            view = memoryview(piece)
-            while view:
-                view = view[os.write(descriptor, view) :]
+        write_pieces(descriptor, pieces_of(content))
         os.fchmod(descriptor, mode)
         os.utime(descriptor, ns=(modified_at, modified_at))
     finally:
