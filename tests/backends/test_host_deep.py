@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,9 +102,12 @@ def test_a_mount_opens_no_file_that_is_larger_than_the_limit(root: Path, monkeyp
     (root / "small").write_text("text")
     opened: list[object] = []
     really = os.open
-    monkeypatch.setattr(
-        os, "open", lambda name, *given, **named: (opened.append(name), really(name, *given, **named))[1]
-    )
+
+    def counted(name: Any, *given: Any, **named: Any) -> int:
+        opened.append(name)
+        return really(name, *given, **named)
+
+    monkeypatch.setattr(os, "open", counted)
     fs = InMemoryFilesystem(mounts=[HostMount(str(root))], limits=Limits(max_file_size=1 << 20))
     assert "big" not in opened
     assert "small" in opened

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import weakfs.snapshots.directory as directories
 from tests.models.host import NAMES
 from weakfs.backends import HostFilesystem
 from weakfs.session import Session
@@ -54,7 +53,7 @@ def test_a_listing_asks_for_the_status_of_no_entry(
         with scandir(where) as listing:
             yield (Unlooked(entry) for entry in listing)
 
-    monkeypatch.setattr(directories.os, "scandir", watched)
+    monkeypatch.setattr(os, "scandir", watched)
     assert [entry.path for entry in fs.list("/d")] == ["/d/a", "/d/l", "/d/sub"]
     assert Toolset(fs.session, fs).call("ls", {"path": "/d"}).message == "a\nl@\nsub/"
 

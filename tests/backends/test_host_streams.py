@@ -7,13 +7,15 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-import weakfs.backends.host.root as host_root
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.filesystem import Filesystem
+from weakfs.reducers.leaf import Leaf
 from weakfs.session import Session
+from weakfs.snapshots import Survey, survey
 
 MIB = 1 << 20
 
@@ -140,9 +142,12 @@ def test_a_search_reads_no_file_behind_its_cap(fs: HostFilesystem, monkeypatch: 
         fs.write(f"/{number:02}", "needle\n" * 10_000)
     read: list[str] = []
     content = HostFilesystem._content
-    monkeypatch.setattr(
-        HostFilesystem, "_content", lambda fs, path, leaf: (read.append(path), content(fs, path, leaf))[1]
-    )
+
+    def counted(fs: HostFilesystem, path: str, leaf: Leaf) -> bytes:
+        read.append(path)
+        return content(fs, path, leaf)
+
+    monkeypatch.setattr(HostFilesystem, "_content", counted)
     assert fs.grep("needle", max_matches=3).truncated
     assert len(read) < 5
 
@@ -153,8 +158,12 @@ def test_a_rollback_scans_the_files_once(fs: HostFilesystem, root: Path, monkeyp
     fs.write("/a", "after")
     (root / "b").write_text("new")
     scans: list[object] = []
-    survey = host_root.survey
-    monkeypatch.setattr(host_root, "survey", lambda *given, **named: (scans.append(given), survey(*given, **named))[1])
+
+    def counted(*given: Any, **named: Any) -> Survey:
+        scans.append(given)
+        return survey(*given, **named)
+
+    monkeypatch.setattr("weakfs.backends.host.root.survey", counted)
     record = fs.session.rollback(snapshot)
     assert len(scans) == 1
     assert fs.read("/a").content == "before"

@@ -83,8 +83,10 @@ class SparseWriter:
             os.ftruncate(self._descriptor, self.offset)
 
     def _put(self, view: memoryview) -> None:
+        if view:
+            os.lseek(self._descriptor, self.offset, os.SEEK_SET)
         while view:
-            written = os.pwrite(self._descriptor, view, self.offset)
+            written = os.write(self._descriptor, view)
             self.offset += written
             view = view[written:]
 

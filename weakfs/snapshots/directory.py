@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from errno import EINVAL, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE
 from typing import Literal, cast
@@ -112,7 +112,7 @@ class HostDirectory:
         if not segments:
             return os.open(".", flags, dir_fd=self.descriptor)
         parts = [own.host_bytes(name) for name in segments]
-        opened = os.open
+        opened: Callable[..., int] = os.open
         if len(parts) > MANY and openat2.is_available():
             parts, opened = _joined(parts), openat2.open_path
         here = self.descriptor

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from collections.abc import Callable
 from functools import cache
 
 # The same number on every architecture that Linux numbers alike since 5.1.
@@ -50,7 +51,7 @@ def is_available() -> bool:
 
 
 @cache
-def _syscall() -> ctypes._CFuncPtr:
+def _syscall() -> Callable[..., int]:
     call = ctypes.CDLL(None, use_errno=True).syscall
     call.restype = ctypes.c_long
     call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
