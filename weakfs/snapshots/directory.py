@@ -260,7 +260,8 @@ class HostDirectory:
         """Put a file, a link or a FIFO at a path at once, in the place of what is there unless `exclusive`.
 
         Made beside it under the name `temporary` and moved over it: whoever looks sees the old or the new. What is
-        there must not be a directory. With `exclusive`, `FileExistsError` if something is.
+        there must not be a directory; a file gets the owner, group and extended attributes of the one that it replaces,
+        as far as the system allows. With `exclusive`, `FileExistsError` if something is.
         """
         temporary = temporary or own.temporary_name()
         with Parent(self, segments) as (directory, name):
@@ -269,6 +270,7 @@ class HostDirectory:
                 if exclusive:
                     own.move_exclusively(directory, temporary, name)
                 else:
+                    own.take_over_attributes(directory, name, temporary)
                     os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
             except BaseException:
                 with suppress(FileNotFoundError):
