@@ -27,14 +27,16 @@ class Answer(NamedTuple):
 
 
 def one_by_one(files: dict[str, bytes], pattern: str, most: int, *, case_insensitive: bool) -> Answer:
-    """Search the files in order of their paths."""
+    """Search the files in order of their paths, up to the one in which there are too many matches."""
     texts = {path: data for path, data in sorted(files.items()) if b"\0" not in data[: 8 * 1024]}
     matches = [
         GrepMatch(path, *hit)
         for path, data in texts.items()
         for hit in line_by_line(pattern, data, case_insensitive=case_insensitive)
     ]
-    return Answer(matches[:most], len(matches) > most, len(texts), len(files) - len(texts))
+    seen = [path for path in sorted(files) if len(matches) <= most or path <= matches[most].path]
+    searched = sum(path in texts for path in seen)
+    return Answer(matches[:most], len(matches) > most, searched, len(seen) - searched)
 
 
 def made(files: dict[str, bytes]) -> tuple[InMemoryFilesystem, dict[str, bytes]]:

@@ -187,11 +187,32 @@ class MockFilesystem:
         return cast("tuple[str, ...]", self._reply(tuple, "read_lines", path=path))
 
     @overload
-    def open(self, path: PathArg, mode: Literal["r", "w", "x", "a"] = "r", *, encoding: str = "utf-8") -> IO[str]: ...
+    def open(
+        self,
+        path: PathArg,
+        mode: Literal["r", "w", "x", "a"] = "r",
+        *,
+        encoding: str = "utf-8",
+        create_parents: bool = True,
+    ) -> IO[str]: ...
     @overload
-    def open(self, path: PathArg, mode: Literal["rb", "wb", "xb", "ab"], *, encoding: str = "utf-8") -> IO[bytes]: ...
-    def open(self, path: PathArg, mode: TextMode | BytesMode = "r", *, encoding: str = "utf-8") -> IO[str] | IO[bytes]:
-        stream = self._reply(IOBase, "open", path=path, mode=mode, encoding=encoding)
+    def open(
+        self,
+        path: PathArg,
+        mode: Literal["rb", "wb", "xb", "ab"],
+        *,
+        encoding: str = "utf-8",
+        create_parents: bool = True,
+    ) -> IO[bytes]: ...
+    def open(
+        self,
+        path: PathArg,
+        mode: TextMode | BytesMode = "r",
+        *,
+        encoding: str = "utf-8",
+        create_parents: bool = True,
+    ) -> IO[str] | IO[bytes]:
+        stream = self._reply(IOBase, "open", path=path, mode=mode, encoding=encoding, create_parents=create_parents)
         return cast("IO[str] | IO[bytes]", stream)
 
     def exists(self, path: PathArg) -> bool:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from errno import EACCES, EBUSY, EFBIG, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
+from io import BufferedReader, BytesIO, RawIOBase
+from operator import itemgetter
 from typing import Literal, cast
 
 from weakfs.filesystem import paths
 from weakfs.filesystem.errors import fault, no_directory, not_found
 from weakfs.filesystem.limits import Limits
+from weakfs.filesystem.results import FileEntry
 from weakfs.reducers.events import Event
-from weakfs.reducers.leaf import CONTENT, NO_FILE, Leaf, is_link, is_special, kind_of
+from weakfs.reducers.leaf import CONTENT, NO_FILE, Leaf, is_file, is_link, is_special, kind_of
 from weakfs.reducers.listing import listing_of
 from weakfs.reducers.tree import FileTree, Listing, Node, Segments
 
@@ -24,6 +27,8 @@ MAX_LINKS = 40
 
 # A path after links were followed, its segments, and what is there.
 Place = tuple[str, Segments, Node | None]
+
+_name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 
 
 class Primitives(ABC):
@@ -49,6 +54,10 @@ class Primitives(ABC):
     def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         """Give the entries of a directory, in any order."""
 
+    def _listed(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
+        """Give the entries of a directory as a listing shows them, by name. Their paths begin with `prefix`."""
+        return tuple(entry_of(name, prefix + name, node) for name, node in sorted(self._entries(segments), key=_name))
+
     @abstractmethod
     def _content(self, path: str, leaf: Leaf) -> bytes:
         """Give a file's bytes."""
@@ -56,6 +65,10 @@ class Primitives(ABC):
     def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
         """Give a part of a file's bytes."""
         return self._content(path, leaf)[start:stop]
+
+    def _stream(self, path: str, leaf: Leaf) -> BufferedReader:
+        """Open a file's bytes for reading, as they are now."""
+        return BufferedReader(cast(RawIOBase, BytesIO(self._content(path, leaf))))
 
     def _entries_if_readable(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         """Give the entries of a directory on the way of a search, which passes over what it may not look into."""
@@ -261,3 +274,10 @@ class Primitives(ABC):
 
 def _shown(segments: Segments) -> str:
     return "/" + "/".join(segments)
+
+
+def entry_of(name: str, path: str, node: Node) -> FileEntry:
+    """Give a node as a listing shows it."""
+    if type(node) is FileTree:
+        return FileEntry(name, path, False, True)
+    return FileEntry(name, path, True, False) if is_file(node) else FileEntry(name, path, False, False, is_link(node))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from errno import EINVAL
-from operator import itemgetter
 from typing import cast
 
 from weakfs.filesystem.errors import fault
-from weakfs.filesystem.primitives import Primitives
+from weakfs.filesystem.primitives import Primitives, entry_of
 from weakfs.filesystem.results import FileEntry, FileStat, ReadBytesResult, ReadResult, Statistics
 from weakfs.reducers.leaf import CONTENT, CREATED_AT, MODE, MODIFIED_AT, is_file, is_link, size_of
 from weakfs.reducers.listing import in_path_order
@@ -68,35 +67,35 @@ class Reading(Primitives):
         `limit=None` gives what `limits.default_read_limit` says, `-1` all lines. Nothing is translated: the
         final newline, `\\r` and a byte order mark are kept. Raises `ValueError` for bytes that do not decode.
         """
-        canonical, leaf = self._file(path, "read")
-        content = leaf[CONTENT]
-        data = content if type(content) is bytes else self._content(canonical, leaf)
-        text = decode(canonical, data, encoding)
-        total = text.count("\n") + (not text.endswith("\n") if text else 0)
         if limit is None:
             limit = self.limits.default_read_limit
         elif limit == -1:
             limit = None
         elif limit < 0:
-            raise ValueError(f"cannot read {limit} lines of {canonical!r}; give a number from 0 on, or -1 for all")
+            raise ValueError(f"cannot read {limit} lines of {path!r}; give a number from 0 on, or -1 for all")
+        if offset < 0:
+            raise ValueError(f"cannot read {path!r} from line {offset}; give an offset from 0 on")
+        canonical, leaf = self._file(path, "read")
+        content = leaf[CONTENT]
+        data = content if type(content) is bytes else self._content(canonical, leaf)
+        text = decode(canonical, data, encoding)
+        total = text.count("\n") + (not text.endswith("\n") if text else 0)
         if offset == 0 and (limit is None or limit >= total):
             return ReadResult(text, canonical, total, 0, limit, False)
-        if offset < 0:
-            raise ValueError(f"cannot read {canonical!r} from line {offset}; give an offset from 0 on")
         wanted = max(total - offset, 0) if limit is None else limit
         return ReadResult(slice_lines(text, offset, wanted), canonical, total, offset, limit, offset + wanted < total)
 
     def read_bytes(self, path: PathArg, *, offset: int = 0, limit: int | None = None) -> ReadBytesResult:
         """Read bytes: `limit` of them (`None` or -1: all) from `offset` on."""
+        if offset < 0 or (limit is not None and limit < -1):
+            raise ValueError(
+                f"cannot read {limit} bytes of {path!r} from {offset}; give numbers from 0 on, or limit=-1 for all"
+            )
         canonical, leaf = self._file(path, "read")
         content = leaf[CONTENT]
         if limit is None and offset == 0:
             data = content if type(content) is bytes else self._content(canonical, leaf)
             return ReadBytesResult(data, canonical, len(data), 0, None, False)
-        if offset < 0 or (limit is not None and limit < -1):
-            raise ValueError(
-                f"cannot read {limit} bytes of {canonical!r} from {offset}; give numbers from 0 on, or limit=-1 for all"
-            )
         size = size_of(leaf)
         stop = size if limit is None or limit == -1 else min(offset + limit, size)
         data = content[offset:stop] if type(content) is bytes else self._piece(canonical, leaf, offset, stop)
@@ -143,7 +142,7 @@ class Reading(Primitives):
         now = self._pinned()
         canonical, segments = now._directory(path, "list")
         prefix = "/" if canonical == "/" else canonical + "/"
-        return tuple(_entry(name, prefix + name, node) for name, node in sorted(now._entries(segments), key=_name))
+        return now._listed(segments, prefix)
 
     def walk(self, path: PathArg = "/") -> Iterator[FileEntry]:
         """Go through everything below a directory in order of path; follows no link."""
@@ -151,15 +150,12 @@ class Reading(Primitives):
         canonical, segments = now._directory(path, "walk")
         prefix = "" if canonical == "/" else canonical
         for below, node in _walk(now, segments, prefix):
-            yield _entry(below.rpartition("/")[2], below, node)
+            yield entry_of(below.rpartition("/")[2], below, node)
 
     def statistics(self) -> Statistics:
         """Count bytes, files and directories."""
         size, files, directories = self._totals(())
         return Statistics(size, files, directories)
-
-
-_name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 
 
 def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[str, Node]]:
@@ -176,12 +172,6 @@ def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[st
                 break
         else:
             stack.pop()
-
-
-def _entry(name: str, path: str, node: Node) -> FileEntry:
-    if type(node) is FileTree:
-        return FileEntry(name, path, False, True)
-    return FileEntry(name, path, True, False) if is_file(node) else FileEntry(name, path, False, False, is_link(node))
 
 
 def _stat(path: str, node: Node) -> FileStat:

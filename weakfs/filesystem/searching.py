@@ -68,15 +68,16 @@ class Searching(Reading):
         One match a line, in order of path, then line. `glob` narrows the files. Hidden ones are searched unless
         `hidden` is false, and then only if `glob` or `path` names them; binary files, links, FIFOs and the like are
         not.
-        `max_matches=None` gives what `limits.max_grep_matches` says, -1 all.
+        `max_matches=None` gives what `limits.max_grep_matches` says, -1 all. The search stops where the cap is
+        exceeded: `files_searched` and `binary_skipped` count to that file.
         Raises `ValueError` for an expression that the engine does not have. Linear in what is searched.
         """
-        compiled = compile_pattern(pattern, case_insensitive=case_insensitive)
-        chosen = None if glob is None and hidden else compile_glob(glob or "**/*", hidden=hidden)
         most = self.limits.max_grep_matches if max_matches is None else max_matches
         most = None if most == -1 else most
         if most is not None and most < 0:
             raise ValueError(f"cannot give {max_matches} matches; give a number from 0 on, or -1 for all")
+        compiled = compile_pattern(pattern, case_insensitive=case_insensitive)
+        chosen = None if glob is None and hidden else compile_glob(glob or "**/*", hidden=hidden)
         now = self._pinned()
         canonical, segments, node = now._existing(path, "search")
         if type(node) is FileTree:
@@ -136,6 +137,18 @@ class _Batch:
         self.texts += texts
         self.size += size + len(names)
 
+    def binary_before(self, count: int) -> int:
+        """Count the binary files that come before text file number `count` (from 0)."""
+        binary = 0
+        for data in self.texts:
+            if is_binary(data):
+                binary += 1
+            elif not count:
+                break
+            else:
+                count -= 1
+        return binary
+
     def without_binary(self) -> _Batch:
         kept = _Batch()
         for prefix, name, data in zip(self.prefixes, self.names, self.texts, strict=True):
@@ -184,21 +197,19 @@ def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern
 def _search(pattern: LinePattern, batches: Iterable[_Batch], most: int | None) -> GrepResult:
     searched = binary = 0
     matches: list[GrepMatch] = []
-    truncated = False
     for batch in batches:
+        texts = batch
         joined = b"\n".join(batch.texts)
         if b"\0" in joined:
-            files = len(batch.texts)
-            batch = batch.without_binary()
-            binary += files - len(batch.texts)
-            joined = b"\n".join(batch.texts)
-        searched += len(batch.texts)
-        if truncated:
-            continue
-        room = None if most is None else most - len(matches) + 1
-        matches += [
-            GrepMatch(f"{batch.prefixes[index]}/{batch.names[index]}", *hit)
-            for index, hit in islice(pattern.search_together(batch.texts, joined), room)
-        ]
-        truncated = most is not None and len(matches) > most
-    return GrepResult(matches[:most], truncated=truncated, files_searched=searched, binary_skipped=binary)
+            texts = batch.without_binary()
+            joined = b"\n".join(texts.texts)
+        room = None if most is None else most - len(matches)
+        hits = islice(pattern.search_together(texts.texts, joined), None if room is None else room + 1)
+        for count, (index, hit) in enumerate(hits):
+            if count == room:
+                binary += batch.binary_before(index)
+                return GrepResult(matches, truncated=True, files_searched=searched + index + 1, binary_skipped=binary)
+            matches.append(GrepMatch(f"{texts.prefixes[index]}/{texts.names[index]}", *hit))
+        searched += len(texts.texts)
+        binary += len(batch.texts) - len(texts.texts)
+    return GrepResult(matches, truncated=False, files_searched=searched, binary_skipped=binary)

@@ -71,24 +71,36 @@ class Streaming(Writing):
     __slots__ = ()
 
     @overload
-    def open(self, path: PathArg, mode: TextMode = "r", *, encoding: str = "utf-8") -> IO[str]: ...
+    def open(
+        self, path: PathArg, mode: TextMode = "r", *, encoding: str = "utf-8", create_parents: bool = True
+    ) -> IO[str]: ...
     @overload
-    def open(self, path: PathArg, mode: BytesMode, *, encoding: str = "utf-8") -> IO[bytes]: ...
-    def open(self, path: PathArg, mode: TextMode | BytesMode = "r", *, encoding: str = "utf-8") -> IO[str] | IO[bytes]:
+    def open(
+        self, path: PathArg, mode: BytesMode, *, encoding: str = "utf-8", create_parents: bool = True
+    ) -> IO[bytes]: ...
+    def open(
+        self,
+        path: PathArg,
+        mode: TextMode | BytesMode = "r",
+        *,
+        encoding: str = "utf-8",
+        create_parents: bool = True,
+    ) -> IO[str] | IO[bytes]:
         """Open a file as a stream. Lines of text end at `\\n` only and nothing is translated.
 
         A written stream takes effect when it is closed; leaving its `with` block by an exception, or
         forgetting it, drops what was written. "x" is "w" on a file that must not exist, at opening and at
-        closing. Errors that can be known are raised here, the others by `close`.
+        closing. Missing parents are made, unless `create_parents` is false (`FileNotFoundError`). Errors that can
+        be known are raised here, the others by `close`.
         """
         if mode not in MODES:
             raise ValueError(f"cannot open {path!r} with mode {mode!r}; use one of {', '.join(MODES)}")
         binary = mode.endswith("b")
         check_encoding(path, encoding)
         if mode[0] == "r":
-            data = io.BufferedReader(cast(io.RawIOBase, io.BytesIO(self.read_bytes(path).content)))
+            data = self._stream(*self._file(path, "read"))
             return data if binary else io.TextIOWrapper(data, encoding=encoding, newline="\n")
         write_mode = _WRITE_MODES[mode[0]]
-        self._writable_place(path, write_mode)
-        raw = _Pending(lambda content: self.write_bytes(path, content, mode=write_mode))
+        self._writable_place(path, write_mode, create_parents)
+        raw = _Pending(lambda data: self.write_bytes(path, data, mode=write_mode, create_parents=create_parents))
         return raw if binary else cast(IO[str], _PendingText(raw, encoding))

@@ -33,6 +33,6 @@ def weight(tree: FileTree, other: FileTree, counted: set[int]) -> int:
                 total += LEAF
                 if id(after[0]) not in counted:
                     total += size_of(after)
-        names = len(new.children) if type(new.children) is dict else changed * maps.WIDTH
+        names = len(new._children) if type(new._children) is dict else changed * maps.WIDTH
         total += DIRECTORY + NAME * names
     return total

@@ -13,11 +13,13 @@ import os
 import re
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 
 from weakfs.session.atomic import sync_filesystem, sync_folder, unsaved
 from weakfs.session.errors import MissingBlob
-from weakfs.session.stored import Source, Stored, checked, content_found
+from weakfs.session.sparse import read_pieces, write_pieces
+from weakfs.session.stored import Source, Stored, checked, content_written
 
 logger = logging.getLogger("weakfs.session")
 
@@ -52,13 +54,48 @@ class BlobFolder:
             with open(path, "rb") as stream:
                 content = stream.read()
         except (FileNotFoundError, NotADirectoryError):
-            raise MissingBlob(
-                f"the content {digest.hex()} is missing; put this file back from a copy, or keep the folder "
-                f"{os.path.basename(self.path)!r} together with the session file",
-                where=path,
-                digest=digest,
-            ) from None
+            raise self._missing(digest) from None
         return checked(digest, content, path)
+
+    def read_pieces(self, content: Stored) -> Iterator[bytes]:
+        """Give a content piece by piece; `MissingBlob` after the last one if it was damaged."""
+        path = self.place(content.digest)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            raise self._missing(content.digest) from None
+        try:
+            found = sha256(b"blob %d\0" % content.size)
+            for piece in read_pieces(descriptor, 0, os.fstat(descriptor).st_size):
+                found.update(piece)
+                yield piece
+        finally:
+            os.close(descriptor)
+        if found.digest() != content.digest:
+            raise MissingBlob(
+                f"the content {content.digest.hex()} was damaged or changed; put it back from a copy",
+                where=path,
+                digest=content.digest,
+            )
+
+    def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
+        """Give a part of a content, such as an archive; unchecked, and less where it ends."""
+        try:
+            descriptor = os.open(self.place(digest), os.O_RDONLY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            raise self._missing(digest) from None
+        try:
+            return b"".join(read_pieces(descriptor, offset, size))
+        finally:
+            os.close(descriptor)
+
+    def _missing(self, digest: bytes) -> MissingBlob:
+        return MissingBlob(
+            f"the content {digest.hex()} is missing; put this file back from a copy, or keep the folder "
+            f"{os.path.basename(self.path)!r} together with the session file",
+            where=self.place(digest),
+            digest=digest,
+        )
 
     def is_source_of(self, content: Stored) -> bool:
         """Tell whether a content is read from here."""
@@ -171,22 +208,23 @@ class BlobFolder:
         mode = self._mode()
         written: list[bytes] = []
         for digest, candidates in wanted.items():
-            content = content_found(digest, candidates, others)
-            if content is not None:
-                self._write(self._new_place(digest), content, mode, sync=len(wanted) <= FEW)
+            with self._new_file(self._new_place(digest), mode, sync=len(wanted) <= FEW) as descriptor:
+                is_whole = content_written(digest, candidates, others, partial(_write_over, descriptor))
+            if is_whole:
                 written.append(digest)
+            else:
+                os.unlink(self._new_place(digest))
         if len(wanted) > FEW:
             sync_filesystem(self.path)
         return written
 
-    def _write(self, path: str, content: bytes, mode: int | None, *, sync: bool) -> None:
+    @contextmanager
+    def _new_file(self, path: str, mode: int | None, *, sync: bool) -> Generator[int]:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         try:
             if mode is not None:
                 os.fchmod(descriptor, mode)
-            view = memoryview(content)
-            while view:
-                view = view[os.write(descriptor, view) :]
+            yield descriptor
             if sync:
                 os.fsync(descriptor)
         finally:
@@ -253,6 +291,12 @@ class BlobFolder:
             pass
         except OSError as error:
             logger.warning("a content that is needed no more cannot be removed: %s", error)
+
+
+def _write_over(descriptor: int, pieces: Iterable[bytes]) -> None:
+    """Write a content to a file that may hold a part of a damaged copy of it."""
+    os.ftruncate(descriptor, 0)
+    write_pieces(descriptor, pieces)
 
 
 def _size(path: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -82,6 +82,15 @@ class SelfRestoring(Protocol):
 
 
 @runtime_checkable
+class Exchanging(Protocol):
+    """A filesystem that can take a snapshot and restore another one in one step, and look at its files only once."""
+
+    def exchange(self, snapshot: Any, on_kept: Callable[[Any], object]) -> None:
+        """Take a snapshot, give it to `on_kept`, and restore `snapshot`."""
+        ...
+
+
+@runtime_checkable
 class Rewindable(Protocol):
     """A filesystem whose changes the session's slices tell, so that it can go back to any record."""
 
@@ -125,9 +134,7 @@ class Restoring:
             name = external.filesystem_id
             if name in wanted:
                 try:
-                    before = external.snapshot(None)
-                    self.begun.append((external, before))
-                    external.restore(wanted[name])
+                    self._exchange(external, wanted[name])
                 except BaseException as error:
                     self.states[name] = f"not restored: {_told(error)}"
                     if isinstance(external, SelfRestoring) and not isinstance(error, RollbackIncomplete):
@@ -136,6 +143,16 @@ class Restoring:
                     error.add_note(f"{name} could not be restored; every filesystem goes back to where it was")
                     raise
                 self.states[name] = "restored"
+
+    def _exchange(self, external: External, wanted: Any) -> None:
+        def begin(before: Any) -> None:
+            self.begun.append((external, before))
+
+        if isinstance(external, Exchanging):
+            external.exchange(wanted, begin)
+        else:
+            begin(external.snapshot(None))
+            external.restore(wanted)
 
     def put_back(self) -> dict[str, Repair]:
         """Put all back to where they were, the last first; give the steps that failed and may be tried again."""

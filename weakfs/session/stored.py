@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from typing import Protocol, cast, final, runtime_checkable
 
@@ -119,7 +119,12 @@ class Held:
 
 def digest_of(content: bytes) -> bytes:
     """Give the 32 bytes that a content is known by: its git object id as a blob, SHA-256 format."""
-    return sha256(b"blob %d\0" % len(content) + content).digest()
+    if len(content) < LARGE:
+        return sha256(b"blob %d\0" % len(content) + content).digest()
+    # Not copied for that.
+    found = sha256(b"blob %d\0" % len(content))
+    found.update(content)
+    return found.digest()
 
 
 def checked(digest: bytes, content: bytes, where: str) -> bytes:
@@ -136,23 +141,41 @@ def checked(digest: bytes, content: bytes, where: str) -> bytes:
 
 
 def content_found(digest: bytes, candidates: Iterable[Stored], others: Iterable[Source]) -> bytes | None:
-    """Read a content that is to be saved from the first source that has it; where none has, the log names it.
+    """Read a content that is to be saved as a whole; see `content_written`."""
+    found: list[bytes] = []
 
-    `others` are sources that may have it as well, such as the stores of attached filesystems.
+    def take(pieces: Iterable[bytes]) -> None:
+        found[:] = pieces
 
-    What is written then refers to a content that is missing: only what needs it fails, and a session that could not
-    be saved any more would lose everything else as well.
+    return b"".join(found) if content_written(digest, candidates, others, take) else None
+
+
+def content_written(
+    digest: bytes, candidates: Iterable[Stored], others: Iterable[Source], write: Callable[[Iterable[bytes]], object]
+) -> bool:
+    """Give `write` the pieces of a content that is to be saved, from the first source that has it.
+
+    `others` are sources that may have it as well, such as the stores of attached filesystems. Pieces that raise
+    `MissingBlob` were those of a damaged copy, and `write` starts again with the next. Where no source has it the log
+    names it, and false is returned: what is written then refers to a content that is missing. Only what needs it
+    fails, and a session that could not be saved any more would lose everything else as well.
     """
     told: MissingBlob | None = None
-    for content in candidates:
+    own = tuple(candidates)
+    size = own[0].size
+    for content in (*own, *(Stored(digest, size, source) for source in others)):
         try:
-            return checked(digest, content.join(), repr(content.source))
+            write(_checked_pieces(content))
         except MissingBlob as error:
             told = told or error
-    for source in others:
-        try:
-            return checked(digest, source.read(digest), repr(source))
-        except MissingBlob:
-            continue
+        else:
+            return True
     logger.warning("saved without a content that is nowhere any more: %s", told)
-    return None
+    return False
+
+
+def _checked_pieces(content: Stored) -> Iterator[bytes]:
+    if content.size > LARGE and hasattr(content.source, "read_pieces"):
+        yield from content.pieces()
+    else:
+        yield checked(content.digest, content.join(), repr(content.source))

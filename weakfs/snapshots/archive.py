@@ -17,11 +17,11 @@ from weakfs.reducers import leaf as leaves
 from weakfs.reducers import names
 from weakfs.reducers.leaf import Leaf
 from weakfs.reducers.tree import FileTree, Node, tree_of, walk
+from weakfs.session.sparse import PIECE
 from weakfs.session.stored import Stored
 from weakfs.snapshots import members
 from weakfs.snapshots.archived import Archived
 from weakfs.snapshots.entries import pieces_of
-from weakfs.snapshots.packs import PIECE
 
 BILLION = 1_000_000_000
 BLOCK = members.BLOCK

@@ -9,8 +9,8 @@ from hashlib import sha256
 from typing import IO, Protocol, cast
 
 from weakfs.session import MissingBlob
+from weakfs.session.sparse import PIECE
 from weakfs.session.stored import Stored, checked
-from weakfs.snapshots.packs import PIECE
 
 ROW = struct.Struct("<32sQQ")
 

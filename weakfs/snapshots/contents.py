@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import cast
 
+from weakfs.session.sparse import PIECE, read_pieces
 from weakfs.session.stored import Stored
 from weakfs.snapshots.manifests import Status
-from weakfs.snapshots.packs import PIECE
 from weakfs.snapshots.sinks import Sink
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -100,12 +100,11 @@ def _read_large(descriptor: int, status: Status, sink: Sink, is_last: bool) -> t
     def pieces() -> Iterator[bytes]:
         nonlocal then
         left = size
-        while left:
-            piece = os.read(descriptor, min(PIECE, left))
-            if not piece:
-                raise _Changed
+        for piece in read_pieces(descriptor, 0, size):
             left -= len(piece)
             yield piece
+        if left:
+            raise _Changed
         then = status_of(os.fstat(descriptor))
         if then != status and not is_last:
             raise _Changed

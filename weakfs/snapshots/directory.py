@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from errno import EINVAL, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE
-from typing import cast
+from typing import Literal, cast
 
 from weakfs.reducers import children as maps
 from weakfs.reducers import leaf as leaves
@@ -19,15 +19,21 @@ from weakfs.reducers import names
 from weakfs.reducers.leaf import Leaf
 from weakfs.reducers.tree import FileTree, Node, Segments, tree_of
 from weakfs.session.rope import Content
+from weakfs.session.sparse import PIECE, read_pieces
 from weakfs.snapshots import entries as own
+from weakfs.snapshots import openat2
+from weakfs.snapshots.seen import canonical_name
 
 DIRECTORY = own.DIRECTORY
 # Opens a directory that may be passed through and not be listed.
 PASSAGE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
-# Contents are read in pieces of this many bytes.
-PIECE = 1 << 20
+# What a listing tells of an entry; "other" for a FIFO, a socket or a device.
+Kind = Literal["file", "directory", "link", "other"]
+
+# So many segments are opened one by one; more of them by one call, where the system has it.
+MANY = 8
 
 # What says that nothing is at a path: no entry, something else than a directory above it, a name no entry can have.
 ABSENT = (ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, ESTALE)
@@ -54,13 +60,17 @@ class OnDisk:
     def __bool__(self) -> bool:
         return True
 
+    def open(self) -> int:
+        """Open the file for reading; whoever asks closes it."""
+        return self._directory.open_file(self._segments)
+
     def join(self) -> bytes:
         """Read the whole file."""
         return b"".join(self.pieces())
 
     def piece(self, start: int, stop: int) -> bytes:
         """Read a part of the file; less where it ends before."""
-        descriptor = self._directory.open_file(self._segments)
+        descriptor = self.open()
         try:
             pieces: list[bytes] = []
             while start < stop and (piece := os.pread(descriptor, min(PIECE, stop - start), start)):
@@ -72,10 +82,9 @@ class OnDisk:
 
     def pieces(self) -> Iterator[bytes]:
         """Read the file piece by piece."""
-        descriptor = self._directory.open_file(self._segments)
+        descriptor = self.open()
         try:
-            while piece := os.read(descriptor, PIECE):
-                yield piece
+            yield from read_pieces(descriptor, 0, os.fstat(descriptor).st_size)
         finally:
             os.close(descriptor)
 
@@ -102,11 +111,15 @@ class HostDirectory:
         """Open a directory; whoever asks closes it."""
         if not segments:
             return os.open(".", flags, dir_fd=self.descriptor)
+        parts = [own.host_bytes(name) for name in segments]
+        opened: Callable[..., int] = os.open
+        if len(parts) > MANY and openat2.is_available():
+            parts, opened = _joined(parts), openat2.open_path
         here = self.descriptor
-        last = len(segments) - 1
-        for place, name in enumerate(segments):
+        last = len(parts) - 1
+        for place, part in enumerate(parts):
             try:
-                below = os.open(own.host_bytes(name), flags if place == last else PASSAGE, dir_fd=here)
+                below = opened(part, flags if place == last else PASSAGE, dir_fd=here)
             finally:
                 if here != self.descriptor:
                     os.close(here)
@@ -156,11 +169,22 @@ class HostDirectory:
 
     def _file(self, segments: Segments, status: os.stat_result) -> Leaf:
         mode, at = stat.S_IMODE(status.st_mode), status.st_mtime_ns
-        special = SPECIALS.get(stat.S_IFMT(status.st_mode))
-        if special is not None:
-            return leaves.special(special, mode=mode, at=at)
+        if not stat.S_ISREG(status.st_mode):
+            return leaves.special(SPECIALS[stat.S_IFMT(status.st_mode)], mode=mode, at=at)
         content = cast(Content, OnDisk(self, segments, status.st_size))
         return leaves.file(content, mode=mode, at=at)
+
+    def names(self, segments: Segments) -> list[tuple[str, Kind]]:
+        """Give the name and the kind of each entry of a directory, in any order.
+
+        The listing itself tells the kind on most filesystems: no entry is looked at. A third of the time of `entries`.
+        """
+        descriptor = self.open_directory(segments)
+        try:
+            with os.scandir(descriptor) as listing:
+                return [(canonical_name(entry.name), _kind_of(entry)) for entry in listing]
+        finally:
+            os.close(descriptor)
 
     def entries(self, segments: Segments) -> list[tuple[str, Node]]:
         """Give the entries of a directory as `node` gives each."""
@@ -169,13 +193,14 @@ class HostDirectory:
         try:
             with os.scandir(descriptor) as listing:
                 for entry in listing:
-                    raw = os.fsencode(entry.name)
-                    name = names.from_bytes(raw)
+                    name = canonical_name(entry.name)
                     try:
                         status = entry.stat(follow_symlinks=False)
-                        if stat.S_ISLNK(status.st_mode):
-                            found.append((name, _link(os.readlink(raw, dir_fd=descriptor), status)))
-                        elif stat.S_ISDIR(status.st_mode):
+                        kind = stat.S_IFMT(status.st_mode)
+                        if kind == stat.S_IFLNK:
+                            target = os.readlink(os.fsencode(entry.name), dir_fd=descriptor)
+                            found.append((name, _link(target, status)))
+                        elif kind == stat.S_IFDIR:
                             found.append((name, _empty_directory(status)))
                         else:
                             found.append((name, self._file((*segments, name), status)))
@@ -235,7 +260,8 @@ class HostDirectory:
         """Put a file, a link or a FIFO at a path at once, in the place of what is there unless `exclusive`.
 
         Made beside it under the name `temporary` and moved over it: whoever looks sees the old or the new. What is
-        there must not be a directory. With `exclusive`, `FileExistsError` if something is.
+        there must not be a directory; a file gets the owner, group and extended attributes of the one that it replaces,
+        as far as the system allows. With `exclusive`, `FileExistsError` if something is.
         """
         temporary = temporary or own.temporary_name()
         with Parent(self, segments) as (directory, name):
@@ -244,6 +270,7 @@ class HostDirectory:
                 if exclusive:
                     own.move_exclusively(directory, temporary, name)
                 else:
+                    own.take_over_attributes(directory, name, temporary)
                     os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
             except BaseException:
                 with suppress(FileNotFoundError):
@@ -348,6 +375,25 @@ class Parent:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
+
+
+def _joined(parts: list[bytes]) -> list[bytes]:
+    """Join segments to paths that are as long as one call takes."""
+    whole = b"/".join(parts)
+    if len(whole) <= openat2.MOST_BYTES:
+        return [whole]
+    # A segment has at most 255 bytes.
+    at_once = openat2.MOST_BYTES // 256
+    half = max(len(parts) // 2, at_once)
+    return [*_joined(parts[:half]), *_joined(parts[half:])] if len(parts) > at_once else parts
+
+
+def _kind_of(entry: os.DirEntry[str]) -> Kind:
+    if entry.is_file(follow_symlinks=False):
+        return "file"
+    if entry.is_dir(follow_symlinks=False):
+        return "directory"
+    return "link" if entry.is_symlink() else "other"
 
 
 def _empty_directory(status: os.stat_result) -> FileTree:

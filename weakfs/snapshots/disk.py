@@ -156,7 +156,10 @@ def write_over(path: str, data: bytes) -> None:
 
 
 def size_of_files(folder: str) -> int:
-    """Add up the sizes of the files in a directory and below it; what vanishes meanwhile counts as nothing."""
+    """Add up what the files in a directory and below it take, without their holes.
+
+    What vanishes meanwhile counts as nothing.
+    """
     size = 0
     waiting = [folder]
     while waiting:
@@ -167,5 +170,5 @@ def size_of_files(folder: str) -> int:
                     if stat.S_ISDIR(status.st_mode):
                         waiting.append(entry.path)
                     else:
-                        size += status.st_size
+                        size += min(status.st_size, status.st_blocks * 512)
     return size

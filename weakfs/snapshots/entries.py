@@ -9,17 +9,24 @@ import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from errno import EACCES, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY, EPERM, EROFS
+from functools import lru_cache
 from typing import Any
 
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers import names
 from weakfs.reducers.leaf import Leaf
+from weakfs.session.sparse import write_pieces
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Opens a file to see whether it may be written; a FIFO that was put in its place lets nobody wait.
 WRITABLE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+# The extended attributes that are a user's own. Others, such as capabilities, the kernel itself drops at a write.
+ATTRIBUTES = ("user.", "system.posix_acl_")
 
 # Directories are entered to this depth; what lies deeper is first moved up, so that no tree is too deep to remove.
 DEPTH = 100
@@ -35,6 +42,7 @@ def temporary_name() -> bytes:
     return f".weakfs-{secrets.token_hex(8)}.tmp".encode()
 
 
+@lru_cache(maxsize=4096)
 def host_bytes(name: str) -> bytes:
     """Give the host's bytes for a segment of a path. A slash or nothing would be a path of its own: `ValueError`.
 
@@ -80,10 +88,7 @@ def make_leaf(directory: int, name: bytes, leaf: Leaf) -> None:
         return
     descriptor = os.open(name, CREATE, 0o600, dir_fd=directory)
     try:
-        for piece in pieces_of(content):
-            view = memoryview(piece)
-            while view:
-                view = view[os.write(descriptor, view) :]
+        write_pieces(descriptor, pieces_of(content))
         os.fchmod(descriptor, mode)
         os.utime(descriptor, ns=(modified_at, modified_at))
     finally:
@@ -97,6 +102,47 @@ def pieces_of(content: Any) -> Iterable[bytes]:
     pieces = getattr(content, "pieces", None)
     found: Iterable[bytes] = (content.join(),) if pieces is None else pieces()
     return found
+
+
+def take_over_attributes(directory: int, old: bytes, new: bytes) -> None:
+    """Give a file the owner, group and extended attributes of another that it is about to replace.
+
+    What the system does not allow is left: who may write a file may not always give it away.
+    """
+    try:
+        source = os.open(old, READ, dir_fd=directory)
+    except OSError:
+        return
+    try:
+        before = os.fstat(source)
+        target = os.open(new, READ, dir_fd=directory) if stat.S_ISREG(before.st_mode) else -1
+        try:
+            if target >= 0 and stat.S_ISREG(os.fstat(target).st_mode):
+                _copy_attributes(source, before, target)
+        finally:
+            if target >= 0:
+                os.close(target)
+    except OSError as error:
+        if error.errno not in (EACCES, EPERM, ENOENT, ELOOP):
+            raise
+    finally:
+        os.close(source)
+
+
+def _copy_attributes(source: int, before: os.stat_result, target: int) -> None:
+    made = os.fstat(target)
+    if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
+        for uid, gid in ((before.st_uid, before.st_gid), (-1, before.st_gid)):
+            with suppress(PermissionError):
+                os.fchown(target, uid, gid)
+                break
+    with suppress(OSError):
+        for name in os.listxattr(source):
+            if name.startswith(ATTRIBUTES):
+                os.setxattr(target, name, os.getxattr(source, name))
+    # A change of owner takes special bits away, and an access control list sets others.
+    if os.fstat(target).st_mode != made.st_mode:
+        os.fchmod(target, stat.S_IMODE(made.st_mode))
 
 
 def set_status(directory: int, name: bytes, *, mode: int | None = None, modified_at: int | None = None) -> None:

@@ -10,8 +10,9 @@ from threading import Lock
 from attrs import frozen
 
 from weakfs.session import MissingBlob
+from weakfs.session.sparse import read_pieces
 from weakfs.snapshots.errors import StoreDamaged
-from weakfs.snapshots.packs import PIECE, SUFFIX, read_at, read_index
+from weakfs.snapshots.packs import SUFFIX, read_at, read_index
 
 # So many packs are held open.
 MAX_OPEN = 16
@@ -100,16 +101,15 @@ class PackIndex:
     def read_pieces(self, digest: bytes, *, whole: bool = False) -> Iterator[bytes]:
         """Give the bytes under a digest in pieces, or all at once."""
         pack, path, offset, length = self._opened(digest)
-        while length:
-            wanted = length if whole else min(PIECE, length)
-            piece = read_at(pack.descriptor, offset, wanted)
-            if len(piece) != wanted:
-                raise StoreDamaged(
-                    f"cannot read {digest.hex()} from {path!r}: the file was cut off; put it back from a copy, or "
-                    f"remove it and drop the snapshots that need it"
-                )
-            offset, length = offset + wanted, length - wanted
+        found = (read_at(pack.descriptor, offset, length),) if whole else read_pieces(pack.descriptor, offset, length)
+        for piece in found:
+            length -= len(piece)
             yield piece
+        if length:
+            raise StoreDamaged(
+                f"cannot read {digest.hex()} from {path!r}: the file was cut off; put it back from a copy, or "
+                f"remove it and drop the snapshots that need it"
+            )
 
     def read_range(self, digest: bytes, start: int, size: int) -> bytes:
         """Give a part of the bytes under a digest, fewer where they end."""

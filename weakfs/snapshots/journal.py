@@ -197,9 +197,23 @@ class Journal:
         own.put(whole, node)
         own.rename(whole, (name.decode(),))
         if aside is not None:
-            # At once, or not at all.
+            self._remove_copied(segments, aside)
+
+    def _remove_copied(self, segments: Segments, aside: Segments) -> None:
+        """Remove a directory of which there is a copy: renamed first, so that it goes at once or not at all."""
+        try:
             self.disk.rename(segments, aside)
-            self.disk.remove(aside)
+        except OSError as error:
+            if error.errno != EXDEV:
+                raise
+            # An overlay mount renames no directory of a lower layer. With another time it is not taken for untouched
+            # when its removal is interrupted.
+            status = self.disk.status(segments)
+            if status is not None:
+                self.disk.set_status(segments, modified_at=status.st_mtime_ns ^ 1)
+            self.disk.remove(segments)
+            return
+        self.disk.remove(aside)
 
     def _take_back(self, frame: Frame) -> None:
         segments: Segments = tuple(frame["path"])

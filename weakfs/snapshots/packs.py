@@ -3,8 +3,8 @@
     header | contents, one after the other | index: (digest, offset, length) by digest | tail
 
 The tail says where the index begins, how many rows it has and what its SHA-256 is. A pack is named after that
-SHA-256, so that packs of one name are the same. Measured on 50,000 files of 2 kB: a pack takes 0.5 s where
-SQLite takes 0.7 to 1.9 s.
+SHA-256, so that packs of one name are the same. Blocks of zeros are holes in the file. Measured on 50,000 files of
+2 kB: a pack takes 0.5 s where SQLite takes 0.7 to 1.9 s.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import struct
 from collections.abc import Callable
 from hashlib import sha256
 
-from weakfs.snapshots.disk import open_temporary, remove, sync_folder, write_all
+from weakfs.session.sparse import PIECE, SparseWriter
+from weakfs.snapshots.disk import open_temporary, remove, sync_folder
 from weakfs.snapshots.errors import StoreDamaged
 
 HEADER = b"weakfs pack v1\n\0"
@@ -22,9 +23,6 @@ END = b"weakfs pack end\n"
 ROW = struct.Struct("<32sQQ")
 TAIL = struct.Struct("<QQ32s16s")
 SUFFIX = ".pack"
-
-# Contents are gathered up to here before they are written, and large ones are read and written in pieces.
-PIECE = 1 << 20
 
 # Where a content lies in its pack: (offset, length).
 Place = tuple[int, int]
@@ -43,6 +41,7 @@ class PackWriter:
         self._waiting_size = len(HEADER)
         self._is_ending = False
         self._descriptor, self._path = open_temporary(folder)
+        self._writer = SparseWriter(self._descriptor)
 
     @property
     def outstanding(self) -> int:
@@ -111,7 +110,7 @@ class PackWriter:
     def _flush(self) -> None:
         if self._waiting:
             self._before_writing()
-            write_all(self._descriptor, b"".join(self._waiting))
+            self._writer.write(b"".join(self._waiting))
             self._waiting.clear()
             self._waiting_size = 0
 
@@ -119,8 +118,7 @@ class PackWriter:
         self._waiting.clear()
         self._waiting_size = 0
         os.ftruncate(self._descriptor, offset)
-        os.lseek(self._descriptor, offset, os.SEEK_SET)
-        self._offset = offset
+        self._offset = self._writer.offset = offset
 
 
 def read_index(path: str) -> list[tuple[bytes, int, int]]:

@@ -159,6 +159,8 @@ class _Scanning:
             return None
         if kind == stat.S_IFLNK:
             return self._link(descriptor, entry.name, path, status, above)
+        if not self._fits(path, status.st_size):
+            return None
         with _opened(entry.name, READ, descriptor) as opened:
             return self._file(opened, path)
 
@@ -224,21 +226,37 @@ class _Scanning:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return self._skip(path, "is not a regular file any more")
-        most = self.selection.limits.max_file_size
-        room = min((limit for limit in (most, self._room()) if limit is not None), default=None)
-        with open(descriptor, "rb", closefd=False) as stream:
-            data = stream.read() if room is None else stream.read(room + 1)
-        if room is not None and len(data) > room:
-            return self._skip(path, f"has {max(status.st_size, len(data))} bytes, more than fit in")
+        # It may have grown, and through a link it was not looked at before.
+        if not self._fits(path, status.st_size):
+            return None
+        room = self._room()
+        try:
+            with open(descriptor, "rb", closefd=False) as stream:
+                data = stream.read() if room is None else stream.read(room + 1)
+        except MemoryError:
+            return self._skip(path, f"has {status.st_size} bytes, more than there is memory for")
+        if not self._fits(path, len(data)):
+            return None
         self.size += len(data)
         if self.on_file is not None:
             self.on_file(path, len(data))
         return leaves.file(data, mode=stat.S_IMODE(status.st_mode), at=_time(status))
 
+    def _fits(self, path: str, size: int) -> bool:
+        """Tell whether a file of that size is read; report it if not."""
+        room = self._room()
+        if room is None or size <= room:
+            return True
+        self._skip(path, f"has {size} bytes, more than fit in")
+        return False
+
     def _room(self) -> int | None:
+        """Give how large the next file may be."""
+        most = self.selection.limits.max_file_size
         total = self.selection.limits.max_total_size
         quotas = (self.selection.max_bytes, None if total is None else total - self.held.total_size)
-        return min((max(quota - self.size, 0) for quota in quotas if quota is not None), default=None)
+        left = (max(quota - self.size, 0) for quota in quotas if quota is not None)
+        return min((limit for limit in (most, *left) if limit is not None), default=None)
 
     def _refused(self, path: str) -> bool:
         """Tell, and report, whether a path breaks the limits on depth, names or the number of entries."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
@@ -69,6 +70,11 @@ class HostExternal:
         if self._filesystem.read_only and not filesystem.read_only:
             self._filesystem = filesystem
 
+    def reopen(self, filesystem: HostFilesystem, root: HostRoot) -> None:
+        """Replace a root that was removed or renamed by the one that was opened in its place; the store stays."""
+        root.store = self.root.store
+        self._filesystem, self.root = filesystem, root
+
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
         """Keep the files as they are now."""
         return self._filesystem.snapshot(tag)
@@ -76,6 +82,10 @@ class HostExternal:
     def restore(self, snapshot: FilesystemSnapshot | Rewind) -> None:
         """Go back to a snapshot, or undo what is known; the session's own slices are its affair."""
         self._filesystem.go_to(snapshot)
+
+    def exchange(self, snapshot: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
+        """Keep the files as they are now and go back to `snapshot`, with a single scan."""
+        self._filesystem.exchange(snapshot, on_kept)
 
     def known_at(self, then: SessionView, now: SessionView) -> Rewind:
         """Give the paths that differ between two moments, as far as the session knows them. O(what differs)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from typing import Any, cast
 
 import attrs
@@ -13,7 +14,8 @@ from weakfs.backends.host.changes import apply
 from weakfs.backends.host.finding import found_before
 from weakfs.backends.host.messages import told
 from weakfs.backends.host.root import HostRoot, Part, Work
-from weakfs.filesystem import BaseFilesystem, paths
+from weakfs.backends.host.stream import HostStream
+from weakfs.filesystem import BaseFilesystem, FileEntry, paths
 from weakfs.reducers import names
 from weakfs.reducers.events import (
     DirectoryMade,
@@ -28,6 +30,7 @@ from weakfs.reducers.events import (
 from weakfs.reducers.leaf import CONTENT, Leaf, content_of, size_of
 from weakfs.reducers.tree import Node, Segments
 from weakfs.session import Session
+from weakfs.session.collector import collector_at_rest
 from weakfs.snapshots.directory import OnDisk
 
 # A search passes over files that are larger, which it would have to hold in memory.
@@ -35,6 +38,10 @@ MOST_SEARCHED = 256 << 20
 
 # Their path is followed through links, as far as links are followed here; all others are about a link itself.
 FOLLOWING = (FileWritten, FileAppended, FileSpliced, DirectoryMade, ModeChanged)
+
+# How a listing shows each kind of entry: whether it is a file, a directory, a link.
+KINDS = {"file": (True, False, False), "directory": (False, True, False), "link": (False, False, True)}
+NO_KIND = (False, False, False)
 
 
 class HostFiles(BaseFilesystem):
@@ -79,12 +86,24 @@ class HostFiles(BaseFilesystem):
         return [".."] * len(paths.parse(top)[1]), target
 
     def _find(self, segments: Segments) -> Node | None:
+        self._root.check_in_place()
         with told("look at", _shown(segments)):
             return self._root.directory.node(segments)
 
     def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         with told("list", _shown(segments)):
             return self._root.directory.entries(segments)
+
+    def _entries_if_readable(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        self._root.check_in_place()
+        return super()._entries_if_readable(segments)
+
+    def _listed(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
+        with told("list", _shown(segments)):
+            listed = sorted(self._root.directory.names(segments))
+        # 100,000 entries took the collector as long as the listing itself.
+        with collector_at_rest():
+            return tuple([FileEntry(name, prefix + name, *KINDS.get(kind, NO_KIND)) for name, kind in listed])
 
     def _content(self, path: str, leaf: Leaf) -> bytes:
         with told("read", path):
@@ -100,7 +119,15 @@ class HostFiles(BaseFilesystem):
         with told("read", path):
             return content.piece(start, stop)
 
+    def _stream(self, path: str, leaf: Leaf) -> BufferedReader:
+        content = leaf[CONTENT]
+        if not isinstance(content, OnDisk):
+            return super()._stream(path, leaf)
+        with told("read", path):
+            return BufferedReader(HostStream(content.open(), path))
+
     def _totals(self, segments: Segments) -> tuple[int, int, int]:
+        self._root.check_in_place()
         with told("scan", _shown(segments)):
             tree = self._root.directory.whole_directory(segments)
             return tree.total_size, tree.file_count, tree.directory_count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import get_args
 
@@ -99,16 +99,17 @@ class HostFilesystem(HostFiles):
         self.limits = limits
         self.follow_symlinks: SymlinkPolicy = follow_symlinks
         self._read_only = read_only
-        own = next(
-            (one for one in session.attached if isinstance(one, HostExternal) and one.root.path == root.path), None
-        )
+        hosts = [one for one in session.attached if isinstance(one, HostExternal)]
+        own = next((one for one in hosts if one.root.path == root.path or _replaces(root, filesystem_id, one)), None)
         if own is None:
-            _refuse_overlap(root.path, [one.root.path for one in session.attached if isinstance(one, HostExternal)])
+            _refuse_overlap(root.path, [one.root.path for one in hosts])
         elif root.store.path != own.root.store.path and has_store:
             raise ValueError(
                 f"cannot use the store {root.store.path!r} for {root.path!r}: its session keeps snapshots of it in "
                 f"{own.root.store.path!r} already; leave store out, or use another session"
             )
+        if own is not None and own.root is not root and not own.root.is_in_place and root.is_in_place:
+            own.reopen(self, root)
         # Two objects over one directory and one session are one filesystem to it.
         self._root = root if own is None else own.root
         self._kinds = Kinds(self._root, snapshots)
@@ -208,13 +209,23 @@ class HostFilesystem(HostFiles):
         self._session.tell()
         return report(snapshot.snapshot_id, before, wanted, dry_run=dry_run)
 
-    def go_to(self, target: FilesystemSnapshot | Rewind) -> None:
-        """Restore a snapshot, or undo what is known, without an event: for a session that rolls itself back."""
+    def exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
+        """Take a snapshot, give it to `on_kept`, and go to `target`. The files are scanned once."""
+        with self._exclusive():
+            on_kept(self.snapshot())
+            self.go_to(target, now=self._root.last)
+
+    def go_to(self, target: FilesystemSnapshot | Rewind, *, now: FileTree | None = None) -> None:
+        """Restore a snapshot, or undo what is known, without an event: for a session that rolls itself back.
+
+        `now` is what a scan under the same lock found.
+        """
         with self._exclusive():
             if isinstance(target, Rewind):
                 now, wanted = target.now, target.wanted
             else:
-                now, wanted = self._root.look(), self._wanted(target)
+                now = self._root.look() if now is None else now
+                wanted = self._wanted(target)
             if not Plan.of(now, wanted):
                 return
             self._refuse_if_read_only("restore", self.root)
@@ -305,6 +316,11 @@ class HostFilesystem(HostFiles):
 
     def _seen(self, tree: FileTree, source: str) -> TreeSeen:
         return TreeSeen(tree, source, self._now(), self.filesystem_id)
+
+
+def _replaces(root: HostRoot, filesystem_id: str, known: HostExternal) -> bool:
+    """Return whether `root` is a renamed directory that its session knows at a path where it is no more."""
+    return known.filesystem_id == filesystem_id and not known.root.is_in_place and root.is_in_place
 
 
 def _refuse_overlap(path: str, others: list[str]) -> None:

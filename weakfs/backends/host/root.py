@@ -190,16 +190,21 @@ class HostRoot:
             logger.warning("undid %d pieces of work in %s that a killed process left unfinished", undone, self.path)
         return undone
 
-    def check_in_place(self) -> None:
-        """Refuse to go on with a directory that was removed, or moved away from its path: `FileNotFoundError`.
-
-        It is held open, and reading and writing would go on where nobody looks.
-        """
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the directory that was opened is still at its path."""
         try:
             there = os.stat(self.path, follow_symlinks=False)
         except OSError:
-            there = None
-        if there is None or not os.path.samestat(there, os.fstat(self.directory.descriptor)):
+            return False
+        return os.path.samestat(there, os.fstat(self.directory.descriptor))
+
+    def check_in_place(self) -> None:
+        """Raise `FileNotFoundError` if the directory was removed or renamed.
+
+        It is held open, and reading and writing would go on where nobody looks.
+        """
+        if not self.is_in_place:
             raise fault(
                 FileNotFoundError,
                 ENOENT,

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NoReturn, cast
 
+from weakfs.session.sparse import PIECE
 from weakfs.snapshots import disk
 from weakfs.snapshots.git.command import failure, start, writing
-from weakfs.snapshots.packs import PIECE
 
 CONFIGURATION = b"""\
 [core]

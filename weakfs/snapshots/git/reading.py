@@ -10,9 +10,9 @@ from threading import Lock
 from typing import IO, cast
 
 from weakfs.session import MissingBlob
+from weakfs.session.sparse import PIECE
 from weakfs.session.stored import Stored
 from weakfs.snapshots.git.command import start
-from weakfs.snapshots.packs import PIECE
 
 # Larger ones are not read as a whole.
 LARGE = 4 * PIECE

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from copy import copy
+from io import BufferedReader
 
-from weakfs.filesystem import BaseFilesystem, Limits, SymlinkPolicy
+from weakfs.filesystem import BaseFilesystem, FileEntry, Limits, SymlinkPolicy
 from weakfs.filesystem.paths import Parsed, join
 from weakfs.filesystem.primitives import Place, Primitives
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryMoved, Event, FileAppended, FileSpliced, FileWritten
@@ -166,6 +167,11 @@ class Gate(BaseFilesystem):
     def _entries_if_readable(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         return self._seen(segments, self._inner._entries_if_readable(segments))
 
+    def _listed(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
+        if self._operation == "list" and not self._access.policy.rules:
+            return self._inner._listed(segments, prefix)
+        return super()._listed(segments, prefix)
+
     def _seen(self, segments: Segments, entries: Iterable[tuple[str, Node]]) -> Iterable[tuple[str, Node]]:
         if self._operation not in ("search", "list"):
             return entries
@@ -227,6 +233,9 @@ class Gate(BaseFilesystem):
 
     def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
         return self._inner._piece(path, leaf, start, stop)
+
+    def _stream(self, path: str, leaf: Leaf) -> BufferedReader:
+        return self._inner._stream(path, leaf)
 
     def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
         return self._inner._content_if_readable(path, leaf)

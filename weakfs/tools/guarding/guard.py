@@ -174,13 +174,24 @@ class GuardedFilesystem:
             raise _too_large(path, size, most)
 
     @overload
-    def open(self, path: PathArg, mode: TextMode = "r", *, encoding: str = "utf-8") -> IO[str]: ...
+    def open(
+        self, path: PathArg, mode: TextMode = "r", *, encoding: str = "utf-8", create_parents: bool = True
+    ) -> IO[str]: ...
     @overload
-    def open(self, path: PathArg, mode: BytesMode, *, encoding: str = "utf-8") -> IO[bytes]: ...
-    def open(self, path: PathArg, mode: TextMode | BytesMode = "r", *, encoding: str = "utf-8") -> IO[str] | IO[bytes]:
+    def open(
+        self, path: PathArg, mode: BytesMode, *, encoding: str = "utf-8", create_parents: bool = True
+    ) -> IO[bytes]: ...
+    def open(
+        self,
+        path: PathArg,
+        mode: TextMode | BytesMode = "r",
+        *,
+        encoding: str = "utf-8",
+        create_parents: bool = True,
+    ) -> IO[str] | IO[bytes]:
         """Open a file as a stream."""
         if mode not in ("r", "rb"):
-            return self._as("write").open(path, mode, encoding=encoding)
+            return self._as("write").open(path, mode, encoding=encoding, create_parents=create_parents)
         gate = self._as("read")
         self._check_whole(gate, path)
         return gate.open(path, mode, encoding=encoding)

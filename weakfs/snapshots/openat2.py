@@ -1,0 +1,58 @@
+"""openat2(2): a path of many segments opened by one call that follows no symbolic link.
+
+Python has no binding for it. One `os.open` a segment costs the square of the depth over a tree: walking 2,000 nested
+directories took 9 s, with this call 0.2 s.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from collections.abc import Callable
+from functools import cache
+
+# The same number on every architecture that Linux numbers alike since 5.1.
+NUMBER = 437
+RESOLVE_NO_SYMLINKS = 0x04
+
+# The kernel takes paths of up to 4,096 bytes.
+MOST_BYTES = 4000
+
+
+class _How(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def open_path(path: bytes, flags: int, *, dir_fd: int) -> int:
+    """Open a relative path below `dir_fd`, as `os.open` does. `OSError` (ELOOP) if there is a link on the way."""
+    how = _How(flags, 0, RESOLVE_NO_SYMLINKS)
+    while True:
+        found: int = _syscall()(NUMBER, dir_fd, path, ctypes.byref(how), ctypes.sizeof(how))
+        if found >= 0:
+            return found
+        number = ctypes.get_errno()
+        if number not in (errno.EINTR, errno.EAGAIN):
+            raise OSError(number, os.strerror(number), path)
+
+
+@cache
+def is_available() -> bool:
+    """Return whether the kernel has the call, and no sandbox around this process forbids it."""
+    try:
+        descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
+        try:
+            os.close(open_path(b".", os.O_PATH | os.O_CLOEXEC, dir_fd=descriptor))
+        finally:
+            os.close(descriptor)
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+@cache
+def _syscall() -> Callable[..., int]:
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.restype = ctypes.c_long
+    call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+    return call
