@@ -15,6 +15,7 @@ import pytest
 
 from tests.faults.crashing import in_a_child
 from tests.faults.syscalls import Call, System
+from tests.sampling import share
 from tests.snapshots.hosts import files_of, look, snapshot
 from weakfs.reducers import leaf
 from weakfs.reducers.tree import FileTree, walk
@@ -23,8 +24,7 @@ from weakfs.snapshots import Store, Survey
 
 TOP = Path(__file__).parents[2]
 
-# Raise it to look for what is rare: WEAKFS_KILLS=500 python -m pytest tests/faults/test_store_crash.py
-KILLS = int(os.environ.get("WEAKFS_KILLS", "30"))
+KILLS = share(30)
 
 
 def started(*arguments: object) -> subprocess.Popen[str]:
