@@ -141,11 +141,14 @@ class HostRoot:
         """
         wanted = self.store.tree(bytes.fromhex(ref))
         try:
-            now = survey(self.directory.descriptor, HashOnly(), self._seen).tree
+            self._go_back(wanted)
         except PermissionError:
             # A program took permissions away, from itself and us; what is wanted says what they were.
             self.directory.make_readable()
-            now = survey(self.directory.descriptor, HashOnly(), self._seen).tree
+            self._go_back(wanted)
+
+    def _go_back(self, wanted: FileTree) -> None:
+        now = survey(self.directory.descriptor, HashOnly(), self._seen).tree
         journal = Journal(self.directory, self.journals, self.go_back)
         try:
             restore_tree(self.directory, journal, now, wanted)
