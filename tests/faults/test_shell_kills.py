@@ -70,7 +70,7 @@ def mode(request: pytest.FixtureRequest) -> SandboxMode:
 
 @pytest.fixture(autouse=True)
 def never_hung() -> Iterator[None]:
-    with watched(60):
+    with watched(600):
         yield
 
 
