@@ -86,6 +86,7 @@ def test_nothing_that_was_reported_is_lost_by_a_kill(tmp_path: Path) -> None:
         read_whole(store.tree(entry))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("work", ["snapshot", "compact"])
 def test_dying_at_any_call_leaves_the_old_state_or_the_new(tmp_path: Path, when: str, work: str) -> None:
