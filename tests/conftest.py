@@ -17,7 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "exhaustive: only run with --exhaustive")
     config.addinivalue_line("markers", "sampled: without --exhaustive each value of each parameter is tried once")
-    load_profile(exhaustive=config.getoption("--exhaustive"))
+    load_profile(exhaustive=bool(config.getoption("--exhaustive")))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -51,7 +51,7 @@ def sample(values: Sequence[T]) -> list[T]:
 def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """Return the tests that are marked and not part of the sample."""
     left: set[pytest.Item] = set()
-    seen: set[tuple[str, str, int]] = set()
+    seen: set[tuple[str, str, str]] = set()
     # In an order in which neighbours, which have most of their parameters in common, are far from each other.
     for item in sorted(items, key=lambda item: sha256(item.nodeid.encode()).digest()):
         if item.get_closest_marker("exhaustive") is not None:
@@ -64,8 +64,8 @@ def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     return left
 
 
-def _parameters(item: pytest.Item) -> set[tuple[str, str, int]]:
-    """Return each parameter of a test with the number of its value; what has no parameters is one value."""
+def _parameters(item: pytest.Item) -> set[tuple[str, str, str]]:
+    """Return each parameter of a test with its value; what has no parameters is one value."""
     function = item.nodeid.partition("[")[0]
     call = getattr(item, "callspec", None)
-    return {(function, name, number) for name, number in call.indices.items()} if call else {(function, "", 0)}
+    return {(function, name, repr(value)) for name, value in call.params.items()} if call else {(function, "", "")}

@@ -131,7 +131,7 @@ def test_threads_that_also_roll_the_whole_session_back_leave_a_history_that_adds
     def work(number: int) -> None:
         random = Random(number)
         # Each rollback makes the transactions of all others begin again.
-        for turn in range(TURNS // 4):
+        for turn in range(TURNS // 2):
             act = random.randrange(5)
             if act == 0:
                 session.rollback(random.randrange(first, session.seq + 1))
