@@ -13,15 +13,18 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.1
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test demo lint format types bench build clean
+.PHONY: help setup test test-all demo lint format types bench build clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY) ## make the virtual environment .venv with all that development needs
 
-test: $(READY) ## run the tests
+test: $(READY) ## run the tests, with a sample of the cases of each rule
 	$(BIN)/python -m pytest -n auto $(ARGS)
+
+test-all: $(READY) ## run the tests with all their cases, as before a release
+	$(BIN)/python -m pytest -n auto --exhaustive $(ARGS)
 
 demo: $(READY) ## show the library at work: recorded sessions, then the whole standard library
 	$(BIN)/python -m examples.demo $(ARGS)

@@ -1,14 +1,42 @@
-"""What holds for all tests: hypothesis tries the same examples each time, and does not spend minutes explaining."""
+"""What holds for all tests: how thorough they are, and that they keep nothing in the user's own directories."""
 
 from __future__ import annotations
 
-from hypothesis import Phase, settings
+import signal
+from collections.abc import Iterator
+from pathlib import Path
 
-settings.register_profile(
-    "same_each_time",
-    derandomize=True,
-    deadline=None,
-    print_blob=True,
-    phases=(Phase.explicit, Phase.generate, Phase.target, Phase.shrink),
-)
-settings.load_profile("same_each_time")
+import pytest
+
+from tests.sampling import is_exhaustive, left_out, load_profile
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--exhaustive", action="store_true", help="try all cases of each rule, not a sample of them")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "exhaustive: only run with --exhaustive")
+    config.addinivalue_line("markers", "sampled: without --exhaustive each value of each parameter is tried once")
+    load_profile(exhaustive=bool(config.getoption("--exhaustive")))
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts what runs in its background so, and the processes that tests interrupt would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if is_exhaustive():
+        return
+    left = left_out(items)
+    if left:
+        config.hook.pytest_deselected(items=[item for item in items if item in left])
+        items[:] = [item for item in items if item not in left]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _state_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Let the stores of all tests, and of the processes that they start, lie in a directory of the test run."""
+    with pytest.MonkeyPatch.context() as patch:
+        state = tmp_path_factory.mktemp("state")
+        patch.setenv("XDG_STATE_HOME", str(state))
+        yield state

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.models.host import exact, record
+from tests.sampling import sample
 from weakfs.backends import HostFilesystem
 from weakfs.session import RollbackIncomplete, Session
 
@@ -166,7 +167,7 @@ def test_an_interrupt_at_any_call_leaves_all_of_a_transaction_or_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_to_fail: bool
 ) -> None:
     states: set[str] = set()
-    for moment in range(MOMENTS):
+    for moment in sample(range(MOMENTS)):
         root = tmp_path / str(moment) / "root"
         furnish(root)
         fs = opened(root)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs import HostMount, InMemoryFilesystem, Session, Toolset
 
 from .conftest import WORKSPACE, Run
@@ -129,7 +130,7 @@ def on_disk(root: Path) -> Tree:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=share(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=trees(), after=trees())
 def test_git_applies_a_diff(
     run: Run,

@@ -143,3 +143,22 @@ def test_a_full_disk_behind_the_output_is_told(saved: Path) -> None:
     assert done.returncode == 1
     assert one_line(done.stderr)
     assert "cannot write the output" in done.stderr
+
+
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+from weakfs.cli import main
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pyrsistent":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+sys.exit(main(["--version"]))
+"""
+
+
+def test_an_interrupt_while_the_command_is_loaded_is_told_in_one_line() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "weakfs: interrupted\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.conformance.places import HostPlaces, ticking
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
@@ -9,6 +11,7 @@ from weakfs.session import Session
 from weakfs.testing import FilesystemConformance, Prepare
 
 
+@pytest.mark.exhaustive
 class TestOverlayOverNothing(FilesystemConformance):
     def make_fs(
         self,
@@ -50,6 +53,7 @@ class TestOverlayOverWhatIsThere(FilesystemConformance):
         )
 
 
+@pytest.mark.exhaustive
 class TestOverlayOverHost(HostPlaces, FilesystemConformance):
     def make_fs(
         self,

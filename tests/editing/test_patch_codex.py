@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models import codex_patch
+from tests.sampling import share
 from weakfs.backends import InMemoryFilesystem
 from weakfs.editing import HunkRejected
 from weakfs.editing.patches.applying import apply_patch_as_codex
@@ -37,7 +38,7 @@ def as_codex(content: str, patch: str) -> str | None:
     return fs.read_bytes("/f").content.decode()
 
 
-@settings(max_examples=400)
+@settings(max_examples=share(400))
 @given(content=text, hunks=st.lists(hunk, min_size=1, max_size=3))
 def test_an_update_gives_the_same_bytes_as_codex(content: str, hunks: list[list[str]]) -> None:
     lines = [line for one in hunks for line in one]

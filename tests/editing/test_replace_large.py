@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs.editing import AmbiguousTarget, TargetNotFound, normalization, replace
 from weakfs.editing.normalization import Haystack, Needle
 
 MILLION = 1_000_000
 
 
-@settings(max_examples=300)
+@settings(max_examples=share(300))
 @given(
     st.text(alphabet="ab  \n\u00a0\u0301\u00e9\u2019'\uac00\u11a8\U0001f600\U0001d165", max_size=60), st.integers(1, 9)
 )

@@ -1,20 +1,18 @@
-"""A process that is killed at any moment of its work on a real directory leaves nothing half done.
-
-How many processes that are for each kind of work is `WEAKFS_TEST_KILLS`.
-"""
+"""A process that is killed at any moment of its work on a real directory leaves nothing half done."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-KILLS = int(os.environ.get("WEAKFS_TEST_KILLS", "12"))
-SEED = os.environ.get("WEAKFS_TEST_SEED", "1")
+from tests.sampling import share
+
+KILLS = share(12)
+SEED = 1
 
 
 @pytest.mark.parametrize(
@@ -25,7 +23,7 @@ SEED = os.environ.get("WEAKFS_TEST_SEED", "1")
     ],
 )
 def test_what_was_reported_is_there_after_a_kill_and_nothing_is_half_done(tmp_path: Path, what: str, kind: str) -> None:
-    command = [sys.executable, "-m", "tests.faults.killing", str(tmp_path / "place"), what, kind, str(KILLS), SEED]
+    command = [sys.executable, "-m", "tests.faults.killing", str(tmp_path / "place"), what, kind, str(KILLS), str(SEED)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr[-4000:]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.watchdog import watched
+from tests.sampling import share
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
 from weakfs.tools.shell import Bubblewrap, SandboxMode
 
@@ -69,7 +70,7 @@ def mode(request: pytest.FixtureRequest) -> SandboxMode:
 
 @pytest.fixture(autouse=True)
 def never_hung() -> Iterator[None]:
-    with watched(60):
+    with watched(600):
         yield
 
 
@@ -117,7 +118,7 @@ def test_a_command_does_not_outlive_its_runtime(tmp_path: Path, mode: SandboxMod
 
 def test_a_runtime_that_is_killed_at_any_moment_leaves_nothing_running(tmp_path: Path, mode: SandboxMode) -> None:
     cookie = secrets.token_hex(16)
-    for moment in range(25):
+    for moment in range(share(25)):
         with running(tmp_path, mode, cookie) as runtime:
             time.sleep(moment * 0.002)
             runtime.kill()

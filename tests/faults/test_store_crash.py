@@ -15,6 +15,7 @@ import pytest
 
 from tests.faults.crashing import in_a_child
 from tests.faults.syscalls import Call, System
+from tests.sampling import share
 from tests.snapshots.hosts import files_of, look, snapshot
 from weakfs.reducers import leaf
 from weakfs.reducers.tree import FileTree, walk
@@ -23,8 +24,7 @@ from weakfs.snapshots import Store, Survey
 
 TOP = Path(__file__).parents[2]
 
-# Raise it to look for what is rare: WEAKFS_KILLS=500 python -m pytest tests/faults/test_store_crash.py
-KILLS = int(os.environ.get("WEAKFS_KILLS", "30"))
+KILLS = share(30)
 
 
 def started(*arguments: object) -> subprocess.Popen[str]:
@@ -86,6 +86,7 @@ def test_nothing_that_was_reported_is_lost_by_a_kill(tmp_path: Path) -> None:
         read_whole(store.tree(entry))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("work", ["snapshot", "compact"])
 def test_dying_at_any_call_leaves_the_old_state_or_the_new(tmp_path: Path, when: str, work: str) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.plainfs import DENIED, INVALID, Refused, canonical
+from tests.sampling import share
 from weakfs.filesystem import normalize
 from weakfs.filesystem.paths import is_within, join, parent, parse
 from weakfs.reducers.names import from_bytes, to_bytes
@@ -125,7 +126,7 @@ PARTS = st.sampled_from(
 PATHS = st.lists(PARTS, max_size=9).map("".join) | st.lists(PARTS, max_size=7).map("/".join) | st.text(max_size=9)
 
 
-@settings(deadline=None, derandomize=True, max_examples=800)
+@settings(deadline=None, derandomize=True, max_examples=share(800))
 @given(PATHS)
 def test_normalize_agrees_with_a_slow_reference_and_is_idempotent(path: str) -> None:
     try:
@@ -140,7 +141,7 @@ def test_normalize_agrees_with_a_slow_reference_and_is_idempotent(path: str) -> 
     assert found == "/".join(from_bytes(to_bytes(segment)) for segment in wanted.split("/"))
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=share(300))
 @given(
     st.text(st.sampled_from("a\uf700\uf72e\uf72f\uf741\uf75c\uf7c3\uf7a9\uf7ef\uf79d\uf781"), min_size=1, max_size=6)
 )
@@ -150,7 +151,7 @@ def test_a_name_has_one_form_however_it_is_escaped(name: str) -> None:
     assert to_bytes(found[1:]) == to_bytes(name)
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=share(300))
 @given(
     st.binary(min_size=1, max_size=8).filter(
         lambda raw: b"/" not in raw and b"\0" not in raw and raw not in (b".", b"..")

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.edits.corpus import Corpus, small_corpus
 from benchmarks.edits.example import Answer, describe, judge
 from benchmarks.edits.families import Examples
+from tests.sampling import share
 
 MODULES = ("configparser.py", "json/decoder.py", "json/encoder.py", "queue.py", "sched.py", "shlex.py", "textwrap.py")
 MOST_SHOWN = 3
@@ -34,7 +35,7 @@ def failures(found: list[Answer]) -> str:
 
 
 def test_mistakes_in_white_space_never_lead_to_a_wrong_edit(corpus: Corpus) -> None:
-    given = answers("whitespace", corpus, 1500)
+    given = answers("whitespace", corpus, share(1500))
 
     wrong, refused = with_verdict("wrong", given), with_verdict("refused", given)
     assert not wrong, failures(wrong)
@@ -42,19 +43,19 @@ def test_mistakes_in_white_space_never_lead_to_a_wrong_edit(corpus: Corpus) -> N
 
 
 def test_at_most_one_in_a_hundred_clipped_edits_is_wrong(corpus: Corpus) -> None:
-    given = answers("mutants", corpus, 1000)
+    given = answers("mutants", corpus, share(1000))
 
     wrong = with_verdict("wrong", given)
     assert len(wrong) * 100 <= len(given), failures(wrong)
 
 
 def test_well_formed_patches_are_never_applied_in_the_wrong_place(corpus: Corpus) -> None:
-    wrong = with_verdict("wrong", answers("wellformed", corpus, 1000))
+    wrong = with_verdict("wrong", answers("wellformed", corpus, share(1000)))
 
     assert not wrong, failures(wrong)
 
 
 def test_a_part_of_a_word_or_a_line_end_outside_brackets_is_never_matched(corpus: Corpus) -> None:
-    wrong = with_verdict("wrong", answers("partial", corpus, 600))
+    wrong = with_verdict("wrong", answers("partial", corpus, share(600)))
 
     assert not wrong, failures(wrong)

@@ -30,6 +30,7 @@ from tests.models.merging import merge_plain
 from tests.models.plainfs import PlainFilesystem, Refused
 from tests.models.programs import FIRST, LIMITS, Operation, Step, operations, programs
 from tests.models.trees import Plain, flatten
+from tests.sampling import share
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import FilesystemSnapshot, Limits
 from weakfs.reducers import FileTree
@@ -265,7 +266,7 @@ def test_random_programs_leave_the_same_files_as_a_plain_dictionary() -> None:
     run_state_machine_as_test(
         FilesystemMachine,
         settings=settings(
-            max_examples=300,
+            max_examples=share(300),
             stateful_step_count=40,
             deadline=None,
             derandomize=True,

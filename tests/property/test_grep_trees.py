@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.models.grep import PATTERNS, TEXTS, line_by_line
+from tests.sampling import share
 from weakfs import InMemoryFilesystem
 from weakfs.filesystem import GrepMatch, searching
 from weakfs.search import compile_glob
@@ -56,7 +57,7 @@ def made(files: dict[str, bytes]) -> tuple[InMemoryFilesystem, dict[str, bytes]]
     return fs, written
 
 
-@settings(max_examples=400)
+@settings(max_examples=share(400))
 @given(FILES, PATTERNS, st.booleans(), st.integers(0, 6) | st.just(1_000), st.sampled_from([1, 30, 1 << 16]))
 @example({}, "", False, 1, 1)
 @example({"/a": b"\0", "/b": b"\0"}, "", False, 1, 1 << 16)
@@ -75,7 +76,7 @@ def test_a_grep_of_a_tree_equals_the_search_of_each_file(
     assert Answer(list(found), found.truncated, found.files_searched, found.binary_skipped) == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=share(300))
 @given(
     FILES,
     PATTERNS,
@@ -161,7 +162,7 @@ def contents(fs: InMemoryFilesystem) -> dict[str, bytes]:
     return {entry.path: fs.read_bytes(entry.path).content for entry in fs.walk() if entry.is_file}
 
 
-@settings(max_examples=300)
+@settings(max_examples=share(300))
 @given(STEPS, PATTERNS, st.integers(0, 6) | st.just(1_000))
 @example([("fill", "/a", 32), ("write", "/a/x", b"axb_"), ("delete", "/a/3", "/"), ("delete", "/a/x", "/")], "axb_", 99)
 @example([("write", "/a/b", b"a"), ("write", "/a/b", b"b"), ("append", "/a/b", b"a"), ("move", "/a", "/~")], "a", 9)

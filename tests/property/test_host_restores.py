@@ -16,13 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.host import ROOT, Disorder, Record, assert_restored, exact, record
+from tests.sampling import share
 from weakfs.backends import HostFilesystem
 from weakfs.backends.host.kinds import SnapshotKind
 from weakfs.filesystem import FilesystemSnapshot
 from weakfs.session import Session
 
 SNAPSHOT_KINDS: tuple[SnapshotKind, ...] = ("tree", "git", "tar")
-EXAMPLES = int(os.environ.get("WEAKFS_TEST_EXAMPLES", "30"))
+EXAMPLES = 30
 
 kinds = pytest.mark.parametrize("kind", SNAPSHOT_KINDS)
 changes = st.lists(st.integers(0, 1 << 32), max_size=40)
@@ -98,7 +99,7 @@ def assert_report_is_right(written: tuple[str, ...], removed: tuple[str, ...], o
 
 @kinds
 @pytest.mark.parametrize("way", [by_restore, by_a_fresh_object])
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=share(EXAMPLES))
 @given(first=changes, then=some_changes)
 def test_a_restore_brings_back_exactly_what_was_there(
     kind: SnapshotKind,
@@ -124,7 +125,7 @@ def test_a_restore_brings_back_exactly_what_was_there(
 
 
 @kinds
-@settings(max_examples=EXAMPLES // 2)
+@settings(max_examples=share(EXAMPLES // 2))
 @given(first=changes, then=some_changes, last=some_changes)
 def test_a_session_goes_back_and_forth_between_its_snapshots(
     kind: SnapshotKind, first: list[int], then: list[int], last: list[int]
@@ -147,7 +148,7 @@ def test_a_session_goes_back_and_forth_between_its_snapshots(
 
 
 @kinds
-@settings(max_examples=EXAMPLES // 4)
+@settings(max_examples=share(EXAMPLES // 4))
 @given(first=changes, then=some_changes)
 def test_a_saved_session_goes_back_on_the_same_root(kind: SnapshotKind, first: list[int], then: list[int]) -> None:
     with a_place() as place:
@@ -189,7 +190,7 @@ def test_an_edit_of_an_old_file_that_keeps_its_size_and_time_is_found(kind: Snap
         assert_restored(before, between, record(place.root))
 
 
-@settings(max_examples=EXAMPLES // 2)
+@settings(max_examples=share(EXAMPLES // 2))
 @given(first=changes, then=some_changes)
 def test_a_restore_that_fails_at_the_end_leaves_what_was_there(first: list[int], then: list[int]) -> None:
     with a_place() as place:

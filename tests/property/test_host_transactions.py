@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from tests.models.host import Record, record
 from tests.property.test_host_restores import EXAMPLES, Place, a_place, changes
+from tests.sampling import share
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem import FilesystemSnapshot
 from weakfs.session import Session
@@ -79,7 +80,7 @@ def assert_nothing_lies_about(place: Place) -> None:
     place.assert_secret_is_untouched()
 
 
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=share(EXAMPLES))
 @given(first=changes, then=changes, operations=seeds)
 def test_a_failed_transaction_leaves_no_trace(first: list[int], then: list[int], operations: list[int]) -> None:
     with a_place() as place:
@@ -97,7 +98,7 @@ def test_a_failed_transaction_leaves_no_trace(first: list[int], then: list[int],
         assert_nothing_lies_about(place)
 
 
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=share(EXAMPLES))
 @given(first=changes, operations=st.lists(seeds, min_size=3, max_size=3), fails=st.booleans())
 def test_a_failed_part_of_a_transaction_is_undone_alone(
     first: list[int], operations: list[list[int]], fails: bool
@@ -127,7 +128,7 @@ def test_a_failed_part_of_a_transaction_is_undone_alone(
         assert_nothing_lies_about(place)
 
 
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=share(EXAMPLES))
 @given(first=changes, operations=seeds)
 def test_an_operation_that_is_refused_changes_nothing(first: list[int], operations: list[int]) -> None:
     with a_place() as place:
@@ -157,7 +158,7 @@ def change_one(fs: HostFilesystem, directory: str, random: Random) -> None:
     random.choice(works)()
 
 
-@settings(max_examples=EXAMPLES // 3)
+@settings(max_examples=share(EXAMPLES // 3))
 @given(mine=seeds, others=seeds)
 def test_a_transaction_that_fails_leaves_the_work_of_another_thread(mine: list[int], others: list[int]) -> None:
     with a_place() as place:

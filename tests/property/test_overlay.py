@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.models.plainfs import PlainFilesystem, Refused
 from tests.models.programs import FIRST, Operation, operations
 from tests.models.trees import flatten
+from tests.sampling import share
 from weakfs.backends import InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import FileStat
 from weakfs.session import MergeConflict, Session
@@ -71,7 +72,7 @@ class Both:
 steps = st.lists(operations(), min_size=1, max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share(150), deadline=None)
 @given(steps, steps)
 def test_a_layer_shows_what_memory_would_hold(below: list[Operation], above: list[Operation]) -> None:
     both = Both(below)
@@ -81,7 +82,7 @@ def test_a_layer_shows_what_memory_would_hold(below: list[Operation], above: lis
     assert both.lower.tree() is both.untouched
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=share(100), deadline=None)
 @given(steps, steps, steps)
 def test_a_commit_makes_the_files_below_what_was_shown(
     below: list[Operation], above: list[Operation], more: list[Operation]
@@ -98,7 +99,7 @@ def test_a_commit_makes_the_files_below_what_was_shown(
     assert both.layer.tree().fingerprint == both.memory.tree().fingerprint
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=share(100), deadline=None)
 @given(steps, steps, steps)
 def test_snapshots_and_what_is_given_up(below: list[Operation], above: list[Operation], more: list[Operation]) -> None:
     both = Both(below)
@@ -122,7 +123,7 @@ def test_snapshots_and_what_is_given_up(below: list[Operation], above: list[Oper
     assert seq.tree is kept.tree
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share(150), deadline=None)
 @given(steps, steps, steps)
 def test_forks_of_a_layer_merge_as_forks_of_memory_or_conflict(
     below: list[Operation], ours: list[Operation], theirs: list[Operation]

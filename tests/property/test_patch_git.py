@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.models import patches
+from tests.sampling import share
 from weakfs.editing import apply_patch
 
 OPTIONS = (
@@ -41,7 +42,7 @@ def repository() -> Iterator[Path]:
         yield root
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=share(60), suppress_health_check=[HealthCheck.too_slow])
 @given(old=any_files, new=any_files, options=st.sampled_from(OPTIONS))
 def test_a_diff_of_git_turns_the_one_into_the_other(
     repository: Path, old: dict[str, str], new: dict[str, str], options: tuple[str, ...]

@@ -9,6 +9,7 @@ from unicodedata import category, normalize
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs.editing import (
     AmbiguousIndentation,
     AmbiguousTarget,
@@ -94,7 +95,7 @@ def is_letter(char: str) -> bool:
     return char.isalnum() or (char != "" and joins(char))
 
 
-@settings(max_examples=1500)
+@settings(max_examples=share(1500))
 @given(small | tiny, st.text(alphabet=BLANK + PLAIN + JOINED, min_size=1, max_size=4) | tiny)
 def test_the_places_are_those_that_a_slow_search_finds(text: str, old: str) -> None:
     haystack, needle = Haystack(text), Needle.of(old)
@@ -105,7 +106,7 @@ def test_the_places_are_those_that_a_slow_search_finds(text: str, old: str) -> N
     assert haystack.count(needle) == len(found)
 
 
-@settings(max_examples=500)
+@settings(max_examples=share(500))
 @given(st.text(max_size=20), st.data())
 def test_a_stretch_of_any_text_is_found_in_it_however_it_is_written(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
@@ -134,7 +135,7 @@ def touches(text: str, at: int) -> bool:
     )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=share(1000))
 @given(small | tiny, tiny, tiny, st.booleans())
 def test_nothing_but_what_was_found_changes(text: str, old: str, new: str, replace_all: bool) -> None:
     try:
@@ -214,7 +215,7 @@ ENDS = ("\n", "\r\n", "\r")
 mixed = st.lists(st.sampled_from(("a", "b", " ", "\t", "\n", "\r", "\r\n")), max_size=8).map("".join)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=share(1500))
 @given(st.lists(st.sampled_from("ab \t\n"), max_size=14), st.sampled_from(ENDS), mixed, mixed, st.booleans(), st.data())
 def test_a_file_with_one_kind_of_line_end_keeps_only_that_kind(
     chars: list[str], end: str, other: str, new: str, replace_all: bool, data: st.DataObject

@@ -11,6 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine  # pyri
 from tests.property.session_model import Line
 from tests.property.test_filesystem_machine import FilesystemMachine
 from tests.property.test_session_machine import SessionMachine, moment
+from tests.sampling import share
 from tests.session.ledger import Added, Noted, Put, Shelf, Taken, Total, install_ledger, make_session
 from weakfs.reducers import FileTree
 from weakfs.session import Registry, Session
@@ -91,7 +92,7 @@ def test_any_session_is_what_its_records_make_of_it() -> None:
     run_machine(
         ReplayedSession,
         settings=settings(
-            max_examples=80, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+            max_examples=share(80), stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
         ),
     )
 
@@ -100,6 +101,6 @@ def test_any_files_are_what_the_records_make_of_them() -> None:
     run_machine(
         ReplayedFiles,
         settings=settings(
-            max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+            max_examples=share(40), stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
         ),
     )

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.models.host import record
 from tests.property.test_host_restores import EXAMPLES, SNAPSHOT_KINDS, Place, a_place, changes
 from tests.property.test_host_transactions import Work, seeds
+from tests.sampling import share
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.backends.host.kinds import SnapshotKind
 from weakfs.reducers import ExternalTrees
@@ -108,7 +109,7 @@ STEPS: tuple[Callable[[History, Random], None], ...] = (
 )
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=share(EXAMPLES), deadline=None)
 @given(first=changes, then=seeds, kind=st.sampled_from(SNAPSHOT_KINDS))
 def test_what_a_session_knows_of_a_directory_is_replayed_and_the_directory_stays(
     first: list[int], then: list[int], kind: SnapshotKind

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine  # pyright: ignore[reportUnknownVariableType]  # untyped
 
+from tests.sampling import share
 from weakfs.session import Log
 from weakfs.session.log import SEGMENT
 
@@ -102,7 +103,7 @@ class LogVersions(RuleBasedStateMachine):
 
 
 def test_any_versions_are_what_lists_say() -> None:
-    run_machine(LogVersions, settings=settings(max_examples=60, stateful_step_count=40, deadline=None))
+    run_machine(LogVersions, settings=settings(max_examples=share(60), stateful_step_count=40, deadline=None))
 
 
 @pytest.mark.parametrize("size", [0, 10, SEGMENT, 3 * SEGMENT])

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from hypothesis.stateful import run_state_machine_as_test as run_machine  # pyright: ignore[reportUnknownVariableType]  # untyped
 
 from tests.property.session_model import Differs, Line, Moment, State
+from tests.sampling import share
 from tests.session.ledger import (
     Added,
     Noted,
@@ -271,6 +272,6 @@ def test_a_session_is_what_the_model_says_after_any_steps() -> None:
     run_machine(
         SessionMachine,
         settings=settings(
-            max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+            max_examples=share(150), stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
         ),
     )

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs.reducers import children as maps
 from weakfs.reducers.children import Children
 
@@ -72,7 +73,7 @@ def widest(children: Children) -> int:
 
 
 @pytest.mark.parametrize("function", HASHES.values(), ids=HASHES)
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=share(25))
 @given(
     start=st.integers(0, len(NAMES)).map(lambda count: NAMES[:count]),
     steps=st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), min_size=30, max_size=80),

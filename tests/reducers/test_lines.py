@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.steps import steps_of
+from tests.sampling import share
 from weakfs.reducers import lines
 from weakfs.reducers.lines import Match, TooMuchWork, matches, merge_lines, split_lines
 
@@ -42,7 +43,7 @@ def check(a: Sequence[bytes], b: Sequence[bytes], found: list[Match]) -> None:
     assert total == longest(a, b)
 
 
-@settings(deadline=None, derandomize=True, max_examples=500)
+@settings(deadline=None, derandomize=True, max_examples=share(500))
 @given(TEXT, TEXT)
 def test_matches_are_a_longest_common_subsequence(a: list[bytes], b: list[bytes]) -> None:
     check(a, b, matches(a, b))
@@ -70,7 +71,7 @@ def test_lines_are_split_at_newlines_only_and_join_to_the_same() -> None:
     assert split_lines(b"a\n\nb\r\n\x0c\xe2\x80\xa8c") == [b"a\n", b"\n", b"b\r\n", b"\x0c\xe2\x80\xa8c"]
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=share(300))
 @given(TEXT, TEXT, TEXT, st.tuples(st.booleans(), st.booleans(), st.booleans()))
 def test_merging_is_symmetric_and_one_sided_changes_always_merge(
     base: list[bytes], ours: list[bytes], theirs: list[bytes], cut: tuple[bool, bool, bool]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs.reducers.names import from_bytes, to_bytes
 
 # The bytes of U+F700 to U+F7FF, of a backslash, of broken and of overlong forms turn up more often than by chance.
@@ -37,7 +38,7 @@ def test_a_name_has_the_form_of_the_table_and_leads_back(raw: bytes, name: str) 
     assert to_bytes(name) == raw
 
 
-@settings(deadline=None, derandomize=True, max_examples=600)
+@settings(deadline=None, derandomize=True, max_examples=share(600))
 @given(RAW)
 def test_any_bytes_come_back_and_their_form_is_clean(raw: bytes) -> None:
     name = from_bytes(raw)
@@ -48,13 +49,13 @@ def test_any_bytes_come_back_and_their_form_is_clean(raw: bytes) -> None:
         assert "/" not in name
 
 
-@settings(deadline=None, derandomize=True, max_examples=600)
+@settings(deadline=None, derandomize=True, max_examples=share(600))
 @given(RAW, RAW)
 def test_two_host_names_never_have_one_form(one: bytes, other: bytes) -> None:
     assert (from_bytes(one) == from_bytes(other)) == (one == other)
 
 
-@settings(deadline=None, derandomize=True, max_examples=600)
+@settings(deadline=None, derandomize=True, max_examples=share(600))
 @given(st.text(st.sampled_from("a.\u00e9\uf700\uf72e\uf72f\uf741\uf75c\uf7c3\uf7a9\uf7ef\uf79d\uf781"), max_size=8))
 def test_any_name_has_bytes_whose_form_is_stable(name: str) -> None:
     raw = to_bytes(name)

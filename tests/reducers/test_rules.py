@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs.filesystem import normalize
 from weakfs.reducers.rules import CanonicalPath, check_mode, check_target
 
@@ -29,7 +30,7 @@ def passes(check: Callable[[T], None], value: T) -> bool:
 
 
 @pytest.mark.parametrize("below", [True, False])
-@settings(deadline=None, derandomize=True, max_examples=500)
+@settings(deadline=None, derandomize=True, max_examples=share(500))
 @given(st.lists(PATHS, max_size=5))
 def test_many_paths_are_checked_like_one_by_one(below: bool, paths: list[str]) -> None:
     # JSON that was read holds no lone surrogates.
@@ -38,7 +39,7 @@ def test_many_paths_are_checked_like_one_by_one(below: bool, paths: list[str]) -
     assert passes(rule.check_all, paths) == all(passes(rule, path) for path in paths)
 
 
-@settings(deadline=None, derandomize=True, max_examples=500)
+@settings(deadline=None, derandomize=True, max_examples=share(500))
 @given(PATHS | st.text(max_size=6).map(lambda text: "/" + text))
 def test_a_path_passes_if_it_is_what_normalize_gives(path: str) -> None:
     canonical = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs.search import compile_glob
 
 
@@ -102,7 +103,7 @@ PATTERNS = (
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=share(500))
 @given(PATTERNS, PATHS, st.booleans(), st.booleans())
 @example("**/", "/a", True, False)
 @example("a/**/", "/a", True, False)

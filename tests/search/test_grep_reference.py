@@ -8,10 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.models.grep import PATTERNS, TEXTS, line_by_line
+from tests.sampling import share
 from weakfs.search import compile_pattern
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=share(1_000))
 @given(PATTERNS, TEXTS, st.booleans())
 @example("", b"a\n\n", False)
 @example("a|b$", b"b\na\n", False)
@@ -35,7 +36,7 @@ def test_a_limit_takes_the_first_hits(pattern: str, data: bytes, limit: int) -> 
     assert compiled.search(data, limit=limit) == compiled.search(data)[:limit]
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=share(1_000))
 @given(PATTERNS, st.lists(TEXTS, max_size=12), st.booleans(), st.none() | st.integers(0, 4))
 @example("", [b"", b"\n", b"a"], False, None)
 @example("", [], False, None)

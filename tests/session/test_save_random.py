@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from fixtures.sessions.kinds import registry
 from fixtures.sessions.portrait import portrait
+from tests.sampling import share
 from tests.session.teller import ACTS, Act, Teller
 from weakfs.session import Session
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=share(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ACTS, min_size=5, max_size=25))
 def test_saving_and_loading_on_the_way_changes_nothing(acts: list[Act]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -28,7 +29,7 @@ def test_saving_and_loading_on_the_way_changes_nothing(acts: list[Act]) -> None:
         assert portrait(reloaded.session) == portrait(steady.session)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=share(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ACTS, min_size=5, max_size=25))
 def test_saving_twice_gives_the_same_bytes(acts: list[Act]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from tests.session.contents import REGISTRY, Archive, blobs, load
 from weakfs.backends import InMemoryFilesystem
 from weakfs.reducers import FileTree, TreeRestored, leaf
@@ -44,7 +45,7 @@ def copied(tree: FileTree) -> FileTree:
     return tree_of(nodes, mode=tree.mode, modified_at=tree.modified_at, created_at=tree.created_at)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share(150), deadline=None)
 @given(st.lists(st.tuples(trees, edits, st.booleans()), min_size=1, max_size=4), st.booleans(), st.booleans())
 def test_a_session_comes_back_and_is_saved_the_same(
     versions: list[tuple[FileTree, list[tuple[str, str, Node]], bool]], compacts: bool, embed: bool

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,22 @@ def root(tmp_path: Path) -> Path:
     (root / "d" / "e").mkdir(parents=True)
     (root / "d" / "e" / "file").write_bytes(b"content")
     return root
+
+
+@contextmanager
+def opened(root: Path) -> Iterator[int]:
+    descriptor = os.open(root, os.O_RDONLY)
+    yield descriptor
+    os.close(descriptor)
+
+
+def bits_below(descriptor: int) -> list[int]:
+    """Return the permission bits of the directory and of what lies on the way to the file, as far as one can look."""
+    found = [stat.S_IMODE(os.fstat(descriptor).st_mode)]
+    for path in ("d", "d/e", "d/e/file"):
+        with suppress(PermissionError):
+            found.append(stat.S_IMODE(os.stat(path, dir_fd=descriptor).st_mode))
+    return found
 
 
 def survey_as_nobody(root: Path) -> str:
@@ -53,6 +72,46 @@ def test_what_may_not_be_read_refuses_the_survey_by_name(root: Path, path: str, 
     assert survey_as_nobody(root) == (
         f"PermissionError: cannot scan {named!r}: Permission denied; make it readable, or take it out of the directory"
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "mode"),
+    [
+        ("d/e/file", 0o000),
+        ("d/e/file", 0o044),
+        ("d/e", 0o000),
+        ("d/e", 0o311),
+        ("d/e", 0o644),
+        ("d", 0o000),
+        (".", 0o000),
+    ],
+)
+def test_an_owner_reads_what_permission_bits_forbid_and_leaves_them_as_they_were(
+    root: Path, path: str, mode: int
+) -> None:
+    with opened(root) as descriptor:
+        (root / path).chmod(mode)
+        before = bits_below(descriptor)
+        first = survey(descriptor, HashOnly())
+        again = survey(descriptor, HashOnly(), first)
+        assert bits_below(descriptor) == before
+
+    assert first.tree.fingerprint == again.tree.fingerprint
+    (root / path).chmod(0o600 if path == "d/e/file" else 0o700)
+    assert look(root).tree.digest == first.tree.digest
+
+
+@pytest.mark.parametrize("path", ["d", "d/e", "d/e/file"])
+def test_the_bits_are_put_back_after_an_interrupt(root: Path, path: str) -> None:
+    def stop(path: str, size: int) -> None:
+        raise KeyboardInterrupt
+
+    with opened(root) as descriptor:
+        (root / path).chmod(0o000)
+        before = bits_below(descriptor)
+        with pytest.raises(KeyboardInterrupt):
+            survey(descriptor, HashOnly(), on_file=stop)
+        assert bits_below(descriptor) == before
 
 
 def test_nothing_is_refused_where_all_may_be_read(root: Path) -> None:

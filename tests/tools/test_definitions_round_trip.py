@@ -13,6 +13,7 @@ from google.genai import types as gemini
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from tests.tools.schema_values import ANYTHING, Schema, allows, fitting
 from weakfs.tools import DEFAULT_TOOLS, Tool, ToolValidationError
 from weakfs.tools.definitions import Provider, definitions
@@ -62,7 +63,7 @@ def is_read(tool: Tool, arguments: object) -> bool:
 
 @pytest.mark.parametrize(("provider", "tool", "schema"), TOLD, ids=NAMES)
 def test_what_the_schema_allows_is_read(provider: str, tool: Tool, schema: Schema) -> None:
-    @settings(max_examples=30)
+    @settings(max_examples=share(30))
     @given(fitting(schema))
     def check(arguments: object) -> None:
         assert allows(schema, arguments)
@@ -78,7 +79,7 @@ def test_the_schema_and_the_tool_agree_on_what_is_wrong(provider: str, tool: Too
     def optional(name: str) -> bool:
         return tool.aliases.get(name, name) not in needed
 
-    @settings(max_examples=60)
+    @settings(max_examples=share(60))
     @given(calls(schema))
     def check(arguments: Schema) -> None:
         if provider == "openai-strict":
@@ -107,7 +108,7 @@ _GEMINI: Provider = "gemini"
 
 @pytest.mark.parametrize(("tool", "schema"), gemini_tools(), ids=[tool.name for tool, _ in gemini_tools()])
 def test_what_the_schema_of_gemini_allows_is_read(tool: Tool, schema: Schema) -> None:
-    @settings(max_examples=30)
+    @settings(max_examples=share(30))
     @given(fitting(schema))
     def check(arguments: object) -> None:
         assert allows(schema, arguments)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.sampling import share
 from weakfs.filesystem import Limits
 from weakfs.reducers.events import FileSpliced, FileWritten
 from weakfs.session import Session
@@ -86,12 +87,13 @@ def test_many_replacements_that_are_not_exact_are_recorded_as_the_file(toolset: 
 def test_what_would_not_fit_is_refused_before_it_is_made() -> None:
     toolset = Toolset(Session(session_id="s"), limits=Limits(max_file_size=1_000_000))
 
-    # The new text would take a quarter of a terabyte.
-    result = edit(toolset, "a\tb " * 250_000, "a b", "c\n" * 500_000, replace_all=True)
-    smaller = edit(toolset, "a\tb " * 250_000, "a b", "c", replace_all=True)
+    # The new text would take a quarter of a terabyte, or at least thirty gigabytes.
+    count = share(250_000)
+    result = edit(toolset, "a\tb " * count, "a b", "c\n" * 500_000, replace_all=True)
+    smaller = edit(toolset, "a\tb " * count, "a b", "c", replace_all=True)
 
     assert result.error_code == "file_too_large"
-    assert receipt(smaller).replacements == 250_000
+    assert receipt(smaller).replacements == count
 
 
 def test_line_ends_that_are_put_in_count_towards_the_limit() -> None:

@@ -29,7 +29,7 @@ OTHERS = [tool for tool in DEFAULT_TOOLS if tool.name != "shell"]
 
 @pytest.fixture(autouse=True)
 def never_hung() -> Iterator[None]:
-    with watched(30):
+    with watched(600):
         yield
 
 

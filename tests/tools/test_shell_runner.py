@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -34,7 +35,7 @@ def mode(request: pytest.FixtureRequest) -> SandboxMode:
 
 @pytest.fixture(autouse=True)
 def never_hung() -> Iterator[None]:
-    with watched(30):
+    with watched(600):
         yield
 
 
@@ -386,7 +387,10 @@ def test_without_an_interpreter_nothing_is_run(
 
 def test_calls_leave_no_descriptors_and_no_zombies(tmp_path: Path, mode: SandboxMode) -> None:
     run("true", tmp_path, mode)
+    # What earlier tests of this process left to the collector is closed now, and not in the middle.
+    gc.collect()
     before = sorted(os.listdir("/proc/self/fd"))
+    others = {int(pid) for task in os.listdir("/proc/self/task") for pid in _children_of(task)}
 
     for timeout in (1e-6, 60, 60):
         run("sleep 1000 & exit 1", tmp_path, mode, timeout=timeout)
@@ -394,16 +398,12 @@ def test_calls_leave_no_descriptors_and_no_zombies(tmp_path: Path, mode: Sandbox
         run("true", tmp_path, mode, shell="/no/shell")
 
     assert sorted(os.listdir("/proc/self/fd")) == before
-    children = [int(pid) for task in os.listdir("/proc/self/task") for pid in _children_of(task)]
-    assert [pid for pid in children if "bwrap" in _name_of(pid) or "python" in _name_of(pid)] == []
+    children = {int(pid) for task in os.listdir("/proc/self/task") for pid in _children_of(task)}
+    assert children <= others
 
 
 def _children_of(task: str) -> list[str]:
     return Path(f"/proc/self/task/{task}/children").read_text().split()
-
-
-def _name_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/comm").read_text()
 
 
 def test_many_commands_run_side_by_side(tmp_path: Path, mode: SandboxMode) -> None:

@@ -24,7 +24,7 @@ sandboxed = pytest.mark.skipif(BUBBLEWRAP.problem() is not None, reason=f"no san
 
 @pytest.fixture(autouse=True)
 def never_hung() -> Iterator[None]:
-    with watched(30):
+    with watched(600):
         yield
 
 

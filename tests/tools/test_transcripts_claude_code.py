@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs import InMemoryFilesystem, Session
 from weakfs.tools import DEFAULT_TOOLS
 from weakfs.tools.agreement import Importer, Verdict
@@ -638,7 +639,7 @@ def performed(folder: Path, program: ClaudeCode) -> Imported:
     return done
 
 
-ANY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+ANY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=share(300))
 
 
 @ANY

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs.tools.transcripts import Source, read_transcript
 
 from .claude_code_model import as_jsonl
@@ -434,7 +435,7 @@ def sessions(draw: st.DrawFn) -> Codex:
     return program
 
 
-ANY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=400)
+ANY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=share(400))
 
 
 @ANY

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 __all__ = ["main"]
 
 USAGE = 2
+INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with `arguments` (default: the program's own) and give its exit status."""
     try:
-        from weakfs.cli.application import run
+        run = _loaded()
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in ("click", "rich"):
@@ -23,4 +25,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return USAGE
+    except KeyboardInterrupt:
+        print("weakfs: interrupted", file=sys.stderr)
+        return INTERRUPTED
     return run(arguments)
+
+
+def _loaded() -> Callable[[Sequence[str] | None], int]:
+    """Import the command. An interrupt waits for that: it may crash an extension module that is being loaded."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        from weakfs.cli.application import run
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return run

@@ -12,9 +12,8 @@ from typing import cast
 from weakfs.session.sparse import PIECE, read_pieces
 from weakfs.session.stored import Stored
 from weakfs.snapshots.manifests import Status
+from weakfs.snapshots.readable import open_file
 from weakfs.snapshots.sinks import Sink
-
-READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 # Files up to this size are read whole.
 SMALL = 4 * PIECE
@@ -46,7 +45,7 @@ def read_file(name: str, directory: int, status: Status, sink: Sink) -> tuple[St
     for attempt in range(1, ATTEMPTS + 1):
         is_last = attempt == ATTEMPTS
         try:
-            descriptor = os.open(name, READ, dir_fd=directory)
+            descriptor = open_file(name, directory, status[0])
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.ENOTDIR):
                 raise Swapped from None

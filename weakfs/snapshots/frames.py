@@ -9,11 +9,9 @@ from typing import cast
 from weakfs.filesystem.errors import fault
 from weakfs.reducers import children as maps
 from weakfs.reducers.tree import Node
-from weakfs.snapshots.contents import READ
 from weakfs.snapshots.manifests import Status
+from weakfs.snapshots.readable import allow_reading, open_directory, put_back
 from weakfs.snapshots.seen import Directory, canonical_name
-
-OPEN_DIRECTORY = READ | os.O_DIRECTORY
 
 # Of the directories on the way down so many are held open; the others are opened again on the way back.
 MAX_HELD = 64
@@ -24,6 +22,7 @@ class Frame:
 
     __slots__ = (
         "below",
+        "bits",
         "descriptor",
         "fresh",
         "host",
@@ -38,6 +37,8 @@ class Frame:
 
     def __init__(self, descriptor: int, host: str, path: str, status: Status, known: Directory | None) -> None:
         self.descriptor = descriptor
+        # What its permission bits are again when it is closed, if they kept us out.
+        self.bits: int | None = None
         self.host = host
         self.path = path
         self.status = status
@@ -74,11 +75,22 @@ class Frame:
         self.nodes.pop(canonical_name(host), None)
         self.below.pop(host, None)
 
+    def open(self, above: int) -> None:
+        """Open the directory by its name in the one above."""
+        self.descriptor, self.bits = open_directory(self.host, above, self.status[0])
+
+    def allow_reading(self) -> None:
+        """Let the owner read a directory that is open already."""
+        self.bits = allow_reading(self.descriptor)
+
     def close(self) -> None:
         """Close the directory, if it is open."""
         if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
+            try:
+                put_back(self.descriptor, self.bits)
+            finally:
+                os.close(self.descriptor)
+                self.descriptor, self.bits = -1, None
 
 
 def release(stack: list[Frame]) -> None:
@@ -95,7 +107,7 @@ def reopened(stack: list[Frame]) -> bool:
     for at in range(start + 1, len(stack)):
         frame = stack[at]
         try:
-            frame.descriptor = os.open(frame.host, OPEN_DIRECTORY, dir_fd=stack[at - 1].descriptor)
+            frame.open(stack[at - 1].descriptor)
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:

@@ -71,6 +71,11 @@ class Journal:
         if status is None:
             self.absent(segments)
             return
+        if stat.S_ISDIR(status.st_mode) and not status.st_mode & stat.S_IWUSR and status.st_uid == os.geteuid():
+            # A directory that its owner may not write cannot be moved to another one.
+            self.status(segments)
+            self.disk.set_status(segments, mode=stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
+            status = self.disk.status(segments) or status
         self._kept += 1
         name = b"%d" % self._kept
         frame = {"op": "kept", "path": segments, "as": self._kept, "parents": self._times(segments)}

@@ -27,7 +27,7 @@ from weakfs.snapshots.bounds import Bounds, Discarded, Interruptible
 from weakfs.snapshots.contents import Swapped, read_file, status_of
 from weakfs.snapshots.entries import TEMPORARY
 from weakfs.snapshots.errors import StoreUnwritable
-from weakfs.snapshots.frames import OPEN_DIRECTORY, Frame, refusal, release, reopened
+from weakfs.snapshots.frames import Frame, refusal, release, reopened
 from weakfs.snapshots.manifests import NO_DIGEST, NO_STATUS, Status, clamped
 from weakfs.snapshots.seen import SPECIAL, Directory, Survey, canonical_name, host_name, trusted
 from weakfs.snapshots.sinks import Sink
@@ -127,6 +127,7 @@ class _Surveying:
         stack = [top]
         try:
             try:
+                top.allow_reading()
                 fresh = listed()
             except OSError as error:
                 raise refusal(error, top.path or "/") from error
@@ -167,18 +168,21 @@ class _Surveying:
         if self.discarded is not None and not self.discarded.has_directory(f"{frame.path}/{canonical_name(host)}"):
             tree = tree_of({}, mode=stat.S_IMODE(status[0]), modified_at=clamped(status[2]))
             return Directory(tree, {}, {}, status, None, None)
-        descriptor = -1
+        known = frame.known.below.get(host) if frame.known is not None else None
+        below = Frame(-1, host, f"{frame.path}/{canonical_name(host)}", status, known)
         try:
-            descriptor = os.open(host, OPEN_DIRECTORY, dir_fd=frame.descriptor)
-            fresh = _listed(descriptor, self.room)
+            below.open(frame.descriptor)
+            fresh = _listed(below.descriptor, self.room)
         except OSError as error:
-            if descriptor >= 0:
-                os.close(descriptor)
-            elif error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            was_opened = below.descriptor >= 0
+            below.close()
+            if not was_opened and error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 self._look_again(frame, host)
                 return None
-            raise refusal(error, f"{frame.path}/{canonical_name(host)}") from error
-        known = frame.known.below.get(host) if frame.known is not None else None
+            raise refusal(error, below.path) from error
+        except BaseException:
+            below.close()
+            raise
         if (
             known is not None
             and fresh == known.statuses
@@ -186,9 +190,8 @@ class _Surveying:
             and not known.below
             and self.sink.trusts(known.token)
         ):
-            os.close(descriptor)
+            below.close()
             return known
-        below = Frame(descriptor, host, f"{frame.path}/{canonical_name(host)}", status, known)
         try:
             self._look_through(below, fresh)
         except BaseException:

@@ -154,14 +154,17 @@ class HostRoot:
         What is there now is not kept, and so needs no room in the store; new files, however large, are not read.
         """
         wanted = self.store.tree(bytes.fromhex(ref))
-        sink = HashOnly()
-        discarded = Discarded(wanted, sink)
         try:
-            now = survey(self.directory.descriptor, sink, self._seen, discarded=discarded).tree
+            self._go_back(wanted)
         except PermissionError:
             # A program took permissions away, from itself and us; what is wanted says what they were.
             self.directory.make_readable(wanted)
-            now = survey(self.directory.descriptor, sink, self._seen, discarded=discarded).tree
+            self._go_back(wanted)
+
+    def _go_back(self, wanted: FileTree) -> None:
+        sink = HashOnly()
+        discarded = Discarded(wanted, sink)
+        now = survey(self.directory.descriptor, sink, self._seen, discarded=discarded).tree
         journal = Journal(self.directory, self.journals, self.go_back)
         try:
             restore_tree(self.directory, journal, now, wanted)

@@ -1,0 +1,71 @@
+"""How thorough a run of the tests is: a sample of the cases of each rule, or all of them with `--exhaustive`.
+
+The option of pytest chooses a profile of hypothesis, and `share` and `sample` follow that profile. Two marks thin out
+parameters: `exhaustive` leaves out the tests that it marks, `sampled` keeps only as many combinations of parameters as
+it takes to have each value of each parameter once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import TypeVar
+
+import pytest
+from hypothesis import Phase, settings
+
+T = TypeVar("T")
+
+# Without `--exhaustive` one of so many repeats is made, but not fewer than `FEWEST`.
+ONE_OF = 8
+FEWEST = 5
+
+_PHASES = (Phase.explicit, Phase.generate, Phase.target, Phase.shrink)
+
+
+def load_profile(*, exhaustive: bool) -> None:
+    """Choose how thorough the tests are. Hypothesis tries the same examples each time and explains no failure."""
+    for name, max_examples in (("sample", 100 // ONE_OF), ("exhaustive", 100)):
+        settings.register_profile(
+            name, max_examples=max_examples, derandomize=True, deadline=None, print_blob=True, phases=_PHASES
+        )
+    settings.load_profile("exhaustive" if exhaustive else "sample")
+
+
+def is_exhaustive() -> bool:
+    """Return whether this run tries everything."""
+    return settings.default is settings.get_profile("exhaustive")
+
+
+def share(number: int) -> int:
+    """Return how many of `number` examples or repeats to make."""
+    return number if is_exhaustive() else max(min(number, FEWEST), number // ONE_OF)
+
+
+def sample(values: Sequence[T]) -> list[T]:
+    """Return the values to try: as many as `share` says, evenly spread."""
+    number = share(len(values))
+    return [values[index * len(values) // number] for index in range(number)]
+
+
+def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """Return the tests that are marked and not part of the sample."""
+    left: set[pytest.Item] = set()
+    seen: set[tuple[str, str, str]] = set()
+    # In an order in which neighbours, which have most of their parameters in common, are far from each other.
+    for item in sorted(items, key=lambda item: sha256(item.nodeid.encode()).digest()):
+        if item.get_closest_marker("exhaustive") is not None:
+            left.add(item)
+        elif item.get_closest_marker("sampled") is not None:
+            values = _parameters(item)
+            if values <= seen:
+                left.add(item)
+            seen |= values
+    return left
+
+
+def _parameters(item: pytest.Item) -> set[tuple[str, str, str]]:
+    """Return each parameter of a test with its value; what has no parameters is one value."""
+    function = item.nodeid.partition("[")[0]
+    call = getattr(item, "callspec", None)
+    return {(function, name, repr(value)) for name, value in call.params.items()} if call else {(function, "", "")}

@@ -1,0 +1,77 @@
+"""Opening one's own files and directories to read them, whatever their permission bits say.
+
+Bits that keep the owner out (`chmod 000`) are changed for the time of the read and put back afterwards, as the owner
+could do by hand. What belongs to another user is opened as it is, or refused by the system.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# Names an entry that may not be opened. What a handle names can only be changed and opened below /proc.
+HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+FILE_BITS = 0o400
+# To list names, and to look at what they name.
+DIRECTORY_BITS = 0o500
+
+
+def open_file(name: str, directory: int, mode: int) -> int:
+    """Open a file for reading. `mode` is what its status says; its bits are put back before this returns."""
+    if mode & FILE_BITS:
+        return os.open(name, READ, dir_fd=directory)
+    descriptor, bits = _open_as_owner(name, directory, READ, FILE_BITS)
+    put_back(descriptor, bits)
+    return descriptor
+
+
+def open_directory(name: str, directory: int, mode: int) -> tuple[int, int | None]:
+    """Open a directory to look into it: the descriptor, and the bits that `put_back` takes when that is done."""
+    flags = READ | os.O_DIRECTORY
+    if mode & DIRECTORY_BITS == DIRECTORY_BITS:
+        return os.open(name, flags, dir_fd=directory), None
+    return _open_as_owner(name, directory, flags, DIRECTORY_BITS)
+
+
+def allow_reading(descriptor: int) -> int | None:
+    """Let its owner read a directory that is open; returns the bits to put back, `None` if they need no change."""
+    return _allow(descriptor, DIRECTORY_BITS)
+
+
+def put_back(descriptor: int, bits: int | None) -> None:
+    """Give an open file or directory the permission bits that it had."""
+    if bits is not None:
+        os.chmod(f"/proc/self/fd/{descriptor}", bits)
+
+
+def _open_as_owner(name: str, directory: int, flags: int, needed: int) -> tuple[int, int | None]:
+    handle = os.open(name, HANDLE, dir_fd=directory)
+    try:
+        bits = _allow(handle, needed)
+        if bits is None:
+            return os.open(name, flags, dir_fd=directory), None
+        opened = f"/proc/self/fd/{handle}"
+        try:
+            return os.open(opened, flags & ~os.O_NOFOLLOW), bits
+        except BaseException:
+            os.chmod(opened, bits)
+            raise
+    finally:
+        os.close(handle)
+
+
+def _allow(descriptor: int, needed: int) -> int | None:
+    status = os.fstat(descriptor)
+    bits = stat.S_IMODE(status.st_mode)
+    # Of a link or a FIFO that was put in its place nothing is changed.
+    is_kind = stat.S_ISDIR(status.st_mode) if needed == DIRECTORY_BITS else stat.S_ISREG(status.st_mode)
+    if bits & needed == needed or not is_kind or status.st_uid != os.geteuid():
+        return None
+    path = f"/proc/self/fd/{descriptor}"
+    if os.access(path, os.R_OK | (os.X_OK if needed == DIRECTORY_BITS else 0), effective_ids=True):
+        # Root may read everything.
+        return None
+    os.chmod(path, bits | needed)
+    return bits
