@@ -159,7 +159,6 @@ async def make_call(call: Call, prompt: Prompt, session: Session) -> Answer:
         cast("Mapping[str, object]", arguments),
         session=session,
         call_id=call.id,
-        caller="model",
         deadline=session.now() + CALL_SECONDS * 10**9,
     )
     return Answer(call, result.message + problem, result.success)

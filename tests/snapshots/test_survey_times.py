@@ -105,17 +105,21 @@ Read = Callable[[int, int], bytes]
 
 def interfering(monkeypatch: pytest.MonkeyPatch, interfere: Callable[[int], None]) -> None:
     """Let something happen after each read of a file; it is told how many there were."""
-    read: Read = os.read
     reads = 0
 
-    def reading(descriptor: int, size: int) -> bytes:
-        nonlocal reads
-        data = read(descriptor, size)
-        reads += 1
-        interfere(reads)
-        return data
+    def after(read: Callable[..., bytes]) -> Callable[..., bytes]:
+        def reading(*arguments: int) -> bytes:
+            nonlocal reads
+            data = read(*arguments)
+            reads += 1
+            interfere(reads)
+            return data
 
-    monkeypatch.setattr(os, "read", reading)
+        return reading
+
+    # Small files are read by the one, large ones by the other.
+    monkeypatch.setattr(os, "read", after(os.read))
+    monkeypatch.setattr(os, "pread", after(os.pread))
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,16 +169,15 @@ def test_a_large_file_that_is_cut_shorter_whenever_it_is_read_is_refused_by_name
 ) -> None:
     path = root / "d" / "file"
     path.write_bytes(b"x" * (3 * contents.SMALL))
-    read: Read = os.read
+    read = os.pread
 
-    def reading(descriptor: int, size: int) -> bytes:
-        is_first = os.lseek(descriptor, 0, os.SEEK_CUR) == 0
-        data = read(descriptor, size)
-        if is_first and path.stat().st_size > contents.SMALL:
+    def reading(descriptor: int, size: int, offset: int) -> bytes:
+        data = read(descriptor, size, offset)
+        if not offset and path.stat().st_size > contents.SMALL:
             os.truncate(path, path.stat().st_size - contents.SMALL // 4)
         return data
 
-    monkeypatch.setattr(os, "read", reading)
+    monkeypatch.setattr(os, "pread", reading)
     store = Store(tmp_path / "store")
     with pytest.raises(OSError, match="cannot scan '/d/file': it is cut shorter whenever it is read"):
         snapshot(store, root, "shrinking")

@@ -55,7 +55,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
             lower: Filesystem = InMemoryFilesystem() if "memory" in request.param else host(Session(), Limits())
             fill(lower)
             files = OverlayFilesystem(lower, session, limits=limits, read_only=read_only)
-        return Toolset(session, files, tools=TOOLS, **bounds)  # type: ignore[arg-type]  # those of a toolset
+        return Toolset(session, files, **{"tools": TOOLS, **bounds})  # type: ignore[arg-type]  # those of a toolset
 
     return toolset
 

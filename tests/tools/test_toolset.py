@@ -64,7 +64,7 @@ def test_without_a_filesystem_the_files_of_the_session_are_used_under_the_limits
     toolset = Toolset(session, limits=evolve(Limits.tools(), max_file_size=10))
 
     assert toolset.call("exists", {"path": "/a"}).message == "/a exists (file)"
-    assert toolset.filesystem.limits == Limits(max_file_size=10, max_grep_matches=None)
+    assert toolset.filesystem.limits == Limits(max_file_size=10, max_grep_matches=None, max_node_count=1_000_000)
 
 
 def test_a_tool_that_reads_and_writes_back_keeps_every_line_of_a_long_file() -> None:
@@ -176,7 +176,7 @@ def test_a_call_is_written_down_with_what_it_changed() -> None:
     assert (receipt["status"], receipt["path"], receipt["created"]) == ("ok", "/a", True)
     assert call.started_at < session.records[0].at < call.ended_at
     assert (call.first_seq, call.last_seq) == (1, 1)
-    assert [record.cause for record in session.records] == ["c1", "c1"]
+    assert [record.cause for record in session.records] == ["c1", "c1", "c1"]
     assert session.records[1].event == call
 
 

@@ -49,7 +49,11 @@ def foresee(fs: Filesystem, steps: list[Step]) -> None:
 
 
 def _foresee_quota(fs: Filesystem, steps: list[Step]) -> None:
-    totals = fs.statistics()
+    try:
+        totals = fs.statistics()
+    except PermissionError:
+        # Where not all may be looked at, each change is judged as it is made.
+        return
     size, nodes = totals.total_size, totals.node_count
     made: set[str] = set()
     for step in steps:

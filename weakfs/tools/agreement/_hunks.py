@@ -113,6 +113,9 @@ def apply_hunks(text: str, hunks: Iterable[Hunk]) -> str | None:
         stop = start + len(hunk.old)
         if start < at or stop > len(lines) or lines[start:stop] != list(hunk.old):
             return None
+        if lines and not hunk.old:
+            # Hunks have context, so that one without old lines is of a file that was empty.
+            return None
         made += lines[at:start]
         made += hunk.new
         at = stop

@@ -65,7 +65,8 @@ def _read_call(item: Message, kind: str, line: int) -> Iterator[Found]:
 
 def _is_bare_call(message: Message) -> bool:
     """Tell a call in the oldest files from one in OpenAI's own form: its command is a list."""
-    if message.get("type") != "function_call" or message.get("name") not in _BARE_TOOLS:
+    name = message.get("name")
+    if message.get("type") != "function_call" or not isinstance(name, str) or name not in _BARE_TOOLS:
         return False
     arguments = message.get("arguments")
     value = parse_json(arguments) if isinstance(arguments, str) else arguments
