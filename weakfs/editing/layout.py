@@ -237,7 +237,7 @@ class _Place:
         layout = self.layout
         gap = layout.new.gaps[number]
         above, here = layout.matched.get(number - 1), layout.matched.get(number)
-        if above is not None and here == above + 1 and layout.old.gaps[here] == gap:
+        if above is not None and here is not None and here == above + 1 and layout.old.gaps[here] == gap:
             return layout.text[self.spots[above][1] : self.spots[here][0]]
         _, *blanks, _ = gap.split("\n")
         rows = self._blank_rows(above, here, blanks)
