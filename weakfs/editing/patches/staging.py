@@ -279,7 +279,7 @@ class Stage:
             places = rewrite(document, hunks, takes_first=takes_first, most_failures=MAX_PROBLEMS - len(self.problems))
         except HunkMisfit as error:
             raise self._rejected(path, entry, document, error) from error
-        shows = may_quote(self.fs, path, entry.origin)
+        shows = not any(place.notes for place in places) or may_quote(self.fs, path, entry.origin)
         self.fits += [
             HunkFit(path, number, hunk.line, LEVELS[place.level], hunk.notes + (place.notes if shows else ()))
             for number, (hunk, place) in enumerate(zip(hunks, places, strict=True), 1)

@@ -19,6 +19,7 @@ UPDATE = "*** Update File:"
 MOVE = "*** Move to:"
 END_OF_FILE = "*** End of File"
 UNENDED = re.compile(r"\\ No newline at end of file\s*", re.IGNORECASE)
+MARKERS = (ADD, DELETE, UPDATE, MOVE)
 # What models write for these, which can mean nothing else.
 SYNONYMS = {
     "*** Create File:": ADD,
@@ -99,7 +100,7 @@ class _Reader:
     def _operation_line(self) -> str:
         """Give the line with its synonyms as what they stand for."""
         line = self.lines[self.at].strip()
-        if not self.is_codex:
+        if not self.is_codex and not line.startswith(MARKERS):
             for synonym, marker in SYNONYMS.items():
                 if line.startswith(synonym):
                     line = self.lines[self.at] = marker + line.removeprefix(synonym)
