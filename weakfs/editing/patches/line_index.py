@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import TypeVar
 
 # A run of lines that is replaced: from which (from 0) to before which, and what comes there.
@@ -47,8 +48,12 @@ class LineIndex:
 
     def _encode(self, folded: Sequence[str]) -> str:
         numbers = self._numbers
-        for line in dict.fromkeys(folded):
-            numbers.setdefault(line, len(numbers))
+        if numbers:
+            for line in dict.fromkeys(folded):
+                numbers.setdefault(line, len(numbers))
+        else:
+            # Of all lines of a file a loop would take a good part of the time of a patch.
+            numbers.update(zip(dict.fromkeys(folded), count(), strict=False))
         if len(numbers) > ALPHABET:
             return "".join([chr(numbers[line] % ALPHABET) for line in folded])
         return "".join(map(chr, map(numbers.__getitem__, folded)))

@@ -385,6 +385,9 @@ def _likeness(one: str, other: str) -> float:
 def _readings(hunk: Hunk) -> Iterator[Hunk]:
     """Give what a hunk may mean: its empty lines at both ends as context, then only as what separates hunks."""
     first, last = hunk.leading_blanks, hunk.trailing_blanks
+    if not first and not last:
+        yield hunk
+        return
     if hunk.is_blank:
         yield hunk
         return
