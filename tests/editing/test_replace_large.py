@@ -87,3 +87,12 @@ def test_marks_in_any_order_are_the_same_however_many_there_are() -> None:
     marks = "\u0301\u0327" * 20
 
     assert replace(f"q{marks} x\n", normalize("NFD", f"q{marks}") + "  x", "y").text == "y\n"
+
+
+def test_places_inside_the_only_one_are_looked_for_within_the_same_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "ab " * 20 + "abc\n"
+    old = "  ".join(["ab"] * 20)
+    assert replace(text, old, "x").text == "x abc\n"
+    monkeypatch.setattr(normalization, "MOST_WORK", 20)
+    with pytest.raises(TargetNotFound, match="too many to look at each"):
+        replace(text, old, "x")

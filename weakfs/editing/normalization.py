@@ -203,8 +203,8 @@ class Haystack:
         """The folded text without its line breaks."""
         return self._folded.replace("\n", " ")
 
-    def find_all(self, needle: Needle, after: int = 0) -> Iterator[int]:
-        """Go through the places of a needle's core from `after` on, not overlapping. O(text + needle).
+    def find_all(self, needle: Needle, after: int = 0, stop: int | None = None) -> Iterator[int]:
+        """Go through the places of a needle's core between `after` and `stop`, not overlapping. O(text + needle).
 
         Raises `TooRepetitive` where very many places are nearly one, as in a file of one letter.
         """
@@ -213,18 +213,18 @@ class Haystack:
             return
         wanted, among = (core.replace("\n", " "), self._unbroken) if needle.wraps else (core, self._folded)
         work = 0
-        at = among.find(wanted, after)
+        at = among.find(wanted, after, stop)
         while at >= 0:
             if self._fits(needle, at):
                 yield at
                 # A gap between two matches serves both.
-                at = among.find(wanted, at + len(core))
+                at = among.find(wanted, at + len(core), stop)
                 continue
             # Looking at each gap of a place costs more than comparing it.
             work += len(core) * (GAP_WORK if needle.wraps else 1)
             if work > MOST_WORK:
                 raise TooRepetitive
-            at = among.find(wanted, at + 1)
+            at = among.find(wanted, at + 1, stop)
 
     def _fits(self, needle: Needle, at: int) -> bool:
         """Tell whether a place where all but the kinds of white space is right is one of the needle."""
@@ -255,9 +255,8 @@ class Haystack:
         return sum(1 for _ in self.find_all(needle))
 
     def overlapping(self, needle: Needle, place: int) -> int | None:
-        """Give the first place of a needle that begins inside the one at `place`. O(text)."""
-        at = self.first(needle, place + 1)
-        return at if at is not None and at < place + len(needle.core) else None
+        """Give the first place of a needle that begins inside the one at `place`. O(needle)."""
+        return next(self.find_all(needle, place + 1, place + 2 * len(needle.core) - 1), None)
 
     def first(self, needle: Needle, after: int = 0) -> int | None:
         """Give the first of `find_all`, at `after` or later."""

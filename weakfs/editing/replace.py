@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Literal
 
 from attrs import evolve, field, frozen
@@ -163,18 +163,18 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
     find = partial(_at_mark if at_mark else Haystack.find_all, haystack, needle)
     try:
         count = sum(1 for _ in find())
+        first = next(find(), None)
+        # Another one may begin inside the only one.
+        also = None if first is None or at_mark or count > 1 else haystack.overlapping(needle, first)
     except TooRepetitive:
         why = "it nearly is in very many places, too many to look at each; give more of the text around one of them"
         raise TargetNotFound(f"the text to replace is not in it: {why}", matches=0) from None
-    if count == 0:
+    if first is None:
         raise _missing(haystack, old, new)
-    places = find()
-    first = next(places)
-    if not replace_all and not at_mark:
-        also = haystack.overlapping(needle, first) if count == 1 else next(places)
-        if also is not None:
-            starts = map(haystack.original, chain((first, also), places))
-            raise _ambiguous(text, starts, max(2, count), " with other white space, quotes or dashes")
+    if not replace_all and not at_mark and (count > 1 or also is not None):
+        places = find() if also is None else iter((first, also))
+        starts = map(haystack.original, places)
+        raise _ambiguous(text, starts, max(2, count), " with other white space, quotes or dashes")
     pieces = partial(_fitted, haystack, find, Layout(text, bare, new))
     try:
         # Every place, so that none of them is found to be in doubt only when the text is made.
