@@ -13,7 +13,7 @@ from typing import Literal, cast
 from attrs import astuple, frozen
 
 from weakfs.session import Registry, Session, append_all, tagged
-from weakfs.session.slices import Declaration
+from weakfs.session.slices.slice import Declaration
 
 # Why a message ended: the model is done, calls tools, was cut off at a limit, or wants to be asked again.
 Stop = Literal["finished", "calls", "cut_off", "paused"]

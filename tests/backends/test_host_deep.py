@@ -14,7 +14,7 @@ import pytest
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
 from weakfs.filesystem import Limits
 from weakfs.session import Session
-from weakfs.snapshots import openat2
+from weakfs.snapshots.directory import openat2
 
 DEPTH = 1000
 

@@ -14,7 +14,7 @@ from tests.snapshots.hosts import model
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.reducers import ExternalFsSnapshot
 from weakfs.session import Session, UnknownSnapshot
-from weakfs.snapshots.git.names import is_refused
+from weakfs.snapshots.git.reserved_names import is_refused
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
 

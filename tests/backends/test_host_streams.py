@@ -13,7 +13,7 @@ import pytest
 
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.filesystem import Filesystem
-from weakfs.reducers.leaf import Leaf
+from weakfs.reducers.tree.leaf import Leaf
 from weakfs.session import Session
 from weakfs.snapshots import Survey, survey
 

@@ -23,10 +23,10 @@ from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.filesystem import FilesystemSnapshot, Limits
 from weakfs.reducers import ExternalFsSnapshot
 from weakfs.session import MissingBlob, Session, UnknownSnapshot
-from weakfs.session.stored import Held, Stored
+from weakfs.session.blobs.blob import Held, Stored
 from weakfs.snapshots import Store
-from weakfs.snapshots.archive import pack, packed, packed_size, unpack, unpack_in_place
-from weakfs.snapshots.archived import Archived
+from weakfs.snapshots.archive.archived_blob import Archived
+from weakfs.snapshots.archive.tar import pack, packed, packed_size, unpack, unpack_in_place
 
 NONE = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None)
 

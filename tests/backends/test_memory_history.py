@@ -11,7 +11,7 @@ import pytest
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.reducers import FileTree, FileWritten
-from weakfs.reducers.tree import walk
+from weakfs.reducers.tree.node import walk
 from weakfs.session import Session
 
 

@@ -11,9 +11,9 @@ import pytest
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import Limits
 from weakfs.reducers import TreeDiff
-from weakfs.reducers import leaf as leaves
 from weakfs.reducers.events import EntryPut
-from weakfs.reducers.tree import find, tree_of
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.node import find, tree_of
 from weakfs.session import Session
 
 

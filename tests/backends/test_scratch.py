@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults.watchdog import watched
 from weakfs import InMemoryFilesystem, Session, WorkspaceSection
-from weakfs.backends.scratch import Scratch, remove_leftovers, scratch
+from weakfs.backends.temporary_directories import Scratch, remove_leftovers, scratch
 
 TOP = Path(__file__).parents[2]
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.places import HostPlaces, ticking
 from weakfs.backends import HostFilesystem
-from weakfs.backends.host.kinds import SnapshotKind
+from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
 from weakfs.session import Session
 from weakfs.testing import Prepare

@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from tests.models.host import exact, record
 from weakfs.backends import HostFilesystem
-from weakfs.backends.host.kinds import SnapshotKind
+from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.filesystem import FilesystemSnapshot
 from weakfs.session import Session
 

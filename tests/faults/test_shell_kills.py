@@ -17,14 +17,14 @@ import pytest
 from tests.faults.watchdog import watched
 from tests.sampling import share
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
-from weakfs.tools.shell import Bubblewrap, SandboxMode
+from weakfs.processes import Bubblewrap, SandboxMode
 
 TOP = Path(__file__).parents[2]
 MODES: list[SandboxMode] = ["off", "required"]
 
 RUNTIME = """
 import sys
-from weakfs.tools.shell import Bubblewrap, run_command
+from weakfs.processes import Bubblewrap, run_command
 
 directory, mode, cookie = sys.argv[1:]
 bubblewrap = Bubblewrap()

@@ -15,9 +15,10 @@ import pytest
 from tests.session.contents import holding, load, tree_with
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Limits
-from weakfs.reducers import FileTree, diff, leaf, merge
-from weakfs.reducers.leaf import DEVICE, FIFO, SOCKET, WHITEOUT, Leaf, Special
-from weakfs.reducers.tree import EMPTY_TREE, find, put, tree_of
+from weakfs.reducers import FileTree, diff, merge
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.leaf import DEVICE, FIFO, SOCKET, WHITEOUT, Leaf, Special
+from weakfs.reducers.tree.node import EMPTY_TREE, find, put, tree_of
 from weakfs.session import Conflict, Session
 from weakfs.snapshots import pack, unpack
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from attrs import field, frozen
 
 from weakfs.backends import InMemoryFilesystem
-from weakfs.reducers import TreeRestored, leaf
-from weakfs.reducers.tree import FileTree, Node, tree_of
+from weakfs.reducers import TreeRestored
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.node import FileTree, Node, tree_of
 from weakfs.session import MissingBlob, Registry, Session, tagged
-from weakfs.session.stored import Held, Stored, digest_of
+from weakfs.session.blobs.blob import Held, Stored, digest_of
 
 
 @tagged("test/archive")

@@ -15,8 +15,8 @@ from fixtures.sessions.story import Clock, opened, prepare
 from weakfs import InMemoryFilesystem
 from weakfs.filesystem import FilesystemSnapshot
 from weakfs.reducers.events import TreeMounted
-from weakfs.reducers.leaf import file, link
-from weakfs.reducers.tree import tree_of
+from weakfs.reducers.tree.leaf import file, link
+from weakfs.reducers.tree.node import tree_of
 from weakfs.session import MergeConflict, Session, SessionError, UnknownSnapshot
 
 # The name of a method of `Teller`, and its arguments.

@@ -25,8 +25,8 @@ from weakfs.reducers import (
     TreeRestored,
 )
 from weakfs.reducers.events import TreeSeen
-from weakfs.reducers.leaf import Leaf, content_of, file
-from weakfs.reducers.tree import EMPTY_TREE, Node, find, put, tree_of, walk
+from weakfs.reducers.tree.leaf import Leaf, content_of, file
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, find, put, tree_of, walk
 from weakfs.session import Session
 
 HOST = "host:/w"

@@ -24,8 +24,8 @@ from tests.session.contents import (
 from weakfs import InMemoryFilesystem
 from weakfs.reducers import FileTree, TreeRestored
 from weakfs.session import MissingBlob, Session
-from weakfs.session.contents import check_contents
-from weakfs.session.stored import Held, Stored, digest_of
+from weakfs.session.blobs.blob import Held, Stored, digest_of
+from weakfs.session.files.content_references import check_contents
 
 
 @frozen(eq=False)

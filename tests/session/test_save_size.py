@@ -14,8 +14,8 @@ from fixtures.sessions.story import Clock
 from weakfs import InMemoryFilesystem
 from weakfs.reducers import FileTree
 from weakfs.reducers.events import TreeMounted
-from weakfs.reducers.leaf import file
-from weakfs.reducers.tree import Node, tree_of
+from weakfs.reducers.tree.leaf import file
+from weakfs.reducers.tree.node import Node, tree_of
 from weakfs.session import Session, append_all
 
 FILES = 10_000

@@ -12,8 +12,8 @@ from fixtures.sessions.kinds import Counted, Handle, Note, Person, Step, Total, 
 from fixtures.sessions.portrait import portrait
 from weakfs import InMemoryFilesystem
 from weakfs.reducers import FileTree
-from weakfs.reducers.leaf import CONTENT
-from weakfs.reducers.tree import find
+from weakfs.reducers.tree.leaf import CONTENT
+from weakfs.reducers.tree.node import find
 from weakfs.session import Session
 
 LATER = story.START + 10**15

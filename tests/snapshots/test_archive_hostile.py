@@ -14,7 +14,7 @@ from tests.models.trees import ODD_NAMES, flatten, random_tree
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Limits
 from weakfs.session import Session
-from weakfs.snapshots.archive import pack, unpack
+from weakfs.snapshots.archive.tar import pack, unpack
 
 END = bytes(1024)
 

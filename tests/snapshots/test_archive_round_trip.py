@@ -17,9 +17,10 @@ import pytest
 from tests.models.trees import ODD_NAMES, Plain, flatten, grow, random_tree, write_out
 from weakfs.backends import HostMount, InMemoryFilesystem
 from weakfs.filesystem import Limits
-from weakfs.reducers import FileTree, leaf
-from weakfs.reducers.tree import EMPTY_TREE, Node, put, tree_of
-from weakfs.snapshots.archive import pack, unpack
+from weakfs.reducers import FileTree
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, put, tree_of
+from weakfs.snapshots.archive.tar import pack, unpack
 
 ROOT = Path(__file__).parents[2]
 D = ("d", 0o755)
@@ -68,7 +69,7 @@ MAKE_ARCHIVE = """
 import hashlib
 from random import Random
 from tests.models.trees import ODD_NAMES, random_tree
-from weakfs.snapshots.archive import pack
+from weakfs.snapshots.archive.tar import pack
 print(hashlib.sha256(pack(random_tree(Random(1), names=ODD_NAMES, width=40))).hexdigest())
 """
 

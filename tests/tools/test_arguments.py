@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weakfs.tools import DEFAULT_TOOLS, Tool, ToolContext, ToolResult, ToolValidationError, about
-from weakfs.tools.arguments import parameters_of
+from weakfs.tools.schemas.arguments import parameters_of
 
 TOOLS = {tool.name: tool for tool in DEFAULT_TOOLS}
 

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 
 from weakfs.session import Session
 from weakfs.tools import DEFAULT_TOOLS, Tool, ToolContext, ToolResult, Toolset, about
-from weakfs.tools.definitions import Provider, definitions
+from weakfs.tools.schemas.definitions import Provider, definitions
 
 Definition = dict[str, object]
 
@@ -124,7 +124,7 @@ def test_every_schema_is_json_schema(provider: Provider) -> None:
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_the_same_tools_give_the_same_json_whatever_the_hash_seed(provider: Provider) -> None:
     code = (
-        "import json; from weakfs.tools import DEFAULT_TOOLS; from weakfs.tools.definitions import definitions; "
+        "import json; from weakfs.tools import DEFAULT_TOOLS; from weakfs.tools.schemas.definitions import definitions; "
         f"print(json.dumps(definitions(DEFAULT_TOOLS, {provider!r})))"
     )
     found = {

@@ -16,8 +16,8 @@ from jsonschema import Draft202012Validator
 
 from tests.tools.schema_values import ANYTHING, Schema, allows, fitting
 from weakfs.tools import ToolValidationError, about
-from weakfs.tools.arguments import build, parameters_of
 from weakfs.tools.schemas import openapi, schema_of, strict, strict_can_say
+from weakfs.tools.schemas.arguments import build, parameters_of
 
 CHOICES = st.lists(st.one_of(st.sampled_from(["a", "b c", "\u00fc"]), st.integers(-2, 2), st.booleans()), min_size=1)
 PLAIN = st.sampled_from([str, int, float, bool, object])

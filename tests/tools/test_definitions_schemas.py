@@ -12,8 +12,8 @@ from google.genai import types as gemini
 from jsonschema import Draft202012Validator
 
 from weakfs.tools import Tool, ToolContext, ToolResult, about
-from weakfs.tools.definitions import definitions
 from weakfs.tools.schemas import Schema, openapi, schema_of, strict, strict_can_say
+from weakfs.tools.schemas.definitions import definitions
 
 
 @frozen

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from weakfs.filesystem import FileEntry
 from weakfs.session import Session
 from weakfs.tools import ToolCall, ToolCalls, Toolset
-from weakfs.tools.recording import recorded
+from weakfs.tools.call_json import recorded
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(),

@@ -15,7 +15,7 @@ from attrs import define, frozen
 
 from weakfs.backends import HostMount, InMemoryFilesystem
 from weakfs.session import Session
-from weakfs.session.rebuilding import Comparison, Rebuilding
+from weakfs.session.history.reconstruction import Comparison, Rebuilding
 from weakfs.tools import (
     DEFAULT_TOOLS,
     Tool,

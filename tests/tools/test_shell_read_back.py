@@ -14,9 +14,10 @@ from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesyste
 from weakfs.filesystem import Filesystem, Limits, ReadBack
 from weakfs.session import Cancellation, Session
 from weakfs.session.errors import TransactionCancelled
-from weakfs.snapshots import contents
+from weakfs.snapshots.directory import stable_read as contents
 from weakfs.tools import ToolResult, Toolset
-from weakfs.tools.handlers import ShellOptions, ShellReceipt, running, shell_tool
+from weakfs.tools.handlers import ShellOptions, ShellReceipt, shell_tool
+from weakfs.tools.handlers import shell as running
 
 Make = Callable[..., Toolset]
 

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from weakfs.reducers import FileTree
 from weakfs.session import tagged
-from weakfs.session.stored import Stored
+from weakfs.session.blobs.blob import Stored
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from attrs import field, frozen
 
 from weakfs.reducers.lower_entries import LowerEntry
-from weakfs.reducers.rules import EntryPath, Mode, OptionalMode, Path, Target
-from weakfs.reducers.tree import FileTree
+from weakfs.reducers.tree.node import FileTree
+from weakfs.reducers.validation import EntryPath, Mode, OptionalMode, Path, Target
 from weakfs.session import tagged
 
 

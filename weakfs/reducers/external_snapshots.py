@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import field, frozen
 
 from weakfs.session import tagged
-from weakfs.session.stored import Stored
+from weakfs.session.blobs.blob import Stored
 
 
 @tagged("fs/external_snapshot")

@@ -12,12 +12,12 @@ from typing import Any
 
 from attrs import field, frozen
 
-from weakfs.reducers import children as maps
-from weakfs.reducers.completing import filled, missing, with_changes
 from weakfs.reducers.events import EntryFound, TreeSeen
-from weakfs.reducers.tree import EMPTY_TREE, FileTree
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
+from weakfs.reducers.tree.partial import filled, missing, with_changes
 from weakfs.session import tagged
-from weakfs.session.log import Log
+from weakfs.session.history.log import Log
 
 
 @tagged("fs/external_tree")

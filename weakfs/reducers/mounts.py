@@ -6,7 +6,7 @@ from attrs import frozen
 
 from weakfs.reducers.events import TreeMounted
 from weakfs.session import tagged
-from weakfs.session.log import Log
+from weakfs.session.history.log import Log
 
 
 @tagged("fs/mount")

@@ -3,8 +3,7 @@
 Generic: nothing here knows of filesystems.
 """
 
-from weakfs.session.cancelling import Cancellation
-from weakfs.session.delivery import Bus
+from weakfs.session.cancellation import Cancellation
 from weakfs.session.errors import (
     MergeConflict,
     MissingBlob,
@@ -26,11 +25,11 @@ from weakfs.session.events import (
     SliceCleared,
     SliceSeeded,
 )
-from weakfs.session.externals import External, Journal
-from weakfs.session.log import Log
-from weakfs.session.registry import Registry, tagged
+from weakfs.session.external import External, Journal
+from weakfs.session.history.log import Log
 from weakfs.session.session import Session
-from weakfs.session.slices import (
+from weakfs.session.slices.registry import Registry, tagged
+from weakfs.session.slices.slice import (
     Conflict,
     Slice,
     SliceView,
@@ -41,6 +40,7 @@ from weakfs.session.slices import (
     replace_latest_by,
     upsert_by,
 )
+from weakfs.session.subscriptions import Bus
 from weakfs.session.views import Missing, Records, SaveReport, SessionSnapshot, SessionView
 
 __all__ = [

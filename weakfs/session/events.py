@@ -6,8 +6,8 @@ from typing import Any
 
 from attrs import field, frozen
 
-from weakfs.session.registry import tagged
-from weakfs.session.table import Table
+from weakfs.session.slices.registry import tagged
+from weakfs.session.slices.table import Table
 
 
 @frozen

@@ -8,13 +8,13 @@ from typing import Literal, TypeVar, overload
 from attrs import frozen
 from pyrsistent import PMap
 
-from weakfs.session.checkpoints import Mark
 from weakfs.session.events import Record
-from weakfs.session.log import Log
-from weakfs.session.rules import Rules
-from weakfs.session.slices import Kind, SliceSpec, SliceView
-from weakfs.session.table import Table
-from weakfs.session.timeline import Row, SnapshotEntry, event_of
+from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.log import Log
+from weakfs.session.history.timeline import Row, SnapshotEntry, event_of
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.slice import Kind, SliceSpec, SliceView
+from weakfs.session.slices.table import Table
 
 T = TypeVar("T")
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from attrs import field, frozen
 
 from weakfs.session import Session
-from weakfs.session.stored import digest_of
-from weakfs.tools.arguments import about
+from weakfs.session.blobs.blob import digest_of
 from weakfs.tools.errors import UnknownBlob
-from weakfs.tools.slice import KeptBlob, install_blobs
+from weakfs.tools.schemas.arguments import about
+from weakfs.tools.slices import KeptBlob, install_blobs
 
 # How much of a content its reference shows.
 PREVIEW = 2000

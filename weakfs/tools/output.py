@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from weakfs.tools.arguments import about
 from weakfs.tools.blobs import PREVIEW, BlobReference
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import InlineTooLarge
-from weakfs.tools.guarding import Operation, Visibility
+from weakfs.tools.permissions import Operation, Visibility
+from weakfs.tools.schemas.arguments import about
 
 OutputMode = Literal["auto", "require_inline"]
 
