@@ -1,7 +1,20 @@
-"""The filesystem that an agent runtime embeds: every change an event, every call undoable.
+"""The filesystem that an agent runtime embeds: every change is an event, every call can be undone.
 
-Every public name can be taken from here. Its home is imported when it is first used, so that `import weakfs`
-costs next to nothing.
+What most programs need is here; each package below documents the rest:
+
+    weakfs.session      events, records, slices, reducers, snapshots
+    weakfs.filesystem   the interface of filesystems and the values that it returns
+    weakfs.backends     memory, host, overlay, mock
+    weakfs.reducers     the events of files, and the immutable tree that they are reduced into
+    weakfs.snapshots    the store of host snapshots, scans, tar archives
+    weakfs.editing      replacing text, and patches
+    weakfs.search       glob patterns and regular expressions
+    weakfs.tools        tools, toolsets, capabilities, policies; the handlers in weakfs.tools.handlers
+    weakfs.processes    running commands in a sandbox
+    weakfs.transcripts  recorded sessions of other programs
+    weakfs.testing      the conformance suite for filesystems, and a stub context for handlers
+
+A name is imported from its home when it is first used, so that `import weakfs` costs next to nothing.
 """
 
 from __future__ import annotations
@@ -10,49 +23,112 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weakfs.backends import *
-    from weakfs.editing import *
-    from weakfs.filesystem import *
-    from weakfs.reducers import *
-    from weakfs.search import *
-    from weakfs.session import *
-    from weakfs.snapshots import *
-    from weakfs.testing import *
-    from weakfs.tools import *
-    from weakfs.tools.handlers import *
-
-    __all__: list[str]
+    # For type checkers Session and Registry are the classes of `weakfs.session`: those that are exported add no member,
+    # and a filesystem or a toolset may hold either.
+    from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, OverlayFilesystem
+    from weakfs.errors import WeakfsError
+    from weakfs.filesystem import Filesystem, Limits
+    from weakfs.session import (
+        MergeConflict,
+        MissingBlob,
+        Record,
+        Registry,
+        RollbackIncomplete,
+        Session,
+        SessionClosed,
+        SessionError,
+        SessionFileError,
+        Snapshot,
+        event,
+        reducer,
+    )
+    from weakfs.tools import (
+        DEFAULT_TOOLS,
+        Capability,
+        Policy,
+        PolicyRule,
+        Tool,
+        ToolContext,
+        ToolResult,
+        Toolset,
+        param,
+    )
 
 __version__ = "0.1.0"
 
-# From the bottom up: whoever asks for a name of one needs those before it anyway.
-_HOMES = (
-    "weakfs.session",
-    "weakfs.reducers",
-    "weakfs.filesystem",
-    "weakfs.snapshots",
-    "weakfs.backends",
-    "weakfs.editing",
-    "weakfs.search",
-    "weakfs.tools",
-    "weakfs.tools.handlers",
-    "weakfs.testing",
-)
+__all__ = [
+    "DEFAULT_TOOLS",
+    "Capability",
+    "Filesystem",
+    "HostFilesystem",
+    "HostMount",
+    "InMemoryFilesystem",
+    "Limits",
+    "MergeConflict",
+    "MissingBlob",
+    "OverlayFilesystem",
+    "Policy",
+    "PolicyRule",
+    "Record",
+    "Registry",
+    "RollbackIncomplete",
+    "Session",
+    "SessionClosed",
+    "SessionError",
+    "SessionFileError",
+    "Snapshot",
+    "Tool",
+    "ToolContext",
+    "ToolResult",
+    "Toolset",
+    "WeakfsError",
+    "event",
+    "param",
+    "reducer",
+]
+
+_NAMES = {
+    "weakfs.backends": ("HostFilesystem", "HostMount", "InMemoryFilesystem", "OverlayFilesystem"),
+    "weakfs.composition": ("Registry", "Session"),
+    "weakfs.errors": ("WeakfsError",),
+    "weakfs.filesystem": ("Filesystem", "Limits"),
+    "weakfs.session": (
+        "MergeConflict",
+        "MissingBlob",
+        "Record",
+        "RollbackIncomplete",
+        "SessionClosed",
+        "SessionError",
+        "SessionFileError",
+        "Snapshot",
+        "event",
+        "reducer",
+    ),
+    "weakfs.tools": (
+        "DEFAULT_TOOLS",
+        "Capability",
+        "Policy",
+        "PolicyRule",
+        "Tool",
+        "ToolContext",
+        "ToolResult",
+        "Toolset",
+        "param",
+    ),
+}
+_HOME_OF = {name: home for home, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name == "__all__":
-        return sorted(own for home in _HOMES for own in import_module(home).__all__)
-    if not name.startswith("__"):
-        for home in _HOMES:
-            module = import_module(home)
-            if name in module.__all__:
-                value = getattr(module, name)
-                globals()[name] = value
-                return value
-    raise AttributeError(f"module 'weakfs' has no attribute {name!r}")
+    home = _HOME_OF.get(name)
+    if home is None:
+        from weakfs._renamed import hint
+
+        raise AttributeError(f"module 'weakfs' has no attribute {name!r}{hint(name)}")
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    names: list[str] = sorted(own for home in _HOMES for own in import_module(home).__all__)
-    return [*globals(), *names]
+    return sorted({*globals(), *__all__})

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults.watchdog import watched
-from weakfs import InMemoryFilesystem, Session, WorkspaceSection
+from weakfs import InMemoryFilesystem, Session
 from weakfs.backends.temporary_directories import Scratch, remove_leftovers, scratch
+from weakfs.tools.sections import WorkspaceSection
 
 TOP = Path(__file__).parents[2]
 

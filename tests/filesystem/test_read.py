@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
-from weakfs.session import Session
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from tests.faults.watchdog import watched
+from weakfs import Session, Toolset
 from weakfs.processes import Bubblewrap, CommandLimits, Finished, run_command
-from weakfs.session import Session
-from weakfs.tools import Toolset
 from weakfs.tools.handlers import ShellOptions, ShellReceipt, shell_tool
 
 BUBBLEWRAP = Bubblewrap()

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.watchdog import watched
+from weakfs import Session, Toolset
 from weakfs.processes import Bubblewrap, Finished, SandboxUnavailable, run_command
-from weakfs.session import Session
-from weakfs.tools import Toolset
 from weakfs.tools.handlers import ShellOptions, ShellReceipt, shell_tool
 
 BUBBLEWRAP = Bubblewrap()

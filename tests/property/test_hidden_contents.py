@@ -9,8 +9,8 @@ from attrs import define, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weakfs import Capability, InMemoryFilesystem, Policy, PolicyRule, Session, Toolset
-from weakfs.tools import ToolCalls, ToolResult
+from weakfs import Capability, InMemoryFilesystem, Policy, PolicyRule, Session, ToolResult, Toolset
+from weakfs.tools import ToolCalls
 from weakfs.tools.call_json import recorded
 from weakfs.tools.permissions import Visibility
 from weakfs.tools.permissions.operations import OPERATIONS, Operation

@@ -11,7 +11,7 @@ from fixtures.sessions import story
 from fixtures.sessions.kinds import registry
 from fixtures.sessions.portrait import portrait
 from fixtures.sessions.summary import summary
-from weakfs.session import Session
+from weakfs import Session
 from weakfs.session.files.session_file import VERSION
 
 FOLDER = Path(story.__file__).parent

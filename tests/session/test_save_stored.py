@@ -22,11 +22,12 @@ from tests.session.contents import (
     read,
     tree_with,
 )
+from weakfs import MissingBlob, Session, SessionError, SessionFileError
 from weakfs.backends import InMemoryFilesystem
 from weakfs.reducers import FileTree, TreeRestored
 from weakfs.reducers.tree.leaf import CONTENT
 from weakfs.reducers.tree.node import find
-from weakfs.session import Missing, MissingBlob, Session, SessionError, SessionFileError
+from weakfs.session import Missing
 from weakfs.session.blobs.blob import Held, Stored, digest_of
 from weakfs.session.blobs.rope import Rope
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from tests.sampling import share
 from tests.tools.schema_values import ANYTHING, Schema, allows, fitting
-from weakfs.tools import DEFAULT_TOOLS, Tool, ToolValidationError
+from weakfs import DEFAULT_TOOLS, Tool
+from weakfs.tools import ToolValidationError
 from weakfs.tools.schemas.definitions import Provider, definitions
 from weakfs.tools.schemas.profiles import offered
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from weakfs import Capability, Policy, PolicyRule, Session, Toolset
 from weakfs.backends import InMemoryFilesystem
-from weakfs.session import Session
-from weakfs.tools import Capability, Policy, PolicyRule, Toolset
 from weakfs.tools.handlers import glob_hints as no_match
 from weakfs.tools.permissions import CONTENTS
 

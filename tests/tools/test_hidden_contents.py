@@ -14,9 +14,9 @@ from weakfs import (
     Policy,
     PolicyRule,
     Session,
+    ToolResult,
     Toolset,
 )
-from weakfs.tools import ToolResult
 from weakfs.tools.permissions import CONTENTS
 from weakfs.tools.slices import KeptBlob
 

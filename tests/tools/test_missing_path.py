@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from weakfs import Capability, Policy, PolicyRule, Session, Toolset
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import missing_path as absence
 from weakfs.filesystem.missing_path import similar_path
-from weakfs.session import Session
-from weakfs.tools import Capability, Policy, PolicyRule, Toolset
 from weakfs.tools.permissions import CONTENTS
 
 FILES = ("/src/app/f.py", "/src/app/main.py", "/src/lib/util.py", "/tests/util.py", "/.git/old.py", "/README.md")

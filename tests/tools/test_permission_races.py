@@ -12,19 +12,10 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from weakfs import (
-    DEFAULT_TOOLS,
-    Capability,
-    HostFilesystem,
-    Session,
-    SymlinkPolicy,
-    Tool,
-    ToolContext,
-    ToolResult,
-    Toolset,
-    require_filesystem,
-)
+from weakfs import DEFAULT_TOOLS, Capability, HostFilesystem, Session, Tool, ToolContext, ToolResult, Toolset
+from weakfs.filesystem import SymlinkPolicy
 from weakfs.reducers.events import Event
+from weakfs.tools import require_filesystem
 
 # What the filesystem follows, and what the capability narrows that to.
 POLICIES: list[tuple[SymlinkPolicy, SymlinkPolicy | None]] = [

@@ -12,23 +12,22 @@ from attrs import frozen
 from tests.tools.commands import TOOLS
 from weakfs import (
     DEFAULT_TOOLS,
-    BaseFilesystem,
     Capability,
     Filesystem,
     HostFilesystem,
     InMemoryFilesystem,
-    MockFilesystem,
     OverlayFilesystem,
     Policy,
     PolicyRule,
     Session,
-    SupportsCheckout,
     Tool,
     ToolContext,
     ToolResult,
     Toolset,
-    require_filesystem,
 )
+from weakfs.backends import MockFilesystem
+from weakfs.filesystem import BaseFilesystem, SupportsCheckout
+from weakfs.tools import require_filesystem
 from weakfs.tools.permissions import CONTENTS
 
 SECRETS = Policy([PolicyRule(effect="deny", operations=CONTENTS, paths=["/secrets", "*.key"], reason="credentials")])

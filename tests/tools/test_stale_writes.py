@@ -21,9 +21,9 @@ from weakfs import (
     ToolContext,
     ToolResult,
     Toolset,
-    require_filesystem,
 )
 from weakfs.session.blobs.blob import digest_of
+from weakfs.tools import require_filesystem
 from weakfs.tools.blobs import Blobs
 from weakfs.tools.slices import FileSeen
 

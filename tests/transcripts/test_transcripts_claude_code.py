@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.sampling import share
 from tests.transcripts.claude_code_model import ROOT, ClaudeCode, Line, Ways, as_jsonl
-from weakfs import InMemoryFilesystem, Session
-from weakfs.tools import DEFAULT_TOOLS
+from weakfs import DEFAULT_TOOLS, InMemoryFilesystem, Session
 from weakfs.transcripts import RecordedClock, Source, open_transcript, read_transcript
 from weakfs.transcripts.comparison import Importer, Verdict
 

@@ -11,6 +11,7 @@ from typing import IO, Literal, TypeVar, cast, overload
 
 from attrs import define, field, frozen
 
+from weakfs.errors import WeakfsError
 from weakfs.filesystem import (
     FileEntry,
     FileStat,
@@ -35,7 +36,7 @@ from weakfs.session import Session
 T = TypeVar("T")
 
 
-class UnansweredCallError(LookupError):
+class UnansweredCallError(WeakfsError, LookupError):
     """A call for which the script has no answer.
 
     Neither an `OSError` nor a `ValueError`: a tool must not turn a hole in a script into a receipt.

@@ -10,10 +10,11 @@ from weakfs.backends.checkout import private_checkout
 from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.operations.restore import as_snapshot, check_snapshot, report
+from weakfs.filesystem.registry import new_session
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored
 from weakfs.session import Session, SessionView
 from weakfs.snapshots.archive.archived_blob import Archived
-from weakfs.snapshots.archive.tar import pack, unpack, unpack_in_place
+from weakfs.snapshots.archive.tar import from_tar, to_tar, unpack_in_place
 
 
 class SessionFilesystem(BaseFilesystem):
@@ -30,7 +31,7 @@ class SessionFilesystem(BaseFilesystem):
     ) -> None:
         if follow_symlinks not in ("deny", "within_root_only", "allow"):
             raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
-        self._session = session = Session() if session is None else session
+        self._session = session = new_session() if session is None else session
         self.limits = limits
         self.follow_symlinks: SymlinkPolicy = follow_symlinks
         self._read_only = read_only or isinstance(session, SessionView)
@@ -89,12 +90,12 @@ class SessionFilesystem(BaseFilesystem):
 
     def export_bytes(self) -> bytes:
         """Give all files as one tar archive; the same files give the same bytes."""
-        return pack(self.tree())
+        return to_tar(self.tree())
 
     def import_bytes(self, data: bytes) -> None:
-        """Replace all files with those of a tar archive; see `weakfs.snapshots.archive.tar.unpack` for what it refuses."""
+        """Replace all files with those of a tar archive; see `weakfs.snapshots.from_tar` for what it refuses."""
         self._refuse_if_read_only("import into", "/")
-        tree = unpack(data, limits=self.limits, at=self._now())
+        tree = from_tar(data, limits=self.limits, at=self._now())
         with self._exclusive():
             self._commit(TreeRestored(tree, "archive", self._now()))
         self._told()

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
+from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.backends.host.root import HostRoot
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
@@ -16,7 +17,6 @@ from weakfs.cli.formatting import counted, shown, typed
 from weakfs.cli.output import complain, progress
 from weakfs.filesystem import Filesystem, FilesystemSnapshot, Limits
 from weakfs.reducers import FileTree
-from weakfs.session import Session
 from weakfs.snapshots import Store, StoredSnapshot
 from weakfs.snapshots.journal.recovery import count_left_behind
 from weakfs.snapshots.store.catalogue import root_name

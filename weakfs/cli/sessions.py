@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+from weakfs import Registry, Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.cli.errors import USAGE, Failure, telling
 from weakfs.cli.formatting import shown
@@ -16,7 +17,7 @@ from weakfs.reducers.events import TreeSeen
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, walk
 from weakfs.reducers.tree.partial import filled, missing, without_whiteouts
-from weakfs.session import Registry, Session, SessionView
+from weakfs.session import SessionView
 from weakfs.transcripts.comparison import IMPORT_CAUSE
 
 # Reading less than this, in bytes, is over before a sign of life could be seen.
@@ -45,7 +46,7 @@ def registry_at(place: str) -> Registry:
         ) from error
     registry = found() if not isinstance(found, Registry) and callable(found) else found
     if not isinstance(registry, Registry):
-        raise Failure(f"cannot use {place!r}: it is no weakfs.session.Registry; name one", status=USAGE)
+        raise Failure(f"cannot use {place!r}: it is no weakfs.Registry; name one", status=USAGE)
     return registry
 
 

@@ -27,8 +27,11 @@ from weakfs.session import Session
 
 @runtime_checkable
 class Filesystem(Protocol):
-    """Files and directories below one root. What each method does is told in `weakfs.filesystem.operations.read` and the
-    modules beside it; every backend gives the same answer to the same call (`weakfs.testing` proves it)."""
+    """Files and directories below one root.
+
+    Every backend gives the same answer to the same call; `weakfs.testing.FilesystemConformance` checks it. The
+    methods are documented in `weakfs.filesystem.operations`.
+    """
 
     @property
     def root(self) -> str: ...

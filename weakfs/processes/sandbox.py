@@ -11,6 +11,7 @@ from glob import glob
 
 from attrs import frozen
 
+from weakfs.errors import WeakfsError
 from weakfs.filesystem.errors import fault
 from weakfs.tools.results import clip, one_line
 
@@ -35,7 +36,7 @@ _TMP, _SHM = "/tmp", "/dev/shm"
 _PROBING = 20.0
 
 
-class SandboxUnavailable(OSError):
+class SandboxUnavailable(WeakfsError, OSError):
     """A command was to run in the sandbox only, and there is none."""
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from attrs import frozen
 
 from weakfs.reducers.validation import Path
-from weakfs.session import tagged
+from weakfs.session import event
 
 
-@tagged("fs/lower_entry")
+@event("fs/lower_entry")
 @frozen
 class LowerEntry:
     """One entry of the layer below as it was when it was read or hidden: an event, and a value of its slice.

@@ -12,13 +12,13 @@ from weakfs.reducers.lower_entries import LowerEntry
 from weakfs.reducers.tree.merge import merge
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.partial import filled, missing, with_changes
-from weakfs.session import tagged
+from weakfs.session import event
 from weakfs.session.history.log import Log
 from weakfs.session.slices.slice import Conflict
 from weakfs.session.slices.table import Table
 
 
-@tagged("fs/lower_found")
+@event("fs/lower_found")
 @frozen
 class LowerFound:
     """What lay below wherever the layer holds something in its place, as it was then."""

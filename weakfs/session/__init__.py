@@ -28,7 +28,7 @@ from weakfs.session.events import (
 from weakfs.session.external import External, Journal
 from weakfs.session.history.log import Log
 from weakfs.session.session import Session
-from weakfs.session.slices.registry import Registry, tagged
+from weakfs.session.slices.registry import Registry, event
 from weakfs.session.slices.slice import (
     Conflict,
     Slice,
@@ -41,7 +41,7 @@ from weakfs.session.slices.slice import (
     upsert_by,
 )
 from weakfs.session.subscriptions import Bus
-from weakfs.session.views import Missing, Records, SaveReport, SessionSnapshot, SessionView
+from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 
 __all__ = [
     "Bus",
@@ -64,23 +64,23 @@ __all__ = [
     "SessionClosed",
     "SessionError",
     "SessionFileError",
-    "SessionSnapshot",
     "SessionView",
     "Slice",
     "SliceAppended",
     "SliceCleared",
     "SliceSeeded",
     "SliceView",
+    "Snapshot",
     "TransactionCancelled",
     "UnknownSnapshot",
     "UnknownTag",
     "UnknownType",
     "UnsupportedVersion",
     "append_all",
+    "event",
     "merge_appended",
     "reducer",
     "replace_latest",
     "replace_latest_by",
-    "tagged",
     "upsert_by",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from threading import RLock
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 from uuid import uuid4
 from weakref import ref
 
@@ -48,6 +48,9 @@ class SessionCore:
         "session_id",
     )
 
+    # What a session is given that names no registry; a subclass may know more types.
+    _registry_type: ClassVar[type[Registry]] = Registry
+
     def __init__(
         self,
         *,
@@ -61,7 +64,7 @@ class SessionCore:
             raise TypeError(f"registry is {registry!r:.60}; give Registry.with_types(*your_types)")
         if bus is not None and not callable(getattr(bus, "publish", None)):
             raise TypeError(f"bus is {bus!r:.60}; give an object with a method publish(record)")
-        rules = Rules.of(Registry.standard() if registry is None else registry)
+        rules = Rules.of(self._registry_type.standard() if registry is None else registry)
         name = checked_text("session_id", session_id or (new_id or _random_id)()) or ""
         self._start(name, name, clock or time.time_ns, rules, Timeline(), Delivery(bus))
 

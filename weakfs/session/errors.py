@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from weakfs.errors import WeakfsError
 
-class SessionError(Exception):
+
+class SessionError(WeakfsError):
     """Any error that a session raises by itself."""
 
 

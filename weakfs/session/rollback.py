@@ -15,7 +15,7 @@ from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.session.history.replay import Replay
 from weakfs.session.history.timeline import SnapshotEntry, Timeline, ordered_snapshots
 from weakfs.session.transaction import ACTIVE, innermost
-from weakfs.session.views import Records, SessionSnapshot, SessionView
+from weakfs.session.views import Records, SessionView, Snapshot
 
 
 class History(SessionCore):
@@ -23,7 +23,7 @@ class History(SessionCore):
 
     __slots__ = ()
 
-    def at(self, target: int | str | SessionSnapshot) -> SessionView:
+    def at(self, target: int | str | Snapshot) -> SessionView:
         """Give the slices as they were after a record, or at a snapshot.
 
         Costs a replay from the nearest checkpoint: near the present at most 512 records or one merge's, further back
@@ -47,7 +47,7 @@ class History(SessionCore):
             line = self._line()
             return SessionView(self._rules, line.seq, line.state, line.logs)
 
-    def snapshot(self, tag: str | None = None) -> SessionSnapshot:
+    def snapshot(self, tag: str | None = None) -> Snapshot:
         """Keep this moment: O(1), by reference, plus what a snapshot of each attached filesystem costs."""
         with self.lock:
             line = self._writable()
@@ -57,21 +57,21 @@ class History(SessionCore):
             snapshot_id = self._next_id("s")
             entry = SnapshotEntry(snapshot_id, self._counter, seq, at, tag, line.state, externals)
             line.keep_snapshot(entry)
-            return SessionSnapshot(snapshot_id, seq, at, tag)
+            return Snapshot(snapshot_id, seq, at, tag)
 
     @property
-    def snapshots(self) -> tuple[SessionSnapshot, ...]:
+    def snapshots(self) -> tuple[Snapshot, ...]:
         """The snapshots that are kept, oldest first."""
         return tuple(_describe(entry) for entry in ordered_snapshots(self._line()))
 
-    def drop_snapshot(self, target: str | SessionSnapshot) -> None:
+    def drop_snapshot(self, target: str | Snapshot) -> None:
         """Forget a snapshot, given itself, its id or its tag; `UnknownSnapshot` if it is not kept."""
         with self.lock:
             line = self._writable()
             entry = self._entry(line, target)
             line.forget_snapshot(entry.snapshot_id)
 
-    def rollback(self, target: int | str | SessionSnapshot, *, cause: str | None = None) -> Record:
+    def rollback(self, target: int | str | Snapshot, *, cause: str | None = None) -> Record:
         """Go back to a snapshot, its id, its tag or a record number; LOG slices stay.
 
         O(1) for a snapshot; a record number costs what `at` costs.
@@ -213,8 +213,8 @@ class History(SessionCore):
                 keep = max(keep, line.seq - self._base.seq)
             return line.compact(self._rules, keep)
 
-    def _entry(self, line: Timeline, target: int | str | SessionSnapshot) -> SnapshotEntry:
-        if not isinstance(target, (str, SessionSnapshot)):  # pyright: ignore[reportUnnecessaryIsInstance]
+    def _entry(self, line: Timeline, target: int | str | Snapshot) -> SnapshotEntry:
+        if not isinstance(target, (str, Snapshot)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"{target!r:.60} names no moment; give a snapshot, its id, its tag or a record number")
         wanted = target if isinstance(target, str) else target.snapshot_id
         entry = line.snapshots.get(wanted)
@@ -230,5 +230,5 @@ class History(SessionCore):
         return entry
 
 
-def _describe(entry: SnapshotEntry) -> SessionSnapshot:
-    return SessionSnapshot(entry.snapshot_id, entry.seq, entry.at, entry.tag)
+def _describe(entry: SnapshotEntry) -> Snapshot:
+    return Snapshot(entry.snapshot_id, entry.seq, entry.at, entry.tag)

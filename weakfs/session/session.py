@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.branching import Branching
@@ -20,9 +20,10 @@ from weakfs.session.views import SaveReport
 class Session(Branching):
     """Events in, immutable slices out; snapshot, rollback, transactions, forks, save and load.
 
-    `clock` gives integer nanoseconds (default `time.time_ns`), `new_id` a fresh session id. `registry`
-    lists the types that the session and its files may hold; by default weakfs's own. Every method may be
-    called from any thread.
+    `clock` gives integer nanoseconds (default `time.time_ns`), `new_id` a fresh session id. `registry` lists the
+    types that the session and its files may hold. Every method may be called from any thread.
+
+    This class knows no filesystems; `weakfs.Session` is this one with all types of weakfs registered.
     """
 
     __slots__ = ()
@@ -74,7 +75,7 @@ class Session(Branching):
         clock: Callable[[], int] | None = None,
         new_id: Callable[[], str] | None = None,
         bus: Bus | None = None,
-    ) -> Session:
+    ) -> Self:
         """Read a session back: slices, snapshots and records, exactly as they were saved.
 
         What lies in the folder `NAME.blobs` beside the file is read when it is needed; what is missing there is
@@ -95,7 +96,7 @@ class Session(Branching):
         """
         return tuple(content.digest.hex() for content in self._missing()) if self._missing is not None else ()
 
-    def replayed(self) -> Session:
+    def replayed(self) -> Self:
         """Give a new session of the same id and the same types that replayed the records of this one.
 
         It attaches nothing. See `replay` for what is raised; this session is only read.
@@ -103,7 +104,7 @@ class Session(Branching):
         with self.lock:
             rules, _, own = self.parts()
             records = self.records
-        again = Session(session_id=self.session_id, registry=rules.registry, clock=self._clock)
+        again = type(self)(session_id=self.session_id, registry=rules.registry, clock=self._clock)
         again.take_over(rules, Timeline(), own)
         again.replay(records)
         return again

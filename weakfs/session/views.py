@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 @frozen
-class SessionSnapshot:
+class Snapshot:
     """A moment of a session that it keeps and can go back to.
 
     `seq` is the record after which it was taken, `at` the clock's reading in nanoseconds.

@@ -1,6 +1,6 @@
 """Trees from outside and back: surveys of a host directory, the store of their contents, scans, archives."""
 
-from weakfs.snapshots.archive.tar import pack, unpack
+from weakfs.snapshots.archive.tar import from_tar, to_tar
 from weakfs.snapshots.scan.scan import Scan, Selection, scan
 from weakfs.snapshots.scan.sinks import HashOnly, InMemory, Sink
 from weakfs.snapshots.scan.stat_cache import Survey
@@ -22,9 +22,9 @@ __all__ = [
     "StoreWriter",
     "StoredSnapshot",
     "Survey",
-    "pack",
+    "from_tar",
     "scan",
     "survey",
     "survey_entry",
-    "unpack",
+    "to_tar",
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
+from weakfs import Session
 from weakfs.filesystem import Filesystem, Limits
-from weakfs.session import Session
 from weakfs.tools.context import ToolContext, build_tool_context
 
 

@@ -1,8 +1,8 @@
-"""Tools: what a model calls, checked, run so that a failure changes nothing, and written down.
+"""Tools: what a model calls, checked, run so that a failure changes nothing, and recorded.
 
-Names are imported from their homes when they are first used: the session's registry needs one small module of
-this package, and the rest takes half as long to import as all that is below it. The handlers of the tools
-that come with weakfs, their parameters and receipts, are in `weakfs.tools.handlers`.
+Names are imported from their homes when they are first used: the registry of a session needs one small module of this
+package, and the rest takes half as long to import as all that is below it. The handlers of the tools that come with
+weakfs, their parameters and receipts, are in `weakfs.tools.handlers`; sections of prompts in `weakfs.tools.sections`.
 """
 
 from __future__ import annotations
@@ -11,51 +11,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weakfs.processes import Bubblewrap, CommandLimits, Finished, SandboxUnavailable, run_command
     from weakfs.tools.blobs import BlobReference
     from weakfs.tools.context import ToolContext, build_tool_context, require_filesystem
     from weakfs.tools.defaults import DEFAULT_TOOLS
     from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
     from weakfs.tools.permissions import CONTENTS, CallToJudge, Capability, Policy, PolicyRule
     from weakfs.tools.results import Receipt, ToolResult
-    from weakfs.tools.schemas.arguments import about
-    from weakfs.tools.sections import (
-        FILESYSTEM_TOOLS,
-        FilesystemSection,
-        Prompt,
-        RenderedPrompt,
-        Section,
-        VfsSection,
-        WorkspaceSection,
-        adispatch_tool_call,
-        dispatch_tool_call,
-    )
+    from weakfs.tools.schemas.arguments import param
     from weakfs.tools.slices import ToolCall, ToolCalls
     from weakfs.tools.tool import Handler, Tool
     from weakfs.tools.toolset import Toolset
-    from weakfs.transcripts import Skipped, Transcript, TranscriptCall, read_transcript
 
 __all__ = [
     "CONTENTS",
     "DEFAULT_TOOLS",
-    "FILESYSTEM_TOOLS",
     "BlobReference",
-    "Bubblewrap",
     "CallToJudge",
     "Capability",
-    "CommandLimits",
     "DeadlineExceeded",
-    "FilesystemSection",
-    "Finished",
     "Handler",
     "Policy",
     "PolicyRule",
-    "Prompt",
     "Receipt",
-    "RenderedPrompt",
-    "SandboxUnavailable",
-    "Section",
-    "Skipped",
     "Tool",
     "ToolCall",
     "ToolCalls",
@@ -63,46 +40,24 @@ __all__ = [
     "ToolResult",
     "ToolValidationError",
     "Toolset",
-    "Transcript",
-    "TranscriptCall",
-    "VfsSection",
-    "WorkspaceSection",
-    "about",
-    "adispatch_tool_call",
     "build_tool_context",
-    "dispatch_tool_call",
-    "read_transcript",
+    "param",
     "require_filesystem",
-    "run_command",
 ]
 
-_HOMES = {
-    "weakfs.tools.schemas.arguments": ("about",),
+_NAMES = {
     "weakfs.tools.blobs": ("BlobReference",),
     "weakfs.tools.context": ("ToolContext", "build_tool_context", "require_filesystem"),
     "weakfs.tools.defaults": ("DEFAULT_TOOLS",),
     "weakfs.tools.errors": ("DeadlineExceeded", "ToolValidationError"),
     "weakfs.tools.permissions": ("CONTENTS", "CallToJudge", "Capability", "Policy", "PolicyRule"),
     "weakfs.tools.results": ("Receipt", "ToolResult"),
-    "weakfs.tools.sections": (
-        "FILESYSTEM_TOOLS",
-        "FilesystemSection",
-        "Prompt",
-        "RenderedPrompt",
-        "Section",
-        "VfsSection",
-        "WorkspaceSection",
-        "adispatch_tool_call",
-        "dispatch_tool_call",
-    ),
-    "weakfs.processes": ("Bubblewrap", "CommandLimits", "Finished", "SandboxUnavailable", "run_command"),
+    "weakfs.tools.schemas.arguments": ("param",),
     "weakfs.tools.slices": ("ToolCall", "ToolCalls"),
     "weakfs.tools.tool": ("Handler", "Tool"),
     "weakfs.tools.toolset": ("Toolset",),
-    "weakfs.transcripts": ("Skipped", "Transcript", "TranscriptCall", "read_transcript"),
 }
-
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_HOME_OF = {name: home for home, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:

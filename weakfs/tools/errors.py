@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 
+from weakfs.errors import WeakfsError
 from weakfs.session import MergeConflict, SessionClosed
 
 
-class ToolValidationError(ValueError):
+class ToolValidationError(WeakfsError, ValueError):
     """A call cannot be made as it was asked for; `problems` names each thing that is wrong with it."""
 
     def __init__(self, *problems: str) -> None:
@@ -19,27 +20,27 @@ class UnknownTool(ToolValidationError):
     """A tool was called that the toolset does not have."""
 
 
-class DeadlineExceeded(TimeoutError):
+class DeadlineExceeded(WeakfsError, TimeoutError):
     """A call took longer than its deadline allowed."""
 
 
-class NotText(ValueError):
+class NotText(WeakfsError, ValueError):
     """A file was to be read or edited as text and is not UTF-8."""
 
 
-class InvalidRegex(ValueError):
+class InvalidRegex(WeakfsError, ValueError):
     """A search was asked for with a regular expression that the engine does not have."""
 
 
-class InvalidPattern(ValueError):
+class InvalidPattern(WeakfsError, ValueError):
     """A search was asked for with a malformed glob pattern."""
 
 
-class OperationForbidden(PermissionError):
+class OperationForbidden(WeakfsError, PermissionError):
     """A call asked for an operation that its capability does not have."""
 
 
-class PolicyDenied(PermissionError):
+class PolicyDenied(WeakfsError, PermissionError):
     """A rule of the policy forbids what a call asked for; `reason` is the rule's."""
 
     def __init__(self, message: str, reason: str) -> None:
@@ -47,23 +48,23 @@ class PolicyDenied(PermissionError):
         self.reason = reason
 
 
-class LimitExceeded(PermissionError):
+class LimitExceeded(WeakfsError, PermissionError):
     """A call would change more than its capability allows."""
 
 
-class InlineTooLarge(ValueError):
+class InlineTooLarge(WeakfsError, ValueError):
     """An answer was required inline and is too large for that."""
 
 
-class UnknownBlob(ValueError):
+class UnknownBlob(WeakfsError, ValueError):
     """A call refers to a blob that its session does not have."""
 
 
-class StaleRead(Exception):
+class StaleRead(WeakfsError):
     """A file is to be changed that somebody else changed since the caller last read it."""
 
 
-class UnreadFile(Exception):
+class UnreadFile(WeakfsError):
     """A file is to be changed that the caller never read, where the toolset requires that."""
 
 

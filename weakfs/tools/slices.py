@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from attrs import field, frozen
 
-from weakfs.session import Session, Slice, append_all, tagged
+from weakfs.session import Session, Slice, append_all, event
 from weakfs.session.slices.slice import Declaration
 
 
-@tagged("tools/called")
+@event("tools/called")
 @frozen
 class ToolCall:
     """One call that was made and what came of it. The event is the slice's value.
@@ -48,7 +48,7 @@ class ToolCall:
 ToolCalls = ToolCall
 
 
-@tagged("tools/blob_kept")
+@event("tools/blob_kept")
 @frozen
 class KeptBlob:
     """A content that an answer refers to, by its digest in hexadecimal. The event is the slice's value.
@@ -61,7 +61,7 @@ class KeptBlob:
     origins: tuple[str, ...] = ()
 
 
-@tagged("tools/file_seen")
+@event("tools/file_seen")
 @frozen
 class FileSeen:
     """What a caller last saw of a file, after record `seq`. The event is the slice's value.

@@ -19,6 +19,7 @@ from weakfs.backends.host.snapshot_kinds import Kinds, SnapshotKind
 from weakfs.filesystem import FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.operations.restore import as_snapshot, check_snapshot, report
+from weakfs.filesystem.registry import new_session
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import (
@@ -26,7 +27,7 @@ from weakfs.reducers.events import (
 )
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.session import MissingBlob, Session, UnknownSnapshot
-from weakfs.snapshots.archive.tar import pack, unpack
+from weakfs.snapshots.archive.tar import from_tar, to_tar
 from weakfs.snapshots.directory.restore import Plan, restore_entries, restore_tree
 from weakfs.snapshots.scan.read_back import events_between, mode_at, without_set_id
 from weakfs.snapshots.scan.scan_limits import Bounds
@@ -68,7 +69,7 @@ class HostFilesystem(HostFiles):
         given = os.fspath(root)
         self._open(
             HostRoot(given, store),
-            session or Session(),
+            session or new_session(),
             limits,
             read_only,
             follow_symlinks,
@@ -261,12 +262,12 @@ class HostFilesystem(HostFiles):
 
     def export_bytes(self) -> bytes:
         """Give all files as one tar archive; the same files give the same bytes."""
-        return pack(self.tree())
+        return to_tar(self.tree())
 
     def import_bytes(self, data: bytes) -> None:
-        """Replace all files with those of a tar archive; see `weakfs.snapshots.archive.tar.unpack` for what it refuses."""
+        """Replace all files with those of a tar archive; see `weakfs.snapshots.from_tar` for what it refuses."""
         self._refuse_if_read_only("import into", "/")
-        tree = unpack(data, limits=self.limits, at=self._now())
+        tree = from_tar(data, limits=self.limits, at=self._now())
         with self._exclusive(), self._work("import into", self.root, ()) as work:
             self._restored(self._root.go_to(work.journal, tree), tree, "archive")
         self._session.tell()

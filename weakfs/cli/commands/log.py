@@ -18,7 +18,7 @@ from weakfs.cli.output import Output, progress
 from weakfs.cli.sessions import Trees
 from weakfs.cli.states import steps_of
 from weakfs.reducers import EntryFound, LowerEntry
-from weakfs.session import Merged, Record, Session, SessionSnapshot
+from weakfs.session import Merged, Record, Session, Snapshot
 from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.tools import ToolCall
 from weakfs.tools.slices import KeptBlob
@@ -26,7 +26,7 @@ from weakfs.tools.slices import KeptBlob
 # Records that change no file: what was found below or outside, and contents kept for an answer.
 OBSERVATIONS = (EntryFound, LowerEntry, KeptBlob)
 
-Entry: TypeAlias = NumberedCall | Record | SessionSnapshot
+Entry: TypeAlias = NumberedCall | Record | Snapshot
 # Lines added and removed.
 Lines: TypeAlias = tuple[int, int]
 
@@ -150,7 +150,7 @@ def _lines_of(session: Session, entries: Sequence[Entry]) -> dict[int | None, Li
 
 
 def _row(entry: Entry, tags: Tags) -> Row:
-    if isinstance(entry, SessionSnapshot):
+    if isinstance(entry, Snapshot):
         return Row("", entry.at, "snapshot", shown(entry.tag or entry.snapshot_id), "")
     if isinstance(entry, Record):
         # Types of weakfs itself are known without the name of their package.
@@ -218,7 +218,7 @@ def _style(row: Row) -> str:
 
 def _fields(entry: Entry, lines: Lines | None, tags: Tags) -> dict[str, object]:
     added, removed = (None, None) if lines is None else lines
-    if isinstance(entry, SessionSnapshot):
+    if isinstance(entry, Snapshot):
         return snapshot_fields(entry)
     if isinstance(entry, Record):
         return {**record_fields(entry, tags), "added": added, "removed": removed}

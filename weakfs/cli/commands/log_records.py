@@ -24,14 +24,14 @@ from weakfs.session import (
     Record,
     RolledBack,
     Session,
-    SessionSnapshot,
     SliceAppended,
     SliceCleared,
     SliceSeeded,
+    Snapshot,
 )
 from weakfs.tools import ToolCall
 
-Entry = Record | SessionSnapshot
+Entry = Record | Snapshot
 
 # What acts on everything below its path.
 WHOLE_TREES = (EntryCopied, EntryDeleted, EntryFound, EntryHidden, EntryMoved, TreeMounted)
@@ -69,13 +69,13 @@ def show_records(out: Output, session: Session, wanted: Selection, *, as_json: b
     found = _limited(_selected(session, wanted), wanted.limit)
     if as_json:
         for entry in found:
-            fields = snapshot_fields(entry) if isinstance(entry, SessionSnapshot) else record_fields(entry, tags)
+            fields = snapshot_fields(entry) if isinstance(entry, Snapshot) else record_fields(entry, tags)
             out.record(**fields)
         return
     width = max((len(shape.tag) for shape in tags.shapes.values()), default=0)
     number_width = max(len(str(session.seq)), 3)
     for entry in found:
-        if isinstance(entry, SessionSnapshot):
+        if isinstance(entry, Snapshot):
             name = shown(entry.tag or entry.snapshot_id)
             out.line(f"{'':{number_width}}  {moment(entry.at)}  ", (f"snapshot {name}", "bold yellow"))
             continue
@@ -170,7 +170,7 @@ def subject(record: Record) -> str:
     return " -> ".join(map(shown, _paths(event)))
 
 
-def snapshot_fields(snapshot: SessionSnapshot) -> dict[str, object]:
+def snapshot_fields(snapshot: Snapshot) -> dict[str, object]:
     """Describe a snapshot as JSON has it."""
     return {
         "type": "snapshot",

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from weakfs import Session
 from weakfs.cli.calls import CallCounter
 from weakfs.cli.commands.diff import amounts
 from weakfs.cli.directories import usage
@@ -17,7 +18,7 @@ from weakfs.cli.output import Output, complain, progress
 from weakfs.cli.run.calls import Outcome, Performer
 from weakfs.cli.run.report import Numbered, Reporter, reporter
 from weakfs.cli.run.workspace import Job, place_of
-from weakfs.session import SaveReport, Session
+from weakfs.session import SaveReport
 from weakfs.tools import DEFAULT_TOOLS, Tool
 from weakfs.tools.handlers import ShellOptions, shell_tool
 from weakfs.transcripts import OpenTranscript, RecordedClock, open_transcript

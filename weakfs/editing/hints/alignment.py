@@ -1,6 +1,6 @@
 """The place in a file that is nearest to a quote of it: lines of both paired in order, with gaps on either side.
 
-Lines are compared in their loose form (see `weakfs.editing.hints.similarity`). Lines that are equal are the anchors of an
+Lines are compared in their loose form (see `weakfs.editing.hints.similarity`). Equal lines are the anchors of an
 alignment, the more so the rarer they are in the file; between them, similar lines are paired. The work is bounded,
 whatever repeats.
 """

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from weakfs.errors import WeakfsError
 
-class EditError(ValueError):
+
+class EditError(WeakfsError, ValueError):
     """A replacement that was refused; nothing was changed.
 
     `status` and `error_code` are what a receipt says, `reason` the message without its first words. `matches` is

@@ -6,6 +6,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from weakfs.errors import WeakfsError
+
 # As many problems of one patch are told; looking for the nearest place costs more than applying.
 MAX_PROBLEMS = 10
 # What a message quotes of a file or a patch, in characters, and how long it is at most.
@@ -32,7 +34,7 @@ class PatchProblem:
     file_lines: tuple[int, ...] = ()
 
 
-class PatchError(ValueError):
+class PatchError(WeakfsError, ValueError):
     """A patch that was refused; nothing was changed.
 
     `status` and `error_code` are what a receipt says, of the first of `errors`; those are at most ten.

@@ -15,7 +15,7 @@ from attrs import define, field
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.children import Children
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE, Leaf, size_of
-from weakfs.session import tagged
+from weakfs.session import event
 
 Segments = tuple[str, ...]
 
@@ -35,7 +35,7 @@ class Searched:
 
 
 @final
-@tagged("fs/tree")
+@event("fs/tree")
 @define(eq=False, repr=False)
 class FileTree(Searched):
     """A directory with all that is in it. Times are integer nanoseconds; counts are of everything below.

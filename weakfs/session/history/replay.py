@@ -1,7 +1,7 @@
 """Replaying records into a line of history: through the reducers alone, so that nothing is done a second time.
 
-What merges and rollbacks led to is in their records, and is taken from there; `weakfs.session.history.reconstruction` works it
-out anew.
+The states that merges and rollbacks led to are taken from their records;
+`weakfs.session.history.reconstruction` computes them anew.
 """
 
 from __future__ import annotations

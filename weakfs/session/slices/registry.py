@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
-from importlib import import_module
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import attrs
 from attrs import evolve, frozen
@@ -20,12 +19,13 @@ from attrs import evolve, frozen
 from weakfs.session.errors import UnknownType
 
 C = TypeVar("C", bound=type)
+R = TypeVar("R", bound="Registry")
 
 # Combinations of types that are remembered for one event type.
 MAX_FITTING = 256
 
 
-def tagged(tag: str) -> Callable[[C], C]:
+def event(tag: str) -> Callable[[C], C]:
     """Mark a class with the tag that stands for it in records and files."""
 
     def mark(cls: C) -> C:
@@ -111,48 +111,52 @@ def _types(given: Mapping[type, Shape]) -> Mapping[type, Shape]:
     return MappingProxyType(dict(given))
 
 
+class _WithTypes:
+    """`with_types` of a registry; asked of the class, of its standard registry."""
+
+    def __get__(self, instance: Registry | None, owner: type[R]) -> Callable[..., R]:
+        registry = owner.standard() if instance is None else instance
+
+        def with_types(*types: type) -> R:
+            """Return a registry that also knows `types`, each under its tag (see `event`), else its class name.
+
+            Raises `ValueError` if a tag already stands for another class, `TypeError` for a class that is neither
+            an attrs class nor a dataclass.
+            """
+            return cast("R", registry.with_tags({tag_of(type_): type_ for type_ in _distinct(types)}))
+
+        return with_types
+
+
 @frozen(eq=False)
 class Registry:
     """An immutable table of types by tag.
 
-    `Registry()` holds weakfs's own types; `Registry.with_types(*T)`, on the class or on a registry, gives one that
-    has yours as well.
+    `Registry.with_types(*T)`, on the class or on a registry, returns one that has your types as well.
     """
 
-    by_tag: Mapping[str, Shape] = attrs.field(converter=_tags, factory=lambda: Registry.standard().by_tag)
-    by_type: Mapping[type, Shape] = attrs.field(converter=_types, factory=lambda: Registry.standard().by_type)
+    by_tag: Mapping[str, Shape] = attrs.field(converter=_tags)
+    by_type: Mapping[type, Shape] = attrs.field(converter=_types)
     # Slice types that every session with this registry has: see weakfs.session.slices.slice.Declaration.
-    slices: tuple[Any, ...] = attrs.field(factory=lambda: Registry.standard().slices)
+    slices: tuple[Any, ...] = ()
     # Types whose values a file holds once and refers to: see weakfs.session.codec.pools.
-    pools: tuple[Any, ...] = attrs.field(factory=lambda: Registry.standard().pools)
+    pools: tuple[Any, ...] = ()
+
+    with_types: ClassVar[_WithTypes] = _WithTypes()
 
     @classmethod
-    def empty(cls) -> Registry:
-        """Give a registry with the session's own events only."""
+    def empty(cls) -> Self:
+        """Return a registry that has the session's own events only."""
         from weakfs.session.events import EVENTS
 
-        return cls({}, {}, (), ()).with_types(*EVENTS)
+        return cls({}, {}).with_types(*EVENTS)
 
     @classmethod
-    def standard(cls) -> Registry:
-        """Give the registry of the whole library, asked of its composition root.
+    def standard(cls) -> Self:
+        """Return the registry of a session that is given none: the session's own events."""
+        return cls.empty()
 
-        The root is looked up by name and late: this package knows nothing of what the types are about.
-        """
-        return cast(Registry, import_module("weakfs.builtin").registry())
-
-    def with_types(self: Registry | type, *types: type) -> Registry:
-        """Give a registry that also knows `types`, each under its tag (see `tagged`), else its class name.
-
-        Raises `ValueError` if a tag already stands for another class, `TypeError` for a class that is not
-        an attrs class.
-        """
-        if not isinstance(self, Registry):
-            # Asked of the class: what stands in the place of a registry is the first type.
-            return Registry().with_types(self, *types)
-        return self.with_tags({tag_of(type_): type_ for type_ in _distinct(types)})
-
-    def with_tags(self, types: Mapping[str, type]) -> Registry:
+    def with_tags(self, types: Mapping[str, type]) -> Self:
         """Give a registry that also knows `types` under the given tags."""
         by_tag, by_type = dict(self.by_tag), dict(self.by_type)
         for tag, type_ in types.items():
@@ -160,18 +164,18 @@ class Registry:
             if known is not None and known.cls is not type_:
                 raise ValueError(
                     f"cannot register {type_.__qualname__} as {tag!r}: the tag stands for "
-                    f"{known.cls.__qualname__}; give one of them another tag with @tagged"
+                    f"{known.cls.__qualname__}; give one of them another tag with @event"
                 )
             if known is None:
                 by_tag[tag] = by_type[type_] = Shape.of(type_, tag)
         return evolve(self, by_tag=by_tag, by_type=by_type)
 
-    def with_slices(self, *declarations: Any) -> Registry:
+    def with_slices(self, *declarations: Any) -> Self:
         """Give a registry whose sessions also have the declared slices (`weakfs.session.slices.slice.Declaration`)."""
         known = self.with_types(*(declaration.cls for declaration in declarations))
         return evolve(known, slices=(*self.slices, *declarations))
 
-    def with_pools(self, *pools: Any) -> Registry:
+    def with_pools(self, *pools: Any) -> Self:
         """Give a registry whose files also keep the values of `pools` once each."""
         return evolve(self, pools=(*self.pools, *pools))
 
@@ -181,7 +185,7 @@ class Registry:
         if shape is None:
             raise UnknownType(
                 f"no type is registered under the tag {tag!r}; pass registry=Registry.with_types(YourType), where "
-                f"YourType has that tag or name, or registry=Registry().with_tags({{{tag!r}: YourType}})"
+                f"YourType has that tag or name, or registry=Registry.standard().with_tags({{{tag!r}: YourType}})"
             )
         return shape
 
@@ -193,6 +197,6 @@ def _distinct(types: Iterable[type]) -> Iterable[type]:
         if seen.setdefault(tag, type_) is not type_:
             raise ValueError(
                 f"cannot register two types as {tag!r}: {seen[tag].__qualname__} and {type_.__qualname__}; "
-                f"give one of them another tag with @tagged"
+                f"give one of them another tag with @event"
             )
     return types

@@ -37,7 +37,7 @@ FIRST_SECOND, LAST_SECOND = -9223372036, 9223372035
 EXACT_TIME = re.compile(r"(-?[0-9]{1,15})(?:\.([0-9]{1,9})[0-9]*)?")
 
 
-def pack(tree: FileTree) -> bytes:
+def to_tar(tree: FileTree) -> bytes:
     """Give a tree as an uncompressed POSIX tar: entries by path, times to the nanosecond, nobody's ids.
 
     FIFOs are kept; sockets, devices and whiteouts are left out. See `packed` for large ones.
@@ -102,7 +102,7 @@ def _described(node: Node) -> tuple[bytes, int, int, int, bytes]:
     return members.FILE, mode, leaves.size_of(leaf), modified_at, b""
 
 
-def unpack(data: bytes, *, limits: Limits, at: int) -> FileTree:
+def from_tar(data: bytes, *, limits: Limits, at: int) -> FileTree:
     """Give the tree that a tar archive holds. Times that it does not tell are `at`.
 
     Raises `ValueError` for what is not a tar archive, for absolute names, `..`, devices and hard links
@@ -115,7 +115,7 @@ def unpack(data: bytes, *, limits: Limits, at: int) -> FileTree:
 def unpack_in_place(archive: Archived, *, limits: Limits, at: int) -> FileTree:
     """Give the tree that an archive holds, whose contents stay in there. Every content is read once, for its digest.
 
-    Raises what `unpack` raises.
+    Raises what `from_tar` raises.
     """
     return _unpacked(archive.stream(), _InPlace(limits, at, archive))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from weakfs.errors import WeakfsError
 
-class StoreDamaged(ValueError):
+
+class StoreDamaged(WeakfsError, ValueError):
     """A file of a store does not hold what was written there; the message names the file and what to do."""
 
 
-class StoreUnwritable(OSError):
+class StoreUnwritable(WeakfsError, OSError):
     """A store cannot take more: it is at its limit (EDQUOT), or the disk is full (ENOSPC) or refuses otherwise.
 
     What the store held before is as it was.

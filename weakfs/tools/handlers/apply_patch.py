@@ -14,7 +14,7 @@ from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError, UnknownBlob
 from weakfs.tools.permissions import may_show
 from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, clip, one_line, plural, summarize
-from weakfs.tools.schemas.arguments import about
+from weakfs.tools.schemas.arguments import param
 
 # A message names so many paths, and so many hunks that did not fit exactly.
 MAX_NAMED = 20
@@ -25,16 +25,16 @@ class ApplyPatchParams:
     """What `apply_patch` takes: a patch as text, or a blob that a receipt referred to."""
 
     patch: str | BlobArgument = field(
-        repr=False, metadata=about("the patch, from '*** Begin Patch' to '*** End Patch'")
+        repr=False, metadata=param("the patch, from '*** Begin Patch' to '*** End Patch'")
     )
     patch_format: PatchFormat = field(
         default="v4a",
-        metadata=about(
+        metadata=param(
             "unified for what git diff writes; search_replace for a file name and, below it, <<<<<<< SEARCH, =======, "
             ">>>>>>> REPLACE around whole lines"
         ),
     )
-    dry_run: bool = field(default=False, metadata=about("whether only to tell what would change"))
+    dry_run: bool = field(default=False, metadata=param("whether only to tell what would change"))
 
 
 @frozen(kw_only=True)

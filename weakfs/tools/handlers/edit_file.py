@@ -16,7 +16,7 @@ from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText
 from weakfs.tools.permissions import may_show
 from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, clip, plural, summarize
-from weakfs.tools.schemas.arguments import about
+from weakfs.tools.schemas.arguments import param
 
 # What a piece of a splice takes in a record besides its text.
 PIECE = 40
@@ -26,12 +26,12 @@ PIECE = 40
 class EditFileParams:
     """What `edit_file` takes."""
 
-    path: str = field(metadata=about("the file"))
+    path: str = field(metadata=param("the file"))
     old_string: str = field(
-        repr=False, metadata=about("the exact text to replace, with enough around it to be the only one")
+        repr=False, metadata=param("the exact text to replace, with enough around it to be the only one")
     )
-    new_string: str = field(repr=False, metadata=about("the text to put in its place"))
-    replace_all: bool = field(default=False, metadata=about("whether every match is replaced"))
+    new_string: str = field(repr=False, metadata=param("the text to put in its place"))
+    replace_all: bool = field(default=False, metadata=param("whether every match is replaced"))
 
 
 @frozen(kw_only=True)

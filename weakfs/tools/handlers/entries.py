@@ -6,15 +6,15 @@ from attrs import field, frozen
 
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
-from weakfs.tools.schemas.arguments import about
+from weakfs.tools.schemas.arguments import param
 
 
 @frozen
 class RmParams:
     """What `rm` takes."""
 
-    path: str = field(metadata=about("the file or directory"))
-    recursive: bool = field(default=False, metadata=about("whether a directory goes with all that is in it"))
+    path: str = field(metadata=param("the file or directory"))
+    recursive: bool = field(default=False, metadata=param("whether a directory goes with all that is in it"))
 
 
 @frozen(kw_only=True)
@@ -38,9 +38,9 @@ def rm_handler(params: RmParams, *, context: ToolContext) -> ToolResult[RmReceip
 class MkdirParams:
     """What `mkdir` takes."""
 
-    path: str = field(metadata=about("the directory to make"))
-    parents: bool = field(default=True, metadata=about("whether missing parents are made"))
-    exist_ok: bool = field(default=True, metadata=about("whether it may be there already"))
+    path: str = field(metadata=param("the directory to make"))
+    parents: bool = field(default=True, metadata=param("whether missing parents are made"))
+    exist_ok: bool = field(default=True, metadata=param("whether it may be there already"))
 
 
 @frozen(kw_only=True)
@@ -65,8 +65,8 @@ def mkdir_handler(params: MkdirParams, *, context: ToolContext) -> ToolResult[Mk
 class TransferParams:
     """What `mv` and `cp` take."""
 
-    source: str = field(metadata=about("the file or directory"))
-    destination: str = field(metadata=about("the path that it is to have, not the directory to put it in"))
+    source: str = field(metadata=param("the file or directory"))
+    destination: str = field(metadata=param("the path that it is to have, not the directory to put it in"))
 
 
 @frozen(kw_only=True)

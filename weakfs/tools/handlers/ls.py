@@ -11,7 +11,7 @@ from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, one_line, plural, summarize
-from weakfs.tools.schemas.arguments import about
+from weakfs.tools.schemas.arguments import param
 
 Kind = Literal["file", "directory", "symlink"]
 
@@ -27,8 +27,8 @@ def kind_of(entry: FileStat | FileEntry) -> Kind:
 class LsParams:
     """What `ls` takes."""
 
-    path: str = field(default="/", metadata=about("the directory"))
-    max_results: int = field(default=1000, metadata=about("how many entries at most", at_least=1))
+    path: str = field(default="/", metadata=param("the directory"))
+    max_results: int = field(default=1000, metadata=param("how many entries at most", at_least=1))
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
 
 
@@ -79,7 +79,7 @@ def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceip
 class StatParams:
     """What `stat` takes."""
 
-    path: str = field(metadata=about("the file or directory"))
+    path: str = field(metadata=param("the file or directory"))
 
 
 @frozen(kw_only=True)
@@ -120,7 +120,7 @@ def stat_handler(params: StatParams, *, context: ToolContext) -> ToolResult[Stat
 class ExistsParams:
     """What `exists` takes."""
 
-    path: str = field(metadata=about("the file or directory"))
+    path: str = field(metadata=param("the file or directory"))
 
 
 @frozen(kw_only=True)

@@ -14,20 +14,20 @@ from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import NotText, ToolValidationError
 from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, plural, printable, summarize
-from weakfs.tools.schemas.arguments import about
+from weakfs.tools.schemas.arguments import param
 
 
 @frozen
 class ReadFileParams:
     """What `read_file` takes: lines from 1 on, or bytes from 0 on, never both."""
 
-    path: str = field(metadata=about("the file"))
-    offset: int | None = field(default=None, metadata=about("the first line, from 1", at_least=1))
-    limit: int | None = field(default=None, metadata=about("how many lines at most", at_least=1))
-    offset_bytes: int | None = field(default=None, metadata=about("the first byte, from 0", at_least=0))
-    max_bytes: int | None = field(default=None, metadata=about("how many bytes at most", at_least=1))
+    path: str = field(metadata=param("the file"))
+    offset: int | None = field(default=None, metadata=param("the first line, from 1", at_least=1))
+    limit: int | None = field(default=None, metadata=param("how many lines at most", at_least=1))
+    offset_bytes: int | None = field(default=None, metadata=param("the first byte, from 0", at_least=0))
+    max_bytes: int | None = field(default=None, metadata=param("how many bytes at most", at_least=1))
     encoding: Literal["utf8", "bytes"] = field(
-        default="utf8", metadata=about("utf8, or bytes for a file that is not text")
+        default="utf8", metadata=param("utf8, or bytes for a file that is not text")
     )
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
 

@@ -12,7 +12,7 @@ from weakfs.tools.errors import InvalidPattern, InvalidRegex
 from weakfs.tools.handlers.glob_hints import why_no_match
 from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, clip, one_line, plural, printable, summarize
-from weakfs.tools.schemas.arguments import about
+from weakfs.tools.schemas.arguments import param
 
 # A line of a minified file is as long as the file.
 SHOWN_LINE = 500
@@ -29,11 +29,11 @@ def _check_glob(pattern: str) -> None:
 class GlobParams:
     """What `glob` takes."""
 
-    pattern: str = field(metadata=about("the pattern, such as **/*.py"))
-    path: str = field(default="/", metadata=about("the directory to search"))
-    max_results: int = field(default=1000, metadata=about("how many paths at most", at_least=1))
+    pattern: str = field(metadata=param("the pattern, such as **/*.py"))
+    path: str = field(default="/", metadata=param("the directory to search"))
+    max_results: int = field(default=1000, metadata=param("how many paths at most", at_least=1))
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
-    hidden: bool = field(default=False, metadata=about("whether dotfiles match too"))
+    hidden: bool = field(default=False, metadata=param("whether dotfiles match too"))
 
 
 @frozen(kw_only=True)
@@ -79,13 +79,13 @@ def glob_handler(params: GlobParams, *, context: ToolContext) -> ToolResult[Glob
 class GrepParams:
     """What `grep` takes."""
 
-    pattern: str = field(metadata=about("the regular expression, in RE2 syntax"))
-    path: str = field(default="/", metadata=about("the directory or file to search"))
-    glob: str | None = field(default=None, metadata=about("which files, such as *.py"))
-    case_insensitive: bool = field(default=False, metadata=about("whether letter case is ignored"))
-    max_results: int | None = field(default=None, metadata=about("how many lines at most", at_least=1))
+    pattern: str = field(metadata=param("the regular expression, in RE2 syntax"))
+    path: str = field(default="/", metadata=param("the directory or file to search"))
+    glob: str | None = field(default=None, metadata=param("which files, such as *.py"))
+    case_insensitive: bool = field(default=False, metadata=param("whether letter case is ignored"))
+    max_results: int | None = field(default=None, metadata=param("how many lines at most", at_least=1))
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
-    hidden: bool = field(default=True, metadata=about("whether dotfiles are searched too"))
+    hidden: bool = field(default=True, metadata=param("whether dotfiles are searched too"))
 
 
 @frozen(kw_only=True)

@@ -31,7 +31,7 @@ from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.output import kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
-from weakfs.tools.schemas.arguments import about
+from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
 
 DEFAULT_TIMEOUT = 120
@@ -46,11 +46,11 @@ READING_BACK = 5.0
 class ShellParams:
     """What `shell` takes. A `timeout` above what the tool allows is that much."""
 
-    command: str = field(metadata=about("the command, as /bin/sh takes it"))
+    command: str = field(metadata=param("the command, as /bin/sh takes it"))
     timeout: float | None = field(
-        default=None, metadata=about(f"after how many seconds it is ended; {DEFAULT_TIMEOUT} unless told", at_least=0)
+        default=None, metadata=param(f"after how many seconds it is ended; {DEFAULT_TIMEOUT} unless told", at_least=0)
     )
-    workdir: str = field(default="/", metadata=about("the directory to run it in"))
+    workdir: str = field(default="/", metadata=param("the directory to run it in"))
 
 
 @frozen(kw_only=True)

@@ -12,7 +12,7 @@ from weakfs.tools.blobs import BlobArgument
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
-from weakfs.tools.schemas.arguments import about
+from weakfs.tools.schemas.arguments import param
 
 MODES: dict[str, WriteMode] = {
     "overwrite": "overwrite",
@@ -26,7 +26,7 @@ MODES: dict[str, WriteMode] = {
 class InlineBytes:
     """Bytes as an argument."""
 
-    base64: str = field(repr=False, metadata=about("the bytes, in base64", for_models=False))
+    base64: str = field(repr=False, metadata=param("the bytes, in base64", for_models=False))
 
     def decode(self) -> bytes:
         """Give the bytes; `ToolValidationError` for what is not base64."""
@@ -43,12 +43,12 @@ class WriteFileParams:
     `create_new` is another name of `create`.
     """
 
-    path: str = field(metadata=about("the file"))
-    content: str | InlineBytes | BlobArgument = field(repr=False, metadata=about("the text to write"))
+    path: str = field(metadata=param("the file"))
+    content: str | InlineBytes | BlobArgument = field(repr=False, metadata=param("the text to write"))
     mode: Literal["overwrite", "create", "create_new", "append"] = field(
-        default="overwrite", metadata=about("create refuses to replace a file, append adds to its end")
+        default="overwrite", metadata=param("create refuses to replace a file, append adds to its end")
     )
-    create_parents: bool = field(default=True, metadata=about("whether missing directories are made"))
+    create_parents: bool = field(default=True, metadata=param("whether missing directories are made"))
 
 
 @frozen(kw_only=True)

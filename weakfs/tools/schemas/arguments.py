@@ -26,7 +26,7 @@ SHOWN = 60
 MAX_UNKNOWN = 10
 
 
-def about(description: str, *, at_least: int | None = None, for_models: bool = True) -> dict[str, object]:
+def param(description: str, *, at_least: int | None = None, for_models: bool = True) -> dict[str, object]:
     """Give the metadata of a parameter, for `attrs.field(metadata=...)`: what it is, and its smallest number.
 
     One that is not `for_models` may be given by a program, and is left out of what models are told.

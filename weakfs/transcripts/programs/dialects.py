@@ -12,7 +12,7 @@ from weakfs.filesystem import Filesystem
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText, ToolValidationError
 from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
-from weakfs.tools.schemas.arguments import about
+from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
 from weakfs.transcripts.programs.claude_edits import (
     Edit,
@@ -29,34 +29,34 @@ from weakfs.transcripts.reconstruction.file_text import common_prefix
 class EditParams:
     """What Claude Code's `Edit` takes."""
 
-    path: str = field(metadata=about("the file"))
-    old_string: str = field(repr=False, metadata=about("the text to replace; empty for a new file"))
-    new_string: str = field(repr=False, metadata=about("the text to put in its place"))
-    replace_all: bool = field(default=False, metadata=about("whether every match is replaced"))
+    path: str = field(metadata=param("the file"))
+    old_string: str = field(repr=False, metadata=param("the text to replace; empty for a new file"))
+    new_string: str = field(repr=False, metadata=param("the text to put in its place"))
+    replace_all: bool = field(default=False, metadata=param("whether every match is replaced"))
 
 
 @frozen
 class OneEdit:
     """One of several edits."""
 
-    old_string: str = field(repr=False, metadata=about("the text to replace"))
-    new_string: str = field(repr=False, metadata=about("the text to put in its place"))
-    replace_all: bool = field(default=False, metadata=about("whether every match is replaced"))
+    old_string: str = field(repr=False, metadata=param("the text to replace"))
+    new_string: str = field(repr=False, metadata=param("the text to put in its place"))
+    replace_all: bool = field(default=False, metadata=param("whether every match is replaced"))
 
 
 @frozen
 class MultiEditParams:
     """What Claude Code's `MultiEdit` takes."""
 
-    path: str = field(metadata=about("the file"))
-    edits: tuple[OneEdit, ...] = field(metadata=about("the edits, one after another"))
+    path: str = field(metadata=param("the file"))
+    edits: tuple[OneEdit, ...] = field(metadata=param("the edits, one after another"))
 
 
 @frozen
 class PatchParams:
     """What Codex's `apply_patch` takes."""
 
-    patch: str = field(repr=False, metadata=about("the patch"))
+    patch: str = field(repr=False, metadata=param("the patch"))
 
 
 @frozen(kw_only=True)

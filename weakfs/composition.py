@@ -1,0 +1,39 @@
+"""The composition root: sessions and registries that know the types of every part of the library."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import ClassVar, Self
+
+from attrs import frozen
+
+from weakfs import session
+from weakfs.filesystem.registry import with_file_types
+from weakfs.tools.slices import EVENTS, SLICES
+
+
+@frozen(eq=False)
+class Registry(session.Registry):
+    """An immutable table of types by tag: what a session and its file may hold.
+
+    `Registry.with_types(*T)` has the types of weakfs and yours; `Registry.empty()` only the session's own events.
+    """
+
+    @classmethod
+    def standard(cls) -> Self:
+        """Return the registry of a session that is given none: all types of weakfs."""
+        known = _standard()
+        return cls(known.by_tag, known.by_type, known.slices, known.pools)
+
+
+@cache
+def _standard() -> session.Registry:
+    return with_file_types(session.Registry.empty()).with_types(*EVENTS).with_slices(*SLICES)
+
+
+class Session(session.Session):
+    __doc__ = session.Session.__doc__
+
+    __slots__ = ()
+
+    _registry_type: ClassVar[type[session.Registry]] = Registry
