@@ -5,6 +5,8 @@ code that works with files catches already. What the built-in errors have no wor
 well as from the built-in error that comes nearest.
 """
 
+__all__ = ["WeakfsError"]
+
 
 class WeakfsError(Exception):
     """Base class of the errors that weakfs defines."""

@@ -210,14 +210,14 @@ import hashlib, random
 from tests.models.events import random_events
 from weakfs.reducers import reduce
 from weakfs.reducers.tree.node import EMPTY_TREE
-from weakfs.snapshots.archive.tar import pack
+from weakfs.snapshots.archive.tar import to_tar
 
 names = ("a", "b", "c", "d.py", "\\u00e9", "x" * 40, *(f"n{n}" for n in range(40)))
 tree = EMPTY_TREE
 for number, event in enumerate(random_events(random.Random(4), 1500, names=names)):
     tree = reduce(tree, event)
     if number % 50 == 0:
-        print(tree.digest, tree.fingerprint, tree.node_count, hashlib.sha256(pack(tree)).hexdigest())
+        print(tree.digest, tree.fingerprint, tree.node_count, hashlib.sha256(to_tar(tree)).hexdigest())
 """
 
 

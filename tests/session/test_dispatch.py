@@ -152,7 +152,7 @@ def test_two_events_of_one_name_are_told_apart_by_their_tags_or_refused() -> Non
     session = make_session()
     session.dispatch(make(1))
 
-    with pytest.raises(ValueError, match=r"'Happened'.*another tag with @tagged"):
+    with pytest.raises(ValueError, match=r"'Happened'.*another tag with @event"):
         session.dispatch(make(2))
 
     assert len(session.records) == 1

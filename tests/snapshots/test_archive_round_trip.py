@@ -69,8 +69,8 @@ MAKE_ARCHIVE = """
 import hashlib
 from random import Random
 from tests.models.trees import ODD_NAMES, random_tree
-from weakfs.snapshots.archive.tar import pack
-print(hashlib.sha256(pack(random_tree(Random(1), names=ODD_NAMES, width=40))).hexdigest())
+from weakfs.snapshots.archive.tar import to_tar
+print(hashlib.sha256(to_tar(random_tree(Random(1), names=ODD_NAMES, width=40))).hexdigest())
 """
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from weakfs import InMemoryFilesystem, Session, Toolset
-from weakfs.tools.results import one_line, printable
+from weakfs.messages import one_line, printable
 
 ESCAPE = "\x1b]0;owned\x07"
 BIDI = "\u202egnp\u2066x\u2069"

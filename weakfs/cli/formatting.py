@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from rich.cells import cell_len
 
-from weakfs.tools.results import one_line
+from weakfs.messages import one_line
 
 SECOND = 1_000_000_000
 

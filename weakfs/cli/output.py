@@ -17,7 +17,7 @@ from rich.text import Text
 
 from weakfs.cli.errors import Failure
 from weakfs.cli.formatting import shown
-from weakfs.tools.results import printable
+from weakfs.messages import printable
 
 # A text, or a text with a rich style.
 Piece = str | tuple[str, str]

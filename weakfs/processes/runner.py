@@ -12,12 +12,12 @@ from typing import Literal, get_args
 from attrs import frozen
 
 from weakfs.filesystem.errors import fault
+from weakfs.messages import clip, one_line
 from weakfs.processes.environment import ENVIRONMENT, select
 from weakfs.processes.pipes import Stop, Watch
 from weakfs.processes.process import Job
 from weakfs.processes.resource_limits import CommandLimits
 from weakfs.processes.sandbox import Bubblewrap, confined, private_variables, refusal
-from weakfs.tools.results import clip, one_line
 
 SandboxMode = Literal["auto", "required", "off"]
 

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from weakfs.errors import WeakfsError
 from weakfs.filesystem.errors import fault
-from weakfs.tools.results import clip, one_line
+from weakfs.messages import clip, one_line
 
 # Programs and libraries. Nothing below /home, /root, /opt, /run, /srv or /var is shown.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")

@@ -40,6 +40,9 @@ class MergeConflict(SessionError):
             f"cannot merge: both sides changed {shown}; nothing was changed. Make the change again on the newer state"
         )
 
+    def __reduce__(self) -> tuple[type[MergeConflict], tuple[tuple[str, ...]]]:
+        return type(self), (self.conflicts,)
+
 
 class RollbackIncomplete(SessionError):
     """An external filesystem could not be put back; writes are refused until `session.repair()`.
@@ -52,6 +55,9 @@ class RollbackIncomplete(SessionError):
         told = "; ".join(f"{name}: {state}" for name, state in self.states.items())
         super().__init__(f"the rollback is incomplete ({told}); remove the cause, then call session.repair()")
 
+    def __reduce__(self) -> tuple[type[RollbackIncomplete], tuple[dict[str, str]]]:
+        return type(self), (self.states,)
+
 
 class SessionFileError(SessionError, ValueError):
     """A session file cannot be read back; `where` is a path into its JSON, such as `$.slices[2].items[0].path`."""
@@ -60,6 +66,9 @@ class SessionFileError(SessionError, ValueError):
         self.where = where
         self.told = message
         super().__init__(f"{where}: {message}")
+
+    def __reduce__(self) -> tuple[type[SessionFileError], tuple[str], dict[str, object]]:
+        return type(self), (self.told,), {**vars(self), "args": self.args}
 
 
 class UnsupportedVersion(SessionFileError):

@@ -15,12 +15,13 @@ from attrs import define, field
 from weakfs.filesystem import Filesystem, normalize
 from weakfs.filesystem.errors import absence_in
 from weakfs.filesystem.missing_path import with_proposal
+from weakfs.messages import one_line
 from weakfs.session import Cancellation, Merged, Session, SessionClosed, SessionError, TransactionCancelled
 from weakfs.tools.call_json import recorded
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, classify
 from weakfs.tools.permissions import CallToJudge, check_call, check_result, may_show
-from weakfs.tools.results import Receipt, ToolResult, failed, one_line
+from weakfs.tools.results import Receipt, ToolResult, failed
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.stale_writes import Readings, version_of
 from weakfs.tools.tool import Tool

@@ -11,7 +11,7 @@ from typing import cast
 import attrs
 import orjson
 
-from weakfs.tools.results import clip
+from weakfs.messages import clip
 
 # JSON longer than this is kept as bytes, which a session file holds as a blob.
 INLINE = 1024

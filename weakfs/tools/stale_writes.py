@@ -10,6 +10,7 @@ from threading import Lock
 
 from weakfs.editing.unified_hunks import hunks
 from weakfs.filesystem import Filesystem
+from weakfs.messages import clip, one_line
 from weakfs.reducers import EntryCopied, EntryMoved, ExternalTrees, FileTree, TreeRestored
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.leaf import CONTENT
@@ -20,7 +21,6 @@ from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import joined
 from weakfs.session.history.log import Log
 from weakfs.tools.errors import StaleRead, UnreadFile
-from weakfs.tools.results import clip, one_line
 from weakfs.tools.slices import FileSeen, ToolCall, install, install_seen
 
 # A larger file is known by its size and modification time: reading a page of it does not cost reading all of it.

@@ -9,11 +9,12 @@ from attrs import field, frozen
 from weakfs.editing import HunkFit, PatchError, PatchFormat, PatchOps, PatchReport, apply_patch
 from weakfs.editing.patches.apply import paths_in
 from weakfs.filesystem.errors import fault
+from weakfs.messages import clip, one_line, plural
 from weakfs.tools.blobs import BlobArgument
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError, UnknownBlob
 from weakfs.tools.permissions import may_show
-from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, clip, one_line, plural, summarize
+from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 
 # A message names so many paths, and so many hunks that did not fit exactly.

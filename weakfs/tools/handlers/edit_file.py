@@ -12,10 +12,11 @@ from attrs import field, frozen
 from weakfs.editing import EditError, EmptyOldString, Replacement, replace
 from weakfs.filesystem import Filesystem
 from weakfs.filesystem.errors import absence_in, fault, not_found
+from weakfs.messages import clip, plural
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText
 from weakfs.tools.permissions import may_show
-from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, clip, plural, summarize
+from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 
 # What a piece of a splice takes in a record besides its text.

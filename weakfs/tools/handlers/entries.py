@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
+from weakfs.messages import plural
 from weakfs.tools.context import ToolContext, require_filesystem
-from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 
 

@@ -12,10 +12,10 @@ from attrs import frozen
 
 from weakfs.filesystem import FileEntry, normalize
 from weakfs.filesystem.paths import join
+from weakfs.messages import one_line, plural
 from weakfs.search import compile_glob
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.permissions import Visibility
-from weakfs.tools.results import one_line, plural
 
 # No more entries than this are looked at for one hint.
 MAX_ENTRIES = 10_000

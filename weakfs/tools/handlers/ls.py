@@ -7,10 +7,11 @@ from typing import Literal
 from attrs import field, frozen
 
 from weakfs.filesystem import FileEntry, FileStat, normalize
+from weakfs.messages import one_line, plural
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
-from weakfs.tools.results import Receipt, ToolResult, answer, one_line, plural, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 
 Kind = Literal["file", "directory", "symlink"]

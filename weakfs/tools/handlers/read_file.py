@@ -9,11 +9,12 @@ from attrs import evolve, field, frozen
 
 from weakfs.filesystem import Filesystem, ReadBytesResult, ReadResult
 from weakfs.filesystem.operations.read import count_lines
+from weakfs.messages import plural, printable
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import NotText, ToolValidationError
 from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
-from weakfs.tools.results import Receipt, ToolResult, answer, plural, printable, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from attrs import field, frozen
 
 from weakfs.filesystem import GrepMatch
+from weakfs.messages import clip, one_line, plural, printable
 from weakfs.search import compile_glob, compile_pattern
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import InvalidPattern, InvalidRegex
 from weakfs.tools.handlers.glob_hints import why_no_match
 from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
-from weakfs.tools.results import Receipt, ToolResult, answer, clip, one_line, plural, printable, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 
 # A line of a minified file is as long as the file.

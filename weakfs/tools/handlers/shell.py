@@ -14,6 +14,7 @@ from attrs import field, frozen
 
 from weakfs.filesystem import Filesystem, ReadBack, SupportsCheckout
 from weakfs.filesystem.errors import fault
+from weakfs.messages import plural
 from weakfs.processes import (
     ENVIRONMENT,
     Bubblewrap,
@@ -30,7 +31,7 @@ from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.output import kept_as_blob, shown
-from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
 

@@ -8,10 +8,11 @@ from typing import Literal
 from attrs import field, frozen
 
 from weakfs.filesystem import WriteMode
+from weakfs.messages import plural
 from weakfs.tools.blobs import BlobArgument
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
-from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 
 MODES: dict[str, WriteMode] = {

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
+from weakfs.messages import clip
 from weakfs.session import TransactionCancelled
 from weakfs.tools.errors import PolicyDenied
 from weakfs.tools.permissions.operations import Operation
-from weakfs.tools.results import ToolResult, clip
+from weakfs.tools.results import ToolResult
 
 if TYPE_CHECKING:
     from weakfs.tools.context import ToolContext

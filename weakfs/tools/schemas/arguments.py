@@ -14,8 +14,8 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 import attrs
 from attrs import frozen
 
+from weakfs.messages import clip, one_line
 from weakfs.tools.errors import ToolValidationError
-from weakfs.tools.results import clip, one_line
 
 # Takes a value and where it stands, adds what is wrong to the list, and gives the value to use.
 Reader = Callable[[object, str, list[str]], object]

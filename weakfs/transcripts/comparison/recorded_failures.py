@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import attrs
 
+from weakfs.messages import clip, one_line
 from weakfs.session import Session
 from weakfs.tools.call_json import recorded
-from weakfs.tools.results import Receipt, ToolResult, answer, clip, one_line, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.slices import ToolCall
 from weakfs.transcripts import TranscriptCall
 from weakfs.transcripts.comparison.recorded_fields import fields_of

@@ -9,9 +9,10 @@ from attrs import field, frozen
 from weakfs.editing import NoChange, replace
 from weakfs.editing.patches.apply import apply_patch_as_codex
 from weakfs.filesystem import Filesystem
+from weakfs.messages import plural
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText, ToolValidationError
-from weakfs.tools.results import Receipt, ToolResult, answer, plural, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
 from weakfs.transcripts.programs.claude_edits import (
