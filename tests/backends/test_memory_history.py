@@ -116,7 +116,7 @@ def test_a_dropped_snapshot_and_compacted_records_let_their_contents_go() -> Non
 FIRST_SESSION = """
 from weakfs.backends import InMemoryFilesystem
 from weakfs.reducers import FileWritten
-from weakfs.session import Session
+from weakfs import Session
 
 class Content(bytes):
     def __del__(self):

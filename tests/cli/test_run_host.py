@@ -178,12 +178,12 @@ def test_a_commit_over_what_somebody_changed_meanwhile_is_refused(place: Place, 
     words = ["run", str(transcript), "--overlay", str(place.root), "--commit", "--save", str(tmp_path / "s.json")]
     # Between the last call and the commit another program writes.
     code = (
-        "import sys; from pathlib import Path; from weakfs.cli import main, performing\n"
-        "perform = performing.Performer.perform_all\n"
+        "import sys; from pathlib import Path; from weakfs.cli import main; from weakfs.cli.run import calls\n"
+        "perform = calls.Performer.perform_all\n"
         "def then_change(*args, **named):\n"
         "    perform(*args, **named)\n"
         "    Path(sys.argv[1], 'README.md').write_text('theirs\\n')\n"
-        "performing.Performer.perform_all = then_change\n"
+        "calls.Performer.perform_all = then_change\n"
         "sys.exit(main(sys.argv[2:]))\n"
     )
     done = subprocess.run([COMMAND[0], "-c", code, str(place.root), *words], capture_output=True, text=True)

@@ -45,7 +45,8 @@ run_command(
 # Its workspace is `root` in the directory; the command says in a file beside it that the damage is done.
 EMBEDDING = """
 import sys
-from weakfs import HostFilesystem, Session, ShellOptions, Toolset, shell_tool
+from weakfs import HostFilesystem, Session, Toolset
+from weakfs.tools.handlers import ShellOptions, shell_tool
 
 directory, cookie = sys.argv[1:]
 session = Session()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from attrs import frozen
 
 from tests.session.ledger import Added, Clock, Noted, Put, Shelf, Taken, Total, make_session, shelf_of, total_of
-from weakfs import Registry, Session, SessionError, event, reducer
+from weakfs import InMemoryFilesystem, Registry, Session, SessionError, event, reducer
+from weakfs.reducers import FileTree
+from weakfs.session import Session as GenericSession
 from weakfs.session import UnknownType, append_all, replace_latest
 
 
@@ -254,3 +258,14 @@ def test_the_tables_of_a_registry_cannot_be_changed_from_outside() -> None:
         registry.by_tag["mine"] = registry.by_tag["session/rolled_back"]  # type: ignore[index]  # the test
     with pytest.raises(TypeError):
         del registry.by_type[Put]  # type: ignore[attr-defined]  # the test
+
+
+def test_a_session_that_knows_no_files_learns_of_them_from_a_filesystem(tmp_path: Path) -> None:
+    session = GenericSession(session_id="s")
+    session[FileTree].all()
+    fs = InMemoryFilesystem(session)
+    fs.write("/a", "text")
+    session.save(tmp_path / "s.json")
+
+    assert fs.read("/a").content == "text"
+    assert InMemoryFilesystem(Session.load(tmp_path / "s.json")).read("/a").content == "text"

@@ -62,7 +62,6 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Filesystem:
 
 def toolset(files: Filesystem, capability: Capability | None = None, policy: Policy | None = None) -> Toolset:
     session = files.session  # type: ignore[attr-defined]  # these three have one
-    assert isinstance(session, Session)
     return Toolset(session, files, tools=TOOLS, capability=capability, policy=policy)
 
 

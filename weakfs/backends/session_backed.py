@@ -10,7 +10,7 @@ from weakfs.backends.checkout import private_checkout
 from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.operations.restore import as_snapshot, check_snapshot, report
-from weakfs.filesystem.registry import new_session
+from weakfs.filesystem.registry import session_of_files
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored
 from weakfs.session import Session, SessionView
 from weakfs.snapshots.archive.archived_blob import Archived
@@ -31,7 +31,7 @@ class SessionFilesystem(BaseFilesystem):
     ) -> None:
         if follow_symlinks not in ("deny", "within_root_only", "allow"):
             raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
-        self._session = session = new_session() if session is None else session
+        self._session = session = session if isinstance(session, SessionView) else session_of_files(session)
         self.limits = limits
         self.follow_symlinks: SymlinkPolicy = follow_symlinks
         self._read_only = read_only or isinstance(session, SessionView)

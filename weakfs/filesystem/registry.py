@@ -13,15 +13,21 @@ from weakfs.session import Registry, Session
 
 R = TypeVar("R", bound=Registry)
 
+_TREES = TreePool()
+
 
 def with_file_types(registry: R) -> R:
     """Return a registry that also knows the events, slices and snapshots of filesystems."""
-    return registry.with_types(*EVENTS, FilesystemSnapshot).with_slices(*SLICES).with_pools(TreePool())
+    return registry.with_types(*EVENTS, FilesystemSnapshot).with_slices(*SLICES).with_pools(_TREES)
 
 
-def new_session() -> Session:
-    """Return a session for a filesystem that is given none."""
-    return Session(registry=_file_types())
+def session_of_files(session: Session | None) -> Session:
+    """Return the session of a filesystem, a new one for `None`; it knows the types of files from here on."""
+    if session is None:
+        return Session(registry=_file_types())
+    if _TREES not in session.registry.pools:
+        session.include(_file_types())
+    return session
 
 
 @cache

@@ -123,6 +123,16 @@ class SessionCore:
             spec = self._rules.by_type[type_]
             return Slice(self, spec)
 
+    def include(self, registry: Registry) -> None:
+        """Know the types of `registry` as well, and install the slices that it declares.
+
+        Raises `ValueError` if a tag or a slice stands for another class here.
+        """
+        with self.lock:
+            before = self._rules
+            self._rules = before.joined(Rules.of(registry))
+            self._rules_changed(before)
+
     def _rules_changed(self, before: Rules) -> None:
         line = self._line()
         line.rules_change(before)

@@ -19,7 +19,7 @@ from weakfs.backends.host.snapshot_kinds import Kinds, SnapshotKind
 from weakfs.filesystem import FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.operations.restore import as_snapshot, check_snapshot, report
-from weakfs.filesystem.registry import new_session
+from weakfs.filesystem.registry import session_of_files
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import (
@@ -69,7 +69,7 @@ class HostFilesystem(HostFiles):
         given = os.fspath(root)
         self._open(
             HostRoot(given, store),
-            session or new_session(),
+            session_of_files(session),
             limits,
             read_only,
             follow_symlinks,

@@ -150,7 +150,9 @@ class Rules:
                     f"session as {mine.kind!r} of {mine.cls.__name__}; install it alike on both"
                 )
         events = [*self.steps, *(event for event in other.steps if event not in self.steps)]
-        rules = evolve(self, registry=self.registry.with_tags({t: s.cls for t, s in other.registry.by_tag.items()}))
+        registry = self.registry.with_tags({t: s.cls for t, s in other.registry.by_tag.items()})
+        registry = registry.with_pools(*(pool for pool in other.registry.pools if pool not in registry.pools))
+        rules = evolve(self, registry=registry)
         return evolve(
             rules,
             specs={**other.specs, **self.specs},
