@@ -63,7 +63,7 @@ def entries(tree: FileTree) -> dict[str, Any]:
 SCRIPT = """
 import sys
 from weakfs.backends import HostFilesystem
-from weakfs.session import Session
+from weakfs import Session
 root, store, number = sys.argv[1:]
 # All of one id: they contend for the ids of snapshots as well.
 fs = HostFilesystem(root, session=Session(session_id="same"), store=store, snapshots="git")

@@ -21,7 +21,7 @@ from itertools import count
 from random import Random
 from tests.models.edits import make, random_edits
 from weakfs.backends import InMemoryFilesystem
-from weakfs.session import MergeConflict, Session
+from weakfs import MergeConflict, Session
 
 random = Random(int(sys.argv[2]))
 session = Session(session_id="program", clock=count(1).__next__)

@@ -17,7 +17,7 @@ TOP = Path(__file__).parents[2]
 SAVE_AGAIN = """
 import sys
 from fixtures.sessions.kinds import registry
-from weakfs.session import Session
+from weakfs import Session
 Session.load(sys.argv[1], registry=registry()).save(sys.argv[2])
 """
 
