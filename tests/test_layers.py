@@ -126,6 +126,15 @@ def test_nothing_imports_through_the_links_at_the_top() -> None:
     assert through == []
 
 
+@pytest.mark.parametrize("link", ["session", "reducers"])
+def test_a_link_at_the_top_cannot_be_imported_as_a_second_copy(link: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import {link}"], cwd=ROOT.parent, capture_output=True, text=True, check=False
+    )
+    assert f"ImportError: cannot import the link '{link}'" in done.stderr
+    assert f"import weakfs.{link} instead" in done.stderr
+
+
 def test_no_module_is_looked_up_by_name() -> None:
     named = [
         (module_name(path), node.args[0].value)

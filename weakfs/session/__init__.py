@@ -3,6 +3,10 @@
 Generic: nothing here knows of filesystems.
 """
 
+if __name__ != "weakfs.session":  # pragma: no cover  # reached in a process of its own only
+    raise ImportError("cannot import the link 'session' at the top of the repository; import weakfs.session instead")
+
+
 from weakfs.session.cancellation import Cancellation
 from weakfs.session.errors import (
     MergeConflict,
