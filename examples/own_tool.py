@@ -6,23 +6,14 @@ import json
 
 from attrs import field, frozen
 
-from weakfs import (
-    Prompt,
-    Section,
-    Session,
-    Tool,
-    ToolContext,
-    ToolResult,
-    VfsSection,
-    about,
-    dispatch_tool_call,
-    require_filesystem,
-)
+from weakfs import Session, Tool, ToolContext, ToolResult, param
+from weakfs.tools import require_filesystem
+from weakfs.tools.sections import Prompt, Section, VfsSection, dispatch_tool_call
 
 
 @frozen
 class Outline:
-    path: str = field(metadata=about("the Python file"))
+    path: str = field(metadata=param("the Python file"))
 
 
 def outline(params: Outline, *, context: ToolContext) -> ToolResult[tuple[str, ...]]:

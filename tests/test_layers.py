@@ -32,7 +32,7 @@ TOP = len(LAYERS) - 1
 COMPOSITION = {"weakfs", "weakfs.builtin", "weakfs.__main__"}
 
 # The one look upwards: a session without a registry asks the composition root for one, by name and late.
-LOOKED_UP_BY_NAME = {("weakfs.session.registry", "weakfs.builtin")}
+LOOKED_UP_BY_NAME = {("weakfs.session.slices.registry", "weakfs.builtin")}
 
 BASE_DEPENDENCIES = {"attr", "attrs", "cattr", "cattrs", "orjson", "pyrsistent", "re2"}
 OPTIONAL_DEPENDENCIES = {"cli": {"click", "rich"}, "testing": {"pytest", "hypothesis"}}

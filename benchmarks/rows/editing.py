@@ -8,7 +8,8 @@ from functools import partial
 from benchmarks.results import Result, timed
 from benchmarks.rows import Bench
 from benchmarks.timing import Sampler, in_turn, nanoseconds
-from weakfs import EditError, Toolset, replace
+from weakfs import Toolset
+from weakfs.editing import EditError, replace
 
 CHARACTERS = 10_000_000
 BUILTIN = "str.replace"

@@ -14,19 +14,10 @@ from benchmarks.results import Result, together
 from benchmarks.rows import Bench
 from benchmarks.subject import OURS
 from benchmarks.timing import Sampler, in_turn, nanoseconds
-from weakfs import (
-    FILESYSTEM_TOOLS,
-    FileTree,
-    HostFilesystem,
-    OverlayFilesystem,
-    Session,
-    ShellOptions,
-    Tool,
-    ToolContext,
-    ToolResult,
-    Toolset,
-    shell_tool,
-)
+from weakfs import HostFilesystem, OverlayFilesystem, Session, Tool, ToolContext, ToolResult, Toolset
+from weakfs.reducers import FileTree
+from weakfs.tools.handlers import ShellOptions, shell_tool
+from weakfs.tools.sections import FILESYSTEM_TOOLS
 
 BY_HAND = "by hand"
 """A write: a temporary file and a rename, by Python's own calls. A shell: `/bin/sh -c true` by subprocess."""

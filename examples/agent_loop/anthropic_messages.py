@@ -9,7 +9,7 @@ from anthropic import AsyncAnthropic
 
 from examples.agent_loop.conversation import Call, Json, Stop, plain_name
 from examples.agent_loop.loop import Answer, Refused, Reply, StreamBroken, read_arguments
-from weakfs import Prompt
+from weakfs.tools.sections import Prompt
 
 if TYPE_CHECKING:
     from anthropic.types import MessageParam, RawMessageStreamEvent, ToolParam

@@ -12,15 +12,16 @@ from typing import Literal, cast
 
 from attrs import astuple, frozen
 
-from weakfs.session import Registry, Session, append_all, tagged
-from weakfs.session.slices import Declaration
+from weakfs import Registry, Session, event
+from weakfs.session import append_all
+from weakfs.session.slices.slice import Declaration
 
 # Why a message ended: the model is done, calls tools, was cut off at a limit, or wants to be asked again.
 Stop = Literal["finished", "calls", "cut_off", "paused"]
 Json = dict[str, object]
 
 
-@tagged("agent/call")
+@event("agent/call")
 @frozen
 class Call:
     """A tool call as the model wrote it: `arguments` is its text, which need not be JSON."""
@@ -30,7 +31,7 @@ class Call:
     arguments: str
 
 
-@tagged("agent/said")
+@event("agent/said")
 @frozen
 class Message:
     """One message, in the provider's own JSON; of what a model said also its text, its calls, and why it ended."""

@@ -17,7 +17,8 @@ from typing import Literal, Protocol, cast
 from attrs import frozen
 
 from examples.agent_loop.conversation import REGISTRY, Call, Conversation, Json, Stop
-from weakfs import HostMount, Prompt, Section, Session, VfsSection, adispatch_tool_call
+from weakfs import HostMount, Session
+from weakfs.tools.sections import Prompt, Section, VfsSection, adispatch_tool_call
 
 CALL_SECONDS = 120
 

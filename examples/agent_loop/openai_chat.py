@@ -10,7 +10,7 @@ from openai import AsyncOpenAI
 
 from examples.agent_loop.conversation import Call, Json, Stop, plain_name
 from examples.agent_loop.loop import Answer, Refused, Reply, StreamBroken
-from weakfs import Prompt
+from weakfs.tools.sections import Prompt
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam, ChatCompletionToolParam

@@ -12,11 +12,11 @@ from examples.demo.recorded import TRANSCRIPT, WORKSPACE
 from examples.demo.report import Report
 from examples.demo.witness import Repository, walked
 from weakfs import HostFilesystem, Limits, Session, Tool, ToolContext, ToolResult, Toolset
+from weakfs.processes import Bubblewrap
 from weakfs.reducers import FileSpliced, FileWritten
 from weakfs.tools import ToolCalls, require_filesystem
 from weakfs.tools.handlers import ShellOptions, shell_tool
-from weakfs.tools.shell import Bubblewrap
-from weakfs.tools.transcripts import TranscriptCall, read_transcript
+from weakfs.transcripts import TranscriptCall, read_transcript
 
 # Calls that fail in the middle, after they changed many files.
 UNFINISHED = Path(__file__).with_name("unfinished.jsonl")

@@ -10,7 +10,7 @@ from typing import TypedDict
 
 from examples.demo.report import Report, megabytes
 from weakfs import HostMount, InMemoryFilesystem, Session, Toolset
-from weakfs.tools.transcripts import read_transcript
+from weakfs.transcripts import read_transcript
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 WORKSPACE = FIXTURES / "workspaces" / "shop"

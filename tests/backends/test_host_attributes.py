@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import HostFilesystem
-from weakfs.session import Session
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.filesystem import Limits
-from weakfs.session import Session
 from weakfs.session.events import RolledBack
 
 Filesystem = HostFilesystem | InMemoryFilesystem

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
 from weakfs.filesystem import Limits
-from weakfs.session import Session
-from weakfs.snapshots import openat2
+from weakfs.snapshots.directory import openat2
 
 DEPTH = 1000
 

@@ -11,10 +11,11 @@ import pytest
 
 from tests.backends.gits import CLEAN, damage, fill, fill_with_what_git_refuses, git, in_repository, state
 from tests.snapshots.hosts import model
+from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.reducers import ExternalFsSnapshot
-from weakfs.session import Session, UnknownSnapshot
-from weakfs.snapshots.git.names import is_refused
+from weakfs.session import UnknownSnapshot
+from weakfs.snapshots.git.reserved_names import is_refused
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
 

@@ -13,7 +13,7 @@ import pytest
 from tests.backends.gits import CLEAN, damage, fill, fill_with_what_git_refuses, git, state
 from tests.snapshots.hosts import model
 from weakfs.backends import HostFilesystem
-from weakfs.snapshots.git.names import is_refused
+from weakfs.snapshots.git.reserved_names import is_refused
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
 

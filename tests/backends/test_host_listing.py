@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.models.host import NAMES
+from weakfs import Session, Toolset
 from weakfs.backends import HostFilesystem
-from weakfs.session import Session
-from weakfs.tools import Toolset
 
 
 class Unlooked:

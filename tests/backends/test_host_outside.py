@@ -16,8 +16,8 @@ import pytest
 from tests.models.host import exact, record
 from tests.models.house import SECRET, TRIED, House, assert_no_secret
 from weakfs.backends import HostFilesystem
-from weakfs.reducers import leaf
-from weakfs.reducers.tree import Node, tree_of
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.node import Node, tree_of
 
 
 @pytest.fixture

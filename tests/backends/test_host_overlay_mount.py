@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import HostFilesystem
-from weakfs.session import Session
-from weakfs.snapshots.directory import HostDirectory
-from weakfs.snapshots.journal import Journal
+from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.journal.journal import Journal
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.models.host import assert_restored, record
+from weakfs import Session
 from weakfs.backends import HostFilesystem
-from weakfs.backends.host.kinds import SnapshotKind
-from weakfs.session import Session
+from weakfs.backends.host.snapshot_kinds import SnapshotKind
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
 kinds = pytest.mark.parametrize("kind", ["tree", "git", "tar"])

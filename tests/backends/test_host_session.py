@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
+from weakfs import Session, SessionClosed
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem import FilesystemSnapshot
 from weakfs.reducers import EntryFound, ExternalFsSnapshot, ExternalTrees, FileAppended, FileSpliced, FileWritten
-from weakfs.session import Session, SessionClosed
 
 
 @frozen

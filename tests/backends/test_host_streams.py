@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.filesystem import Filesystem
-from weakfs.reducers.leaf import Leaf
-from weakfs.session import Session
+from weakfs.reducers.tree.leaf import Leaf
 from weakfs.snapshots import Survey, survey
 
 MIB = 1 << 20

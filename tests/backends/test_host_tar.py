@@ -19,14 +19,15 @@ import pytest
 from tests.backends.gits import damage, fill_with_what_git_refuses, state
 from tests.models.trees import ODD_NAMES, random_tree
 from tests.snapshots.hosts import model
+from weakfs import MissingBlob, Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.filesystem import FilesystemSnapshot, Limits
 from weakfs.reducers import ExternalFsSnapshot
-from weakfs.session import MissingBlob, Session, UnknownSnapshot
-from weakfs.session.stored import Held, Stored
+from weakfs.session import UnknownSnapshot
+from weakfs.session.blobs.blob import Held, Stored
 from weakfs.snapshots import Store
-from weakfs.snapshots.archive import pack, packed, packed_size, unpack, unpack_in_place
-from weakfs.snapshots.archived import Archived
+from weakfs.snapshots.archive.archived_blob import Archived
+from weakfs.snapshots.archive.tar import from_tar, packed, packed_size, to_tar, unpack_in_place
 
 NONE = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None)
 
@@ -128,7 +129,7 @@ def test_the_same_files_give_the_same_archive(fs: HostFilesystem, root: Path) ->
     other = fs.snapshot()
     assert one.ref == other.ref
     assert fs.store.disk_size() < size + 10_000
-    assert archive_of(one) == fs.export_bytes() == pack(model(root))
+    assert archive_of(one) == fs.export_bytes() == to_tar(model(root))
     with tarfile.open(fileobj=io.BytesIO(archive_of(one))) as archive:
         assert archive.getnames() == [".", "a", "a/c.txt", "b.txt"]
 
@@ -294,12 +295,12 @@ def test_a_hostile_archive_is_refused_and_nothing_changes(fs: HostFilesystem, ro
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_left_in_place_is_what_is_taken_out(seed: int) -> None:
     tree = random_tree(Random(seed), names=ODD_NAMES, width=10)
-    data = pack(tree)
+    data = to_tar(tree)
     assert packed_size(tree) == len(data) == sum(map(len, packed(tree)))
     for source in (data, Held().put(data)):
         again = unpack_in_place(Archived(source), limits=NONE, at=0)
-        assert again.fingerprint == unpack(data, limits=NONE, at=0).fingerprint == tree.fingerprint
-        assert pack(again) == data
+        assert again.fingerprint == from_tar(data, limits=NONE, at=0).fingerprint == tree.fingerprint
+        assert to_tar(again) == data
 
 
 def test_an_archive_that_changed_underneath_is_noticed(fs: HostFilesystem, root: Path) -> None:

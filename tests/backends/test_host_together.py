@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from weakfs import Session, SessionError
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import Limits
-from weakfs.session import Missing, Session, SessionError
+from weakfs.session import Missing
 from weakfs.snapshots import Store
 
 BUSY = "another call"

@@ -15,8 +15,8 @@ import pytest
 
 from tests.models.host import exact, record
 from tests.sampling import sample
+from weakfs import RollbackIncomplete, Session
 from weakfs.backends import HostFilesystem
-from weakfs.session import RollbackIncomplete, Session
 
 CALLS = ("mkdir", "rename", "link", "unlink", "symlink", "pwrite", "write", "utime", "rmdir", "chmod", "ftruncate")
 # More than there are such calls in a transaction and its end.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import HostFilesystem
-from weakfs.session import Session
 
 CALLS: dict[str, Callable[[HostFilesystem], object]] = {
     "read": lambda fs: fs.read("/a"),

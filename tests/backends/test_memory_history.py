@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.reducers import FileTree, FileWritten
-from weakfs.reducers.tree import walk
-from weakfs.session import Session
+from weakfs.reducers.tree.node import walk
 
 
 class Content(bytes):

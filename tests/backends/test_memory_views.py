@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import HostMount, InMemoryFilesystem
 from weakfs.filesystem import Limits
 from weakfs.reducers import FileTree
-from weakfs.session import Session
 
 
 def paths(fs: InMemoryFilesystem) -> list[str]:

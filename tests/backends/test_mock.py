@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends.mock import Call, MockFilesystem, UnansweredCallError
 from weakfs.filesystem import (
     BaseFilesystem,
@@ -19,7 +20,6 @@ from weakfs.filesystem import (
     ReadResult,
     WriteResult,
 )
-from weakfs.session import Session
 
 
 def text(content: str, path: str = "/a.txt") -> ReadResult:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.models.trees import Plain, grow, write_out
+from weakfs import Session
 from weakfs.backends import HostMount, InMemoryFilesystem
 from weakfs.filesystem import Limits
-from weakfs.session import Session
 
 D = ("d", 0o755)
 

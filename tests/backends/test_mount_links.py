@@ -162,7 +162,7 @@ from weakfs.backends import HostMount, InMemoryFilesystem
 from importlib import import_module
 
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
-scan = import_module("weakfs.snapshots.scan")
+scan = import_module("weakfs.snapshots.scan.scan")
 assert scan.MAX_FOLLOWED <= 100_000
 scan.MAX_FOLLOWED = 5_000
 fs = InMemoryFilesystem(mounts=[HostMount(sys.argv[1], follow_symlinks="within_root_only")])

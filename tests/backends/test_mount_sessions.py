@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.models.trees import flatten
+from weakfs import Session
 from weakfs.backends import HostMount, InMemoryFilesystem
 from weakfs.reducers import TreeMounted
-from weakfs.session import Session
 
 
 @pytest.fixture

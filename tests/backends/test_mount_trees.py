@@ -10,9 +10,10 @@ from random import Random
 import pytest
 
 from tests.models.trees import ODD_NAMES, Plain, flatten, grow, random_tree, write_out
+from weakfs import Session
 from weakfs.backends import HostMount, InMemoryFilesystem
-from weakfs.reducers import TreeMounted, names
-from weakfs.session import Session
+from weakfs.reducers import TreeMounted
+from weakfs.reducers.tree import name_escaping as names
 
 D = ("d", 0o755)
 

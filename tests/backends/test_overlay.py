@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import Limits
 from weakfs.reducers import TreeDiff
-from weakfs.reducers import leaf as leaves
 from weakfs.reducers.events import EntryPut
-from weakfs.reducers.tree import find, tree_of
-from weakfs.session import Session
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.node import find, tree_of
 
 
 def memory() -> InMemoryFilesystem:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from weakfs import MergeConflict, Session
 from weakfs.backends import InMemoryFilesystem, OverlayFilesystem
-from weakfs.session import MergeConflict, Session
 
 
 def memory() -> InMemoryFilesystem:

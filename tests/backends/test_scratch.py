@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults.watchdog import watched
-from weakfs import InMemoryFilesystem, Session, WorkspaceSection
-from weakfs.backends.scratch import Scratch, remove_leftovers, scratch
+from weakfs import InMemoryFilesystem, Session
+from weakfs.backends.temporary_directories import Scratch, remove_leftovers, scratch
+from weakfs.tools.sections import WorkspaceSection
 
 TOP = Path(__file__).parents[2]
 
@@ -28,7 +29,8 @@ with fs.checkout() as work:
 """
 
 COMMAND = """
-from weakfs import Session, ShellOptions, Toolset, shell_tool
+from weakfs import Session, Toolset
+from weakfs.tools.handlers import ShellOptions, shell_tool
 import sys
 tools = Toolset(Session(), tools=[shell_tool(ShellOptions(sandbox="off"))])
 told = f"{sys.argv[1]}/begun"
@@ -37,7 +39,8 @@ tools.call("shell", {"command": f"pwd > {told}.new; mv {told}.new {told}; sleep 
 
 UNPACKING = """
 import sys
-from weakfs import HostMount, Session, WorkspaceSection
+from weakfs import HostMount, Session
+from weakfs.tools.sections import WorkspaceSection
 with WorkspaceSection(session=Session(), mounts=[HostMount(sys.argv[1])], store=sys.argv[1] + "-store") as section:
     print(section.root, flush=True)
     input()

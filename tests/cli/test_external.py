@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.reducers import EntryFound, FileWritten
-from weakfs.reducers.leaf import file
-from weakfs.reducers.tree import tree_of
-from weakfs.session import Session
+from weakfs.reducers.tree.leaf import file
+from weakfs.reducers.tree.node import tree_of
 
 HOST = "host:/w"
 

@@ -9,13 +9,12 @@ from pathlib import Path
 import attrs
 import pytest
 
-from weakfs import Registry, Session
-from weakfs.session import tagged
+from weakfs import Registry, Session, event
 
 from .conftest import COMMAND, TRANSCRIPTS, Run
 
 
-@tagged("test/note")
+@event("test/note")
 @attrs.frozen
 class Note:
     text: str

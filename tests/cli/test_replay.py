@@ -16,7 +16,8 @@ import orjson
 import pytest
 
 from tests.session.contents import blob_path, elsewhere
-from weakfs import HostFilesystem, InMemoryFilesystem, Session, Store
+from weakfs import HostFilesystem, InMemoryFilesystem, Session
+from weakfs.snapshots import Store
 
 from .conftest import TRANSCRIPTS, WORKSPACE, Run
 from .places import Place

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from weakfs import HostFilesystem, OverlayFilesystem, Session
-from weakfs.tools.shell import Bubblewrap
+from weakfs.processes import Bubblewrap
 
 from .conftest import COMMAND, TRANSCRIPTS, Run
 from .places import Place, call, written

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from weakfs.cli.wording import counted, date_and_time, mode_text, moment, padded, shortened, shown
+from weakfs.cli.formatting import counted, date_and_time, mode_text, moment, padded, shortened, shown
 
 
 @pytest.mark.parametrize(

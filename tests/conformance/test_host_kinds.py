@@ -7,10 +7,10 @@ import shutil
 import pytest
 
 from tests.conformance.places import HostPlaces, ticking
+from weakfs import Session
 from weakfs.backends import HostFilesystem
-from weakfs.backends.host.kinds import SnapshotKind
+from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
-from weakfs.session import Session
 from weakfs.testing import Prepare
 from weakfs.testing.conformance.archive_cases import ArchiveCases
 from weakfs.testing.conformance.digest_cases import DigestCases

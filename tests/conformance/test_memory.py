@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.conformance.places import ticking
+from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
-from weakfs.session import Session
 from weakfs.testing import FilesystemConformance, Prepare
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.places import HostPlaces, ticking
+from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
-from weakfs.session import Session
 from weakfs.testing import FilesystemConformance, Prepare
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weakfs.editing.alignment import SLACK, Aligner, Alignment
-from weakfs.editing.diagnosis import Diagnosis, QuotedFile, Subject
-from weakfs.editing.similarity import loose
+from weakfs.editing.hints.alignment import SLACK, Aligner, Alignment
+from weakfs.editing.hints.diagnosis import Diagnosis, QuotedFile, Subject
+from weakfs.editing.hints.similarity import loose
 
 NUMBERED = [f"value_{number} = compute({number})" for number in range(400)]
 

@@ -10,9 +10,9 @@ from tests.models import codex_patch
 from tests.sampling import share
 from weakfs.backends import InMemoryFilesystem
 from weakfs.editing import HunkRejected
-from weakfs.editing.patches.applying import apply_patch_as_codex
+from weakfs.editing.patches.apply import apply_patch_as_codex
+from weakfs.editing.patches.formats.v4a import parse_v4a
 from weakfs.editing.patches.operations import UpdateFile
-from weakfs.editing.patches.v4a import parse_v4a
 
 line = st.sampled_from(("a", "b", " a", "a ", "", "", "\u201cq\u201d", '"q"', "a\r", "\ufeffa", "-"))
 text = st.builds(

@@ -7,7 +7,7 @@ import pytest
 from tests.editing.search_replace import PATCH, applied, block, filesystem, refused, text
 from weakfs.backends import InMemoryFilesystem
 from weakfs.editing import HunkFit, HunkRejected, PatchOps, PatchParseError, apply_patch
-from weakfs.editing.patches.search_replace import looks_like_search_replace
+from weakfs.editing.patches.formats.search_replace import looks_like_search_replace
 
 
 def test_blocks_change_several_files_and_the_report_tells_how_each_fitted() -> None:

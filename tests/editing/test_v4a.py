@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from weakfs.editing import PatchParseError
+from weakfs.editing.patches.formats.v4a import parse_v4a
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, UpdateFile
-from weakfs.editing.patches.v4a import parse_v4a
 
 BODY = "*** Begin Patch\n*** Delete File: a\n*** End Patch"
 

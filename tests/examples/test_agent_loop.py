@@ -25,7 +25,8 @@ from tests.examples.agent_work import (
     work,
 )
 from tests.examples.model_server import Json, Provider, Turn
-from weakfs import InMemoryFilesystem, ToolCalls
+from weakfs import InMemoryFilesystem
+from weakfs.tools import ToolCalls
 
 
 @pytest.fixture

@@ -21,7 +21,9 @@ from tests.examples.agent_work import (
     work,
 )
 from tests.examples.model_server import Json, Provider, ToolUse, Turn, cut
-from weakfs import InMemoryFilesystem, Prompt, Session, ToolCalls
+from weakfs import InMemoryFilesystem, Session
+from weakfs.tools import ToolCalls
+from weakfs.tools.sections import Prompt
 
 
 @BOTH

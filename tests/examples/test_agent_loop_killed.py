@@ -14,7 +14,8 @@ import pytest
 from examples.agent_loop.conversation import REGISTRY
 from tests.examples.agent_work import APP, BOTH, FILES, TASK, UTIL, digest_of, messages_of, script, work
 from tests.examples.model_server import ModelServer, Provider, Turn
-from weakfs import InMemoryFilesystem, Session, ToolCalls
+from weakfs import InMemoryFilesystem, Session
+from weakfs.tools import ToolCalls
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 
 from tests.faults.saving import give_up_rights
+from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
-from weakfs.session import Session
 
 
 def fail_after_restoring(fs: HostFilesystem, path: str) -> None:

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from fixtures.sessions.portrait import portrait
 from tests.faults.syscalls import Call, System
-from weakfs import InMemoryFilesystem
-from weakfs.session import Session, SessionFileError
+from weakfs import InMemoryFilesystem, Session, SessionFileError
 
 # Small enough that one file takes several writes.
 AT_ONCE = 700

@@ -18,8 +18,7 @@ from fixtures.sessions import story
 from fixtures.sessions.kinds import Counted, Note, Person, Step, Total, registry
 from fixtures.sessions.portrait import Painter, portrait
 from tests.faults.watchdog import watched
-from weakfs import InMemoryFilesystem
-from weakfs.session import Session, SessionError, SessionFileError
+from weakfs import InMemoryFilesystem, Session, SessionError, SessionFileError
 
 HEAD = re.compile(rb'\{"format":"weakfs-session","version":1,"sha256":"[0-9a-f]{64}",')
 

@@ -20,10 +20,10 @@ from random import Random
 from typing import Any, cast
 
 from tests.models.host import exact, record
+from weakfs import Session
 from weakfs.backends import HostFilesystem
-from weakfs.backends.host.kinds import SnapshotKind
+from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.filesystem import FilesystemSnapshot
-from weakfs.session import Session
 
 TEMPORARY = re.compile(rb"\.weakfs-[0-9a-f]{16}\.tmp")
 # The longest time that work goes on, in seconds; programs take longer to start.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.faults.crashing import told
 from tests.faults.syscalls import System
-from weakfs.session import Session
+from weakfs import Session
 
 NOBODY = 65534
 

@@ -13,9 +13,9 @@ import pytest
 from tests.faults.crashing import in_a_child
 from tests.faults.syscalls import Call, System, raising
 from tests.session.contents import blobs, elsewhere, holding, load, tree_with
+from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
-from weakfs.session import Session
-from weakfs.session.stored import Held, digest_of
+from weakfs.session.blobs.blob import Held, digest_of
 
 KEPT, OLD, NEW = b"kept " * 300, b"old " * 300, b"new " * 300
 

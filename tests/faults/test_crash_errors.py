@@ -15,7 +15,7 @@ import pytest
 from fixtures.sessions.portrait import portrait
 from tests.faults.crashing import AT_ONCE, told
 from tests.faults.syscalls import Call, System, raising
-from weakfs.session import Session
+from weakfs import Session
 
 TOP = Path(__file__).parents[2]
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EINTR, errno.EDQUOT, errno.EROFS, errno.ENOLCK]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.damage import Court, resealed, small_story
 from tests.sampling import sample, share
-from weakfs.session import Session
+from weakfs import Session
 
 MUTATIONS = share(150)
 

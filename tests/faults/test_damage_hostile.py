@@ -12,9 +12,8 @@ import pytest
 from fixtures.sessions.kinds import registry
 from tests.faults.damage import Court, document_of, resealed, sealed, small_story
 from tests.faults.watchdog import watched
-from weakfs import InMemoryFilesystem
+from weakfs import InMemoryFilesystem, Registry, Session, SessionFileError
 from weakfs.reducers import FileTree
-from weakfs.session import Registry, Session, SessionFileError
 
 Row = dict[str, Any]
 

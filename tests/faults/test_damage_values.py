@@ -24,7 +24,8 @@ from tests.faults.damage import (
     small_story,
 )
 from tests.sampling import sample, share
-from weakfs.session import SessionFileError, UnknownType, UnsupportedVersion
+from weakfs import SessionFileError
+from weakfs.session import UnknownType, UnsupportedVersion
 
 RANDOM_MUTATIONS = share(80)
 

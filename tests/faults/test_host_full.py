@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.models.host import exact, record
+from weakfs import Session
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem import FilesystemSnapshot
-from weakfs.session import Session
 
 PAGE = 4096
 # How many pages are left to an operation, one attempt each. With the last everything comes to its end.

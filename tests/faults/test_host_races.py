@@ -17,10 +17,10 @@ import pytest
 
 from tests.models.house import SECRET, House
 from tests.sampling import share
+from weakfs import RollbackIncomplete
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem import FilesystemSnapshot, SymlinkPolicy
 from weakfs.reducers import FileTree
-from weakfs.session import RollbackIncomplete
 
 OPERATIONS = share(6000)
 LOOK_EVERY = 500

@@ -17,7 +17,7 @@ from tests.faults.saving import NOBODY
 from tests.models.host import exact, record
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem import Limits
-from weakfs.snapshots.directory import HostDirectory
+from weakfs.snapshots.directory.directory import HostDirectory
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 

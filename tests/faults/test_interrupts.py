@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.interrupting import every_place, interrupted_at
 from tests.session.ledger import Added, Noted, Put, make_session, notes_of, shelf_of, total_of
-from weakfs.session import Session
+from weakfs import Session
 
 # An interrupt that comes while a generator is being closed cannot be raised anywhere.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

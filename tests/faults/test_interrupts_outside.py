@@ -9,7 +9,7 @@ import pytest
 from tests.faults.interrupting import every_place, interrupted_at
 from tests.session.fakes import FakeExternal
 from tests.session.ledger import Added, Noted, Put, make_session, total_of
-from weakfs.session import RollbackIncomplete, Session
+from weakfs import RollbackIncomplete, Session
 
 # An interrupt that comes while a generator is being closed cannot be raised anywhere.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

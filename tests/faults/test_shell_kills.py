@@ -17,14 +17,14 @@ import pytest
 from tests.faults.watchdog import watched
 from tests.sampling import share
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
-from weakfs.tools.shell import Bubblewrap, SandboxMode
+from weakfs.processes import Bubblewrap, SandboxMode
 
 TOP = Path(__file__).parents[2]
 MODES: list[SandboxMode] = ["off", "required"]
 
 RUNTIME = """
 import sys
-from weakfs.tools.shell import Bubblewrap, run_command
+from weakfs.processes import Bubblewrap, run_command
 
 directory, mode, cookie = sys.argv[1:]
 bubblewrap = Bubblewrap()
@@ -45,7 +45,8 @@ run_command(
 # Its workspace is `root` in the directory; the command says in a file beside it that the damage is done.
 EMBEDDING = """
 import sys
-from weakfs import HostFilesystem, Session, ShellOptions, Toolset, shell_tool
+from weakfs import HostFilesystem, Session, Toolset
+from weakfs.tools.handlers import ShellOptions, shell_tool
 
 directory, cookie = sys.argv[1:]
 session = Session()

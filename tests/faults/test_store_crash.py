@@ -17,9 +17,9 @@ from tests.faults.crashing import in_a_child
 from tests.faults.syscalls import Call, System
 from tests.sampling import share
 from tests.snapshots.hosts import files_of, look, snapshot
-from weakfs.reducers import leaf
-from weakfs.reducers.tree import FileTree, walk
-from weakfs.session.stored import digest_of
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.node import FileTree, walk
+from weakfs.session.blobs.blob import digest_of
 from weakfs.snapshots import Store, Survey
 
 TOP = Path(__file__).parents[2]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.snapshots.hosts import model, snapshot
-from weakfs.reducers import leaf
-from weakfs.reducers.tree import FileTree, walk
-from weakfs.session import MissingBlob
+from weakfs import MissingBlob
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.node import FileTree, walk
 from weakfs.snapshots import Store, StoreDamaged
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.faults.together import run_together
 from tests.sampling import share
+from weakfs import MergeConflict, Record, Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.reducers import FileTree
-from weakfs.session import MergeConflict, Record, Session
 
 THREADS = 8
 TURNS = share(1500)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
-from weakfs.session import Session
 
 
 @pytest.fixture

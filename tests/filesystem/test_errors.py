@@ -20,10 +20,10 @@ from errno import (
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.filesystem.errors import fault
-from weakfs.session import Session
 
 
 def workspace(**options: object) -> InMemoryFilesystem:

@@ -10,7 +10,7 @@ from attrs import asdict, fields
 from attrs.exceptions import FrozenInstanceError
 
 from weakfs.filesystem import Limits
-from weakfs.reducers import names
+from weakfs.reducers.tree import name_escaping as names
 
 MIB = 1 << 20
 

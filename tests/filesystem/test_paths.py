@@ -15,7 +15,7 @@ from tests.models.plainfs import DENIED, INVALID, Refused, canonical
 from tests.sampling import share
 from weakfs.filesystem import normalize
 from weakfs.filesystem.paths import is_within, join, parent, parse
-from weakfs.reducers.names import from_bytes, to_bytes
+from weakfs.reducers.tree.name_escaping import from_bytes, to_bytes
 
 TABLE = {
     "src/a.txt": "/src/a.txt",

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from attrs.exceptions import FrozenInstanceError
 
+from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import FileStat, GlobMatch, GlobResult, GrepMatch, GrepResult, RestoreReport, Statistics
-from weakfs.session import Session
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

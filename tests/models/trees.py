@@ -8,9 +8,11 @@ from pathlib import Path
 from random import Random
 from typing import cast
 
-from weakfs.reducers import FileTree, leaf, names
-from weakfs.reducers.leaf import Leaf
-from weakfs.reducers.tree import Node, entries, tree_of
+from weakfs.reducers import FileTree
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.tree.leaf import Leaf
+from weakfs.reducers.tree.node import Node, entries, tree_of
 
 # What is at a path: ("d", mode), ("f", content, mode) or ("l", target).
 Entry = tuple[str, int] | tuple[str, bytes, int] | tuple[str, str]

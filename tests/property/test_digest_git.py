@@ -12,7 +12,8 @@ from random import Random
 import pytest
 
 from tests.models.trees import CONTENTS, ODD_NAMES, Plain, flatten, grow, random_tree, write_out
-from weakfs.reducers import FileTree, names
+from weakfs.reducers import FileTree
+from weakfs.reducers.tree import name_escaping as names
 
 needs_git = pytest.mark.skipif(
     shutil.which("git") is None,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.reducers import FileTree
-from weakfs.session import Session
 
 ROOT = Path(__file__).parents[2]
 

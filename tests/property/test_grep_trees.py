@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.models.grep import PATTERNS, TEXTS, line_by_line
 from tests.sampling import share
 from weakfs import InMemoryFilesystem
-from weakfs.filesystem import GrepMatch, searching
+from weakfs.filesystem import GrepMatch
+from weakfs.filesystem.operations import search as searching
 from weakfs.search import compile_glob
 
 NAMES = st.sampled_from(["a", "a.b", "a-b", "ab", "B", "é", ".h", "~"])

@@ -9,12 +9,12 @@ from attrs import define, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weakfs import Capability, InMemoryFilesystem, Policy, PolicyRule, Session, Toolset
-from weakfs.tools import ToolCalls, ToolResult
-from weakfs.tools.guarding import Visibility
-from weakfs.tools.guarding.operations import OPERATIONS, Operation
-from weakfs.tools.recording import recorded
-from weakfs.tools.slice import KeptBlob
+from weakfs import Capability, InMemoryFilesystem, Policy, PolicyRule, Session, ToolResult, Toolset
+from weakfs.tools import ToolCalls
+from weakfs.tools.call_json import recorded
+from weakfs.tools.permissions import Visibility
+from weakfs.tools.permissions.operations import OPERATIONS, Operation
+from weakfs.tools.slices import KeptBlob
 
 DIRECTORIES = ("", "/src", "/src/lib", "/secrets", "/secrets/old", "/pub")
 NAMES = ("app.py", "token.py", "main.key", "a.txt")

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from tests.models.host import ROOT, Disorder, Record, assert_restored, exact, record
 from tests.sampling import share
+from weakfs import Session
 from weakfs.backends import HostFilesystem
-from weakfs.backends.host.kinds import SnapshotKind
+from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.filesystem import FilesystemSnapshot
-from weakfs.session import Session
 
 SNAPSHOT_KINDS: tuple[SnapshotKind, ...] = ("tree", "git", "tar")
 EXAMPLES = 30

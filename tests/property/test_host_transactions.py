@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from tests.models.host import Record, record
 from tests.property.test_host_restores import EXAMPLES, Place, a_place, changes
 from tests.sampling import share
+from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem import FilesystemSnapshot
-from weakfs.session import Session
-from weakfs.tools import DEFAULT_TOOLS, Tool, ToolContext, ToolResult, Toolset, require_filesystem
+from weakfs.tools import require_filesystem
 
 seeds = st.lists(st.integers(0, 1 << 32), min_size=1, max_size=12)
 

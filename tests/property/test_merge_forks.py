@@ -9,10 +9,10 @@ import pytest
 from tests.models.edits import Edit, edit_line, make, random_edits
 from tests.models.merging import merge_plain
 from tests.models.trees import CONTENTS, flatten, random_tree
+from weakfs import MergeConflict, Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Filesystem
 from weakfs.reducers import TreeRestored
-from weakfs.session import MergeConflict, Session
 
 LINES = [f"line {number}\n" for number in range(60)]
 

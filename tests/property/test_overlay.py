@@ -11,9 +11,9 @@ from tests.models.plainfs import PlainFilesystem, Refused
 from tests.models.programs import FIRST, Operation, operations
 from tests.models.trees import flatten
 from tests.sampling import share
+from weakfs import MergeConflict, Session
 from weakfs.backends import InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import FileStat
-from weakfs.session import MergeConflict, Session
 
 
 class Clock:

@@ -13,9 +13,9 @@ from tests.property.test_filesystem_machine import FilesystemMachine
 from tests.property.test_session_machine import SessionMachine, moment
 from tests.sampling import share
 from tests.session.ledger import Added, Noted, Put, Shelf, Taken, Total, install_ledger, make_session
+from weakfs import Registry, Session
 from weakfs.reducers import FileTree
-from weakfs.session import Registry, Session
-from weakfs.session.rebuilding import Comparison, Moment, Rebuilding
+from weakfs.session.history.reconstruction import Comparison, Moment, Rebuilding
 
 LEDGER = Registry.empty().with_types(Added, Put, Taken, Noted, Total, Shelf)
 

@@ -15,12 +15,11 @@ from tests.models.host import record
 from tests.property.test_host_restores import EXAMPLES, SNAPSHOT_KINDS, Place, a_place, changes
 from tests.property.test_host_transactions import Work, seeds
 from tests.sampling import share
+from weakfs import Session, SessionError, Toolset
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
-from weakfs.backends.host.kinds import SnapshotKind
+from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.reducers import ExternalTrees
-from weakfs.session import Session, SessionError
-from weakfs.session.rebuilding import Comparison, Rebuilding
-from weakfs.tools import Toolset
+from weakfs.session.history.reconstruction import Comparison, Rebuilding
 
 
 def assert_replayed(session: Session, again: Session) -> None:

@@ -26,7 +26,8 @@ from tests.session.ledger import (
     shelf_of,
     total_of,
 )
-from weakfs.session import MergeConflict, Session, SessionView, UnknownSnapshot
+from weakfs import MergeConflict, Session
+from weakfs.session import SessionView, UnknownSnapshot
 
 KEYS = st.sampled_from("abc")
 AMOUNTS = st.integers(0, 3)

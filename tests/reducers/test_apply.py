@@ -27,11 +27,11 @@ from weakfs.reducers import (
     ModeChanged,
     TreeMounted,
     TreeRestored,
-    leaf,
     reduce,
 )
 from weakfs.reducers.events import EVENTS, EntryPut, Event, TreeSeen
-from weakfs.reducers.tree import EMPTY_TREE, Node, find, tree_of
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, find, tree_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -209,8 +209,8 @@ CHECKPOINTS = """
 import hashlib, random
 from tests.models.events import random_events
 from weakfs.reducers import reduce
-from weakfs.reducers.tree import EMPTY_TREE
-from weakfs.snapshots.archive import pack
+from weakfs.reducers.tree.node import EMPTY_TREE
+from weakfs.snapshots.archive.tar import pack
 
 names = ("a", "b", "c", "d.py", "\\u00e9", "x" * 40, *(f"n{n}" for n in range(40)))
 tree = EMPTY_TREE

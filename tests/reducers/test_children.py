@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sampling import share
-from weakfs.reducers import children as maps
-from weakfs.reducers.children import Children
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.children import Children
 
 Hash = Callable[[str], int]
 

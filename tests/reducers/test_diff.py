@@ -13,15 +13,16 @@ import pytest
 from tests.models.events import random_events
 from tests.models.steps import steps_of
 from tests.models.trees import PLAIN_NAMES, Plain, flatten, grow, random_tree
-from weakfs.reducers import FileTree, TreeDiff, leaf, reduce
-from weakfs.reducers import children as maps
+from weakfs.reducers import FileTree, TreeDiff, reduce
 from weakfs.reducers import diff as diff_trees
-from weakfs.reducers.diff import differences, equal
 from weakfs.reducers.events import EntryCopied, EntryMoved, FileWritten
-from weakfs.reducers.tree import EMPTY_TREE, Node, put, remove, tree_of
-from weakfs.session import stored
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.diff import differences, equal
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, put, remove, tree_of
+from weakfs.session.blobs import blob as stored
 
-diff_module = import_module("weakfs.reducers.diff")
+diff_module = import_module("weakfs.reducers.tree.diff")
 
 
 def below(flat: Plain, top: str) -> dict[str, object]:
@@ -190,7 +191,7 @@ def test_a_diff_costs_what_differs() -> None:
 
     with (
         mock.patch.object(maps, "differences", counted),
-        mock.patch("weakfs.reducers.diff.walk", side_effect=AssertionError("a moved directory was walked")),
+        mock.patch("weakfs.reducers.tree.diff.walk", side_effect=AssertionError("a moved directory was walked")),
         mock.patch.object(leaf, "content_of", side_effect=AssertionError("a content was read")),
     ):
         found = diff_trees(before, after)

@@ -11,9 +11,10 @@ from unittest import mock
 import pytest
 
 from tests.models.trees import ODD_NAMES, Plain, flatten, grow, random_tree
-from weakfs.reducers import FileTree, digest, leaf
-from weakfs.reducers.tree import EMPTY_TREE, Node, put, remove, tree_of
-from weakfs.session import stored
+from weakfs.reducers import FileTree
+from weakfs.reducers.tree import digest, leaf
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, put, remove, tree_of
+from weakfs.session.blobs import blob as stored
 
 # What `git mktree </dev/null` and `git hash-object` say in a repository of SHA-256 object ids.
 EMPTY_GIT_TREE = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"

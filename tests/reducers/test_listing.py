@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weakfs.reducers import FileTree
-from weakfs.reducers.leaf import FIFO, file, link, special
-from weakfs.reducers.listing import in_path_order, listing, listing_of
-from weakfs.reducers.tree import Node, find, put, remove, tree_of
-from weakfs.session.rope import Rope
+from weakfs.reducers.tree.leaf import FIFO, file, link, special
+from weakfs.reducers.tree.listing import in_path_order, listing, listing_of
+from weakfs.reducers.tree.node import Node, find, put, remove, tree_of
+from weakfs.session.blobs.rope import Rope
 
 FILE = file(b"text", at=1)
 NODES: st.SearchStrategy[Node] = st.sampled_from(

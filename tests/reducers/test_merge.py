@@ -12,11 +12,12 @@ import pytest
 from tests.models.events import random_events
 from tests.models.merging import merge_plain
 from tests.models.trees import Entry, Plain, flatten, grow, random_tree, recount, totals
-from weakfs.reducers import FileTree, leaf, merge, reduce
-from weakfs.reducers import children as maps
+from weakfs.reducers import FileTree, merge, reduce
 from weakfs.reducers.events import FileWritten
-from weakfs.reducers.tree import EMPTY_TREE, find, put, tree_of
-from weakfs.session.slices import Conflict
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.node import EMPTY_TREE, find, put, tree_of
+from weakfs.session.slices.slice import Conflict
 
 D: Entry = ("d", 0o755)
 D7: Entry = ("d", 0o700)

@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 from tests.session.contents import holding, load, tree_with
+from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Limits
-from weakfs.reducers import FileTree, diff, leaf, merge
-from weakfs.reducers.leaf import DEVICE, FIFO, SOCKET, WHITEOUT, Leaf, Special
-from weakfs.reducers.tree import EMPTY_TREE, find, put, tree_of
-from weakfs.session import Conflict, Session
-from weakfs.snapshots import pack, unpack
+from weakfs.reducers import FileTree, diff, merge
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.leaf import DEVICE, FIFO, SOCKET, WHITEOUT, Leaf, Special
+from weakfs.reducers.tree.node import EMPTY_TREE, find, put, tree_of
+from weakfs.session import Conflict
+from weakfs.snapshots import from_tar, to_tar
 
 ALL = (FIFO, SOCKET, DEVICE, WHITEOUT)
 
@@ -167,9 +169,9 @@ def test_a_special_entry_of_no_kind_is_refused(kind: object, tmp_path: Path) -> 
 
 def test_an_archive_keeps_fifos_and_leaves_the_others_out() -> None:
     tree = tree_of({names(special): one(special, 0o600) for special in ALL})
-    back = unpack(pack(tree), limits=Limits(), at=9)
+    back = from_tar(to_tar(tree), limits=Limits(), at=9)
     assert back.fingerprint == tree_of({"fifo": one(FIFO, 0o600)}).fingerprint
-    with tarfile.open(fileobj=io.BytesIO(pack(tree))) as archive:
+    with tarfile.open(fileobj=io.BytesIO(to_tar(tree))) as archive:
         assert [member.isfifo() for member in archive if member.name != "."] == [True]
 
 

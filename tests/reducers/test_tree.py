@@ -8,10 +8,11 @@ import pytest
 
 from tests.models.events import random_path
 from tests.models.trees import flatten, random_tree, recount, totals
-from weakfs.reducers import FileTree, leaf
-from weakfs.reducers import children as maps
+from weakfs.reducers import FileTree
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.tree import EMPTY_TREE, entries, find, height, is_tree, put, remove, tree_of, walk, with_mode
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.node import EMPTY_TREE, entries, find, height, is_tree, put, remove, tree_of, walk, with_mode
 
 
 def file(content: bytes = b"x", at: int = 1) -> leaf.Leaf:

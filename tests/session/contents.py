@@ -7,14 +7,15 @@ from pathlib import Path
 
 from attrs import field, frozen
 
+from weakfs import MissingBlob, Registry, Session, event
 from weakfs.backends import InMemoryFilesystem
-from weakfs.reducers import TreeRestored, leaf
-from weakfs.reducers.tree import FileTree, Node, tree_of
-from weakfs.session import MissingBlob, Registry, Session, tagged
-from weakfs.session.stored import Held, Stored, digest_of
+from weakfs.reducers import TreeRestored
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.node import FileTree, Node, tree_of
+from weakfs.session.blobs.blob import Held, Stored, digest_of
 
 
-@tagged("test/archive")
+@event("test/archive")
 @frozen
 class Archive:
     """A slice value with a content that may lie elsewhere."""
@@ -24,7 +25,7 @@ class Archive:
     must: Stored | None = None
 
 
-@tagged("test/taken")
+@event("test/taken")
 @frozen
 class Taken:
     """An event with contents that may lie elsewhere."""

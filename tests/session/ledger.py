@@ -7,10 +7,11 @@ from itertools import count
 
 from attrs import frozen
 
-from weakfs.session import Conflict, Registry, Session, append_all, reducer, tagged
+from weakfs import Registry, Session, event, reducer
+from weakfs.session import Conflict, append_all
 
 
-@tagged("ledger/added")
+@event("ledger/added")
 @frozen
 class Added:
     """An amount was added to the total."""
@@ -18,7 +19,7 @@ class Added:
     by: int
 
 
-@tagged("ledger/put")
+@event("ledger/put")
 @frozen
 class Put:
     """A number was put on the shelf under a name."""
@@ -27,7 +28,7 @@ class Put:
     value: int
 
 
-@tagged("ledger/taken")
+@event("ledger/taken")
 @frozen
 class Taken:
     """What lay under a name was taken from the shelf."""
@@ -35,7 +36,7 @@ class Taken:
     key: str
 
 
-@tagged("ledger/noted")
+@event("ledger/noted")
 @frozen
 class Noted:
     """Somebody remarked something; as a LOG slice, all remarks."""
@@ -43,7 +44,7 @@ class Noted:
     text: str
 
 
-@tagged("ledger/broken")
+@event("ledger/broken")
 @frozen
 class Broken:
     """An event that a reducer cannot digest."""
@@ -51,7 +52,7 @@ class Broken:
     reason: str = "out of order"
 
 
-@tagged("ledger/total")
+@event("ledger/total")
 @frozen
 class Total:
     """A STATE slice without a merge function."""
@@ -63,7 +64,7 @@ class Total:
         return Total(self.value + event.by) if event.by else self
 
 
-@tagged("ledger/shelf")
+@event("ledger/shelf")
 @frozen
 class Shelf:
     """A STATE slice that merges name by name."""

@@ -11,7 +11,7 @@ from typing import Any, cast
 from attrs import field, make_class
 
 from tests.session.values import Point, Space
-from weakfs.session import Registry, Session
+from weakfs import Registry, Session
 
 
 def box(hint: Any) -> type[Any]:

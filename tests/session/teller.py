@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from fixtures.sessions.kinds import Counted, Note, Person, Step, Total, registry
 from fixtures.sessions.story import Clock, opened, prepare
-from weakfs import InMemoryFilesystem
+from weakfs import InMemoryFilesystem, MergeConflict, Session, SessionError
 from weakfs.filesystem import FilesystemSnapshot
 from weakfs.reducers.events import TreeMounted
-from weakfs.reducers.leaf import file, link
-from weakfs.reducers.tree import tree_of
-from weakfs.session import MergeConflict, Session, SessionError, UnknownSnapshot
+from weakfs.reducers.tree.leaf import file, link
+from weakfs.reducers.tree.node import tree_of
+from weakfs.session import UnknownSnapshot
 
 # The name of a method of `Teller`, and its arguments.
 Act = tuple[Any, ...]

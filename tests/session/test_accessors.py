@@ -6,7 +6,8 @@ import pytest
 from attrs import frozen
 
 from tests.session.ledger import Added, Noted, Shelf, Total, make_session, total_of
-from weakfs.session import Registry, Session, SliceAppended, SliceCleared, SliceSeeded, UnknownType
+from weakfs import Registry, Session
+from weakfs.session import SliceAppended, SliceCleared, SliceSeeded, UnknownType
 
 
 def three_notes() -> Session:

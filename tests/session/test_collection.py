@@ -13,7 +13,7 @@ import pytest
 
 from tests.session.fakes import FakeExternal
 from tests.session.ledger import Added, Noted, Put, Total, make_session, total_of
-from weakfs.session import MergeConflict, Record, Session, SessionError
+from weakfs import MergeConflict, Record, Session, SessionError
 
 
 def plain(session: Session) -> None:

@@ -9,7 +9,8 @@ from threading import Thread
 import pytest
 
 from tests.session.ledger import Added, Noted, Put, Total, make_session, notes_of, shelf_of, total_of
-from weakfs.session import Session, SessionError, SessionSnapshot, UnknownSnapshot
+from weakfs import Session, SessionError, Snapshot
+from weakfs.session import UnknownSnapshot
 
 
 def grown_session(count: int = 10) -> Session:
@@ -100,7 +101,7 @@ def test_the_moment_before_the_first_kept_record_can_be_gone_back_to() -> None:
 
 def test_kept_snapshots_stay_usable() -> None:
     session = make_session()
-    snapshots: list[SessionSnapshot] = []
+    snapshots: list[Snapshot] = []
     for number in range(1, 6):
         session.dispatch(Added(number))
         session.dispatch(Noted(str(number)))

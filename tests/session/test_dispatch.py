@@ -22,7 +22,7 @@ from tests.session.ledger import (
     shelf_of,
     total_of,
 )
-from weakfs.session import Record, Registry, Session, SessionError
+from weakfs import Record, Registry, Session, SessionError
 
 
 def raise_broken(value: object, event: Broken) -> object:

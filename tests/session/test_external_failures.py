@@ -8,7 +8,8 @@ import pytest
 
 from tests.session.fakes import FakeExternal, FakeJournal
 from tests.session.ledger import Added, Noted, Total, make_session, notes_of, total_of
-from weakfs.session import RollbackIncomplete, RolledBack, Session
+from weakfs import RollbackIncomplete, Session
+from weakfs.session import RolledBack
 
 
 def three_disks() -> tuple[Session, FakeExternal, FakeExternal, FakeExternal]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.reducers import (
     DirectoryMade,
@@ -25,9 +26,8 @@ from weakfs.reducers import (
     TreeRestored,
 )
 from weakfs.reducers.events import TreeSeen
-from weakfs.reducers.leaf import Leaf, content_of, file
-from weakfs.reducers.tree import EMPTY_TREE, Node, find, put, tree_of, walk
-from weakfs.session import Session
+from weakfs.reducers.tree.leaf import Leaf, content_of, file
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, find, put, tree_of, walk
 
 HOST = "host:/w"
 FIXTURE = Path(__file__).parents[2] / "fixtures/sessions/v1.json"

@@ -10,7 +10,8 @@ import pytest
 
 from tests.session.fakes import FakeExternal
 from tests.session.ledger import Added, Noted, make_session, notes_of, total_of
-from weakfs.session import MergeConflict, Session, UnknownSnapshot
+from weakfs import MergeConflict, Session
+from weakfs.session import UnknownSnapshot
 
 
 def attached(*externals: FakeExternal) -> Session:

@@ -7,9 +7,9 @@ from threading import Thread
 
 import pytest
 
+from weakfs import MergeConflict, Session, SessionClosed
 from weakfs.backends import InMemoryFilesystem
 from weakfs.reducers import FileTree
-from weakfs.session import MergeConflict, Session, SessionClosed
 
 TEXT = "".join(f"line {number}\n" for number in range(10))
 

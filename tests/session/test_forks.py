@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.session.ledger import Added, Noted, Put, Total, install_ledger, make_session, notes_of, shelf_of, total_of
-from weakfs.session import Registry, Session, SessionClosed, append_all
+from weakfs import Registry, Session, SessionClosed
+from weakfs.session import append_all
 
 
 def test_a_fork_starts_where_the_session_stands() -> None:

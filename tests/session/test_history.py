@@ -18,7 +18,8 @@ from tests.session.ledger import (
     shelf_of,
     total_of,
 )
-from weakfs.session import Merged, Session, SessionView, append_all
+from weakfs import Session
+from weakfs.session import Merged, SessionView, append_all
 
 Moment = tuple[int, dict[str, int], tuple[str, ...]]
 

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from weakfs import InMemoryFilesystem, Session
+from weakfs import InMemoryFilesystem, Registry, Session
 from weakfs.reducers import FileTree
-from weakfs.session import Registry
-from weakfs.session.checkpoints import GAP, STRETCH, weight_of
+from weakfs.session.history.checkpoints import GAP, STRETCH, weight_of
 
 RECORDS = 40_000
 

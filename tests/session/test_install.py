@@ -6,7 +6,8 @@ import pytest
 from attrs import frozen
 
 from tests.session.ledger import Added, Clock, Noted, Put, Shelf, Taken, Total, make_session, shelf_of, total_of
-from weakfs.session import Registry, Session, SessionError, UnknownType, append_all, reducer, replace_latest, tagged
+from weakfs import Registry, Session, SessionError, event, reducer
+from weakfs.session import UnknownType, append_all, replace_latest
 
 
 def bare_session() -> Session:
@@ -150,12 +151,12 @@ def test_installing_under_another_tag_or_kind_is_refused() -> None:
 
 
 def test_a_tag_stands_for_one_class() -> None:
-    @tagged("ledger/total")
+    @event("ledger/total")
     @frozen
     class Impostor:
         pass
 
-    with pytest.raises(ValueError, match=r"'ledger/total'.*another tag with @tagged"):
+    with pytest.raises(ValueError, match=r"'ledger/total'.*another tag with @event"):
         make_session().install(Impostor)
 
 

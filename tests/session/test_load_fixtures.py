@@ -11,8 +11,8 @@ from fixtures.sessions import story
 from fixtures.sessions.kinds import registry
 from fixtures.sessions.portrait import portrait
 from fixtures.sessions.summary import summary
-from weakfs.session import Session
-from weakfs.session.files import VERSION
+from weakfs import Session
+from weakfs.session.files.session_file import VERSION
 
 FOLDER = Path(story.__file__).parent
 SAVED = sorted(FOLDER.glob("v?.json"))

@@ -9,9 +9,9 @@ from attrs import frozen
 
 from fixtures.sessions import story
 from fixtures.sessions.kinds import Counted, Step, Total, registry
-from weakfs import InMemoryFilesystem
+from weakfs import InMemoryFilesystem, Record, Registry, Session, SessionError, SessionFileError, event
 from weakfs.backends import HostMount
-from weakfs.session import Record, Registry, Session, SessionError, SessionFileError, UnknownType, tagged
+from weakfs.session import UnknownType
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_a_registry_without_the_programs_types_is_told_which_one_is_missing(save
     assert isinstance(refusal.value, SessionFileError)
 
 
-@tagged("elsewhere/step")
+@event("elsewhere/step")
 @frozen
 class Moved:
     """The type of another program, or of this one after it was renamed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from weakfs.session import Log
-from weakfs.session.log import SEGMENT
+from weakfs.session.history.log import SEGMENT
 
 
 def numbers(size: int) -> Log[object]:

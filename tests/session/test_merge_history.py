@@ -13,7 +13,8 @@ from tests.session.ledger import (
     shelf_of,
     total_of,
 )
-from weakfs.session import Merged, Session
+from weakfs import Session
+from weakfs.session import Merged
 
 
 def forked(*events: object) -> tuple[Session, Session]:

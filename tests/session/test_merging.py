@@ -16,7 +16,8 @@ from tests.session.ledger import (
     shelf_of,
     total_of,
 )
-from weakfs.session import Conflict, MergeConflict, Session, SessionError
+from weakfs import MergeConflict, Session, SessionError
+from weakfs.session import Conflict
 
 
 def forked(*events: object) -> tuple[Session, Session]:

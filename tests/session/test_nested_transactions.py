@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.session.ledger import Added, Noted, Put, Total, make_session, notes_of, shelf_of, total_of
-from weakfs.session import Session, SessionError
+from weakfs import Session, SessionError
 
 
 def events(session: Session) -> list[str]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.session.ledger import Added, Clock, Noted, Put, Total, install_ledger, make_session
-from weakfs.session import Merged, Record, Registry, RolledBack, Session
+from weakfs import Record, Registry, Session
+from weakfs.session import Merged, RolledBack
 
 
 def added(count: int) -> Session:

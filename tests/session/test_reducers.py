@@ -6,8 +6,9 @@ import pytest
 from attrs import frozen
 
 from tests.session.ledger import Added, Clock, Put, Total, make_session
-from weakfs.session import Registry, Session, SessionError, append_all, replace_latest, replace_latest_by, upsert_by
-from weakfs.session.slices import WholeSlice
+from weakfs import Registry, Session, SessionError
+from weakfs.session import append_all, replace_latest, replace_latest_by, upsert_by
+from weakfs.session.slices.slice import WholeSlice
 
 
 @frozen

@@ -23,20 +23,8 @@ from tests.session.ledger import (
     shelf_of,
     total_of,
 )
-from weakfs.session import (
-    Merged,
-    Record,
-    Registry,
-    RolledBack,
-    Session,
-    SessionClosed,
-    SessionError,
-    UnknownSnapshot,
-    UnknownType,
-    reducer,
-    replace_latest_by,
-    upsert_by,
-)
+from weakfs import Record, Registry, Session, SessionClosed, SessionError, reducer
+from weakfs.session import Merged, RolledBack, UnknownSnapshot, UnknownType, replace_latest_by, upsert_by
 
 
 def storied_session() -> Session:

@@ -21,11 +21,10 @@ from tests.session.contents import (
     load,
     tree_with,
 )
-from weakfs import InMemoryFilesystem
+from weakfs import InMemoryFilesystem, MissingBlob, Session
 from weakfs.reducers import FileTree, TreeRestored
-from weakfs.session import MissingBlob, Session
-from weakfs.session.contents import check_contents
-from weakfs.session.stored import Held, Stored, digest_of
+from weakfs.session.blobs.blob import Held, Stored, digest_of
+from weakfs.session.files.content_references import check_contents
 
 
 @frozen(eq=False)

@@ -12,9 +12,9 @@ import pytest
 from tests.faults.interrupting import every_place, interrupted_at
 from tests.session.ledger import Added, Noted, Put, Total, make_session, notes_of, shelf_of, total_of
 from tests.session.test_load_fixtures import ALL, loaded
+from weakfs import Session
 from weakfs.reducers import FileTree
-from weakfs.session import Session
-from weakfs.session.rebuilding import Comparison, Moment, Rebuilding
+from weakfs.session.history.reconstruction import Comparison, Moment, Rebuilding
 
 # An interrupt that comes while a generator is being closed cannot be raised anywhere.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -13,12 +13,11 @@ from types import FrameType
 import pytest
 
 from fixtures.sessions.story import Clock
-from weakfs import InMemoryFilesystem, Limits
+from weakfs import InMemoryFilesystem, Limits, Session
 from weakfs.reducers import FileTree
 from weakfs.reducers.events import TreeMounted
-from weakfs.reducers.leaf import file
-from weakfs.reducers.tree import tree_of
-from weakfs.session import Session
+from weakfs.reducers.tree.leaf import file
+from weakfs.reducers.tree.node import tree_of
 
 KILOBYTE = "a line of thirty-two characters\n" * 32
 

@@ -8,12 +8,11 @@ import pytest
 
 from fixtures.sessions.portrait import portrait
 from fixtures.sessions.story import ODD_NAMES, Clock
-from weakfs import InMemoryFilesystem
+from weakfs import InMemoryFilesystem, Session, SessionError
 from weakfs.reducers import FileTree
 from weakfs.reducers.events import FileWritten, TreeMounted
-from weakfs.reducers.leaf import FILE_MODE, file, link
-from weakfs.reducers.tree import EMPTY_TREE, Node, entries, find, tree_of
-from weakfs.session import Session, SessionError
+from weakfs.reducers.tree.leaf import FILE_MODE, file, link
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, entries, find, tree_of
 
 
 def opened() -> tuple[Session, InMemoryFilesystem]:

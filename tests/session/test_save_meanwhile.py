@@ -10,8 +10,7 @@ import pytest
 from fixtures.sessions import story
 from fixtures.sessions.kinds import Counted, Total, registry
 from fixtures.sessions.portrait import portrait
-from weakfs import InMemoryFilesystem
-from weakfs.session import Record, Session
+from weakfs import InMemoryFilesystem, Record, Session
 
 
 def loaded(path: Path) -> Session:

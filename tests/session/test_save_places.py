@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.watchdog import watched
-from weakfs import InMemoryFilesystem
-from weakfs.session import Session
+from weakfs import InMemoryFilesystem, Session
 
 TOP = Path(__file__).parents[2]
 

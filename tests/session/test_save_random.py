@@ -12,7 +12,7 @@ from fixtures.sessions.kinds import registry
 from fixtures.sessions.portrait import portrait
 from tests.sampling import share
 from tests.session.teller import ACTS, Act, Teller
-from weakfs.session import Session
+from weakfs import Session
 
 
 @settings(max_examples=share(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -11,8 +11,7 @@ import pytest
 
 from fixtures.sessions import story
 from fixtures.sessions.kinds import Note, Step, registry
-from weakfs import InMemoryFilesystem
-from weakfs.session import Session
+from weakfs import InMemoryFilesystem, Session
 
 TOP = Path(__file__).parents[2]
 SAVE_AGAIN = """

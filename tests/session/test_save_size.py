@@ -11,12 +11,12 @@ import pytest
 
 from fixtures.sessions.kinds import Note, Step, registry
 from fixtures.sessions.story import Clock
-from weakfs import InMemoryFilesystem
+from weakfs import InMemoryFilesystem, Session
 from weakfs.reducers import FileTree
 from weakfs.reducers.events import TreeMounted
-from weakfs.reducers.leaf import file
-from weakfs.reducers.tree import Node, tree_of
-from weakfs.session import Session, append_all
+from weakfs.reducers.tree.leaf import file
+from weakfs.reducers.tree.node import Node, tree_of
+from weakfs.session import append_all
 
 FILES = 10_000
 # What the specification allows a hundred snapshots to cost, compared with one.

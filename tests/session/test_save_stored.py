@@ -22,13 +22,14 @@ from tests.session.contents import (
     read,
     tree_with,
 )
+from weakfs import MissingBlob, Session, SessionError, SessionFileError
 from weakfs.backends import InMemoryFilesystem
 from weakfs.reducers import FileTree, TreeRestored
-from weakfs.reducers.leaf import CONTENT
-from weakfs.reducers.tree import find
-from weakfs.session import Missing, MissingBlob, Session, SessionError, SessionFileError
-from weakfs.session.rope import Rope
-from weakfs.session.stored import Held, Stored, digest_of
+from weakfs.reducers.tree.leaf import CONTENT
+from weakfs.reducers.tree.node import find
+from weakfs.session import Missing
+from weakfs.session.blobs.blob import Held, Stored, digest_of
+from weakfs.session.blobs.rope import Rope
 
 ONE, TWO = b"the first content\n", b"\xff\x00the second"
 

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from tests.sampling import share
 from tests.session.contents import REGISTRY, Archive, blobs, load
+from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
-from weakfs.reducers import FileTree, TreeRestored, leaf
-from weakfs.reducers.leaf import FIFO, Leaf
-from weakfs.reducers.tree import EMPTY_TREE, Node, put, tree_of
-from weakfs.session import Session
-from weakfs.session.rope import Content, Rope
-from weakfs.session.stored import Held, digest_of
+from weakfs.reducers import FileTree, TreeRestored
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.leaf import FIFO, Leaf
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, put, tree_of
+from weakfs.session.blobs.blob import Held, digest_of
+from weakfs.session.blobs.rope import Content, Rope
 
 DATA = (b"", b"a", b"ab\n" * 40, b"ab\n" * 41, b"\xff" * 80, b"x" * 5000)
 

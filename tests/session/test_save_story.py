@@ -10,11 +10,10 @@ import pytest
 from fixtures.sessions import story
 from fixtures.sessions.kinds import Counted, Handle, Note, Person, Step, Total, registry
 from fixtures.sessions.portrait import portrait
-from weakfs import InMemoryFilesystem
+from weakfs import InMemoryFilesystem, Session
 from weakfs.reducers import FileTree
-from weakfs.reducers.leaf import CONTENT
-from weakfs.reducers.tree import find
-from weakfs.session import Session
+from weakfs.reducers.tree.leaf import CONTENT
+from weakfs.reducers.tree.node import find
 
 LATER = story.START + 10**15
 

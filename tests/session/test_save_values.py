@@ -8,7 +8,7 @@ import pytest
 
 from tests.session.round_trips import box, exactly, round_trip
 from tests.session.values import KEPT, ODD
-from weakfs.session import SessionError
+from weakfs import SessionError
 
 
 def named(case: tuple[object, object]) -> str:

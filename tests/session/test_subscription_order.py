@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from tests.session.ledger import Added, Noted, Put, make_session
-from weakfs.session import Merged, Record, RolledBack
+from weakfs import Record
+from weakfs.session import Merged, RolledBack
 
 
 class Recorder:

@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 from tests.session.ledger import Added, Clock, Noted, Put, Total, install_ledger, make_session, total_of
-from weakfs.session import Record, Registry, Session
+from weakfs import Record, Registry, Session
 
 
 class Recorder:

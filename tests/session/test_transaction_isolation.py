@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.session.ledger import Added, Noted, Put, make_session, shelf_of, total_of
-from weakfs.session import Session
+from weakfs import Session
 
 
 def elsewhere(work: Callable[[], object]) -> None:

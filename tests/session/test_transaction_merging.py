@@ -18,7 +18,8 @@ from tests.session.ledger import (
     shelf_of,
     total_of,
 )
-from weakfs.session import MergeConflict, Merged, RolledBack, Session
+from weakfs import MergeConflict, Session
+from weakfs.session import Merged, RolledBack
 
 
 def elsewhere(work: Callable[[], object]) -> None:

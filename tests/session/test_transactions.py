@@ -10,7 +10,8 @@ from collections.abc import Generator
 import pytest
 
 from tests.session.ledger import Added, Broken, Noted, Put, Total, make_session, notes_of, shelf_of, total_of
-from weakfs.session import RolledBack, Session, SessionClosed
+from weakfs import Session, SessionClosed
+from weakfs.session import RolledBack
 
 
 def events(session: Session) -> list[str]:

@@ -6,8 +6,9 @@ import os
 import stat
 from pathlib import Path
 
-from weakfs.reducers import leaf, names
-from weakfs.reducers.tree import FileTree, Node, tree_of
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.tree.node import FileTree, Node, tree_of
 from weakfs.snapshots import HashOnly, Sink, Store, StoredSnapshot, Survey, survey
 
 SPECIAL = {stat.S_IFIFO: leaf.FIFO, stat.S_IFSOCK: leaf.SOCKET, stat.S_IFCHR: leaf.DEVICE, stat.S_IFBLK: leaf.DEVICE}

@@ -11,10 +11,10 @@ from random import Random
 import pytest
 
 from tests.models.trees import ODD_NAMES, flatten, random_tree
+from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Limits
-from weakfs.session import Session
-from weakfs.snapshots.archive import pack, unpack
+from weakfs.snapshots.archive.tar import from_tar, to_tar
 
 END = bytes(1024)
 
@@ -184,11 +184,11 @@ BOMBS: list[tuple[Callable[[], bytes], Limits, str]] = [
 @pytest.mark.parametrize(("data", "limits", "message"), BOMBS)
 def test_an_archive_beyond_the_limits_is_refused(data: Callable[[], bytes], limits: Limits, message: str) -> None:
     with pytest.raises(OSError, match=message):
-        unpack(data(), limits=limits, at=0)
+        from_tar(data(), limits=limits, at=0)
 
 
 def whole() -> bytes:
-    return pack(random_tree(Random(2), names=ODD_NAMES, contents=(b"", b"a" * 600, b"b" * 1024), width=8, depth=2))
+    return to_tar(random_tree(Random(2), names=ODD_NAMES, contents=(b"", b"a" * 600, b"b" * 1024), width=8, depth=2))
 
 
 def test_an_archive_that_was_cut_off_anywhere_is_refused() -> None:
@@ -198,7 +198,7 @@ def test_an_archive_that_was_cut_off_anywhere_is_refused() -> None:
     random = Random(1)
     for cut in (*range(0, end + 1024, 512), *(random.randrange(end + 1024) for _ in range(200))):
         with pytest.raises(ValueError, match="cannot import the archive"):
-            unpack(data[:cut], limits=Limits(), at=0)
+            from_tar(data[:cut], limits=Limits(), at=0)
 
 
 def test_an_archive_that_was_damaged_anywhere_gives_a_tree_or_a_refusal(fs: InMemoryFilesystem) -> None:
@@ -214,7 +214,7 @@ def test_an_archive_that_was_damaged_anywhere_gives_a_tree_or_a_refusal(fs: InMe
                 (bytes([random.randrange(256)]), random.randbytes(8), b"", b"9", b"\x80", bytes(512), broken[:512])
             )
         try:
-            unpack(bytes(broken), limits=Limits(), at=0)
+            from_tar(bytes(broken), limits=Limits(), at=0)
         except (ValueError, OSError):
             refused += 1
     assert 100 < refused < 1500
@@ -237,7 +237,7 @@ def test_headers_that_were_damaged_with_a_right_checksum_give_a_tree_or_a_refusa
         broken[at + 148 : at + 156] = b" " * 8
         broken[at + 148 : at + 156] = b"%06o\0 " % sum(broken[at : at + 512])
         try:
-            unpack(bytes(broken), limits=Limits(max_file_size=None), at=0)
+            from_tar(bytes(broken), limits=Limits(max_file_size=None), at=0)
         except (ValueError, OSError):
             refused += 1
     assert 100 < refused < 1500
@@ -255,11 +255,11 @@ def hole(name: str, size: int) -> bytes:
 
 
 def test_a_sparse_file_is_imported_with_its_hole() -> None:
-    flat = flatten(unpack(hole("a", 5000) + END, limits=Limits(), at=0))
+    flat = flatten(from_tar(hole("a", 5000) + END, limits=Limits(), at=0))
     assert flat["/a"] == ("f", bytes(5000), 0o644)
 
 
 def test_holes_do_not_make_an_archive_unpack_to_many_times_its_size() -> None:
     data = b"".join(hole(f"f{number}", 10_000_000) for number in range(20)) + END
     with pytest.raises((OSError, ValueError)):
-        unpack(data, limits=Limits(), at=0)
+        from_tar(data, limits=Limits(), at=0)

@@ -17,9 +17,10 @@ import pytest
 from tests.models.trees import ODD_NAMES, Plain, flatten, grow, random_tree, write_out
 from weakfs.backends import HostMount, InMemoryFilesystem
 from weakfs.filesystem import Limits
-from weakfs.reducers import FileTree, leaf
-from weakfs.reducers.tree import EMPTY_TREE, Node, put, tree_of
-from weakfs.snapshots.archive import pack, unpack
+from weakfs.reducers import FileTree
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, put, tree_of
+from weakfs.snapshots.archive.tar import from_tar, to_tar
 
 ROOT = Path(__file__).parents[2]
 D = ("d", 0o755)
@@ -47,11 +48,11 @@ def times(tree: FileTree) -> dict[str, int]:
 @pytest.mark.parametrize("seed", range(40))
 def test_a_tree_comes_back_from_its_archive_with_modes_links_and_times(seed: int) -> None:
     tree = random_tree(Random(seed), names=ODD_NAMES, width=10)
-    again = unpack(pack(tree), limits=NONE, at=0)
+    again = from_tar(to_tar(tree), limits=NONE, at=0)
     assert flatten(again) == flatten(tree)
     assert again.fingerprint == tree.fingerprint
     assert times(again) == times(tree)
-    assert pack(again) == pack(tree)
+    assert to_tar(again) == to_tar(tree)
 
 
 def test_equal_trees_give_equal_archives_however_they_were_made() -> None:
@@ -61,14 +62,14 @@ def test_equal_trees_give_equal_archives_however_they_were_made() -> None:
         one = put(one, ("d", name), leaf.file(name.encode(), at=3), 7)
     for name in reversed(names):
         two = put(two, ("d", name), leaf.file(name.encode(), at=3), 7)
-    assert pack(one) == pack(two)
+    assert to_tar(one) == to_tar(two)
 
 
 MAKE_ARCHIVE = """
 import hashlib
 from random import Random
 from tests.models.trees import ODD_NAMES, random_tree
-from weakfs.snapshots.archive import pack
+from weakfs.snapshots.archive.tar import pack
 print(hashlib.sha256(pack(random_tree(Random(1), names=ODD_NAMES, width=40))).hexdigest())
 """
 
@@ -80,7 +81,7 @@ def test_an_archive_does_not_depend_on_the_process_or_hash_seed(seed: str) -> No
         [sys.executable, "-c", MAKE_ARCHIVE], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     tree = random_tree(Random(1), names=ODD_NAMES, width=40)
-    assert done.stdout.strip() == hashlib.sha256(pack(tree)).hexdigest()
+    assert done.stdout.strip() == hashlib.sha256(to_tar(tree)).hexdigest()
 
 
 TIMES = [0, 1, 999_999_999, 1_000_000_000, -1, -1_000_000_000, -1_500_000_001, 1 << 60, 8_589_934_592 * 10**9 + 5]
@@ -90,14 +91,14 @@ TIMES = [0, 1, 999_999_999, 1_000_000_000, -1, -1_000_000_000, -1_500_000_001, 1
 def test_times_come_back_to_the_nanosecond(at: int) -> None:
     nodes: dict[str, Node] = {"f": leaf.file(b"", at=at), "l": leaf.link("f", at=at), "d": tree_of({}, modified_at=at)}
     tree = tree_of(nodes, modified_at=at)
-    assert set(times(unpack(pack(tree), limits=NONE, at=5)).values()) == {at}
+    assert set(times(from_tar(to_tar(tree), limits=NONE, at=5)).values()) == {at}
 
 
 def test_a_tree_that_is_deep_wide_and_large_comes_back() -> None:
     deep: Plain = {"/" + "/".join(["d" * 100] * n): D for n in range(1, 30)}
     wide: Plain = {f"/w{n}": f(b"%d" % n) for n in range(2000)}
     tree = grow({"/": D, **deep, **wide, "/large": f(b"0123456789" * 500_000)})
-    assert unpack(pack(tree), limits=NONE, at=0).fingerprint == tree.fingerprint
+    assert from_tar(to_tar(tree), limits=NONE, at=0).fingerprint == tree.fingerprint
 
 
 def test_an_import_replaces_everything_and_keeps_what_the_archive_does_not_tell() -> None:
@@ -118,7 +119,7 @@ def test_an_import_replaces_everything_and_keeps_what_the_archive_does_not_tell(
 def test_the_tar_command_extracts_what_was_packed(seed: int, tmp_path: Path) -> None:
     tree = random_tree(Random(seed), names=ODD_NAMES, width=10)
     file = tmp_path / "archive.tar"
-    file.write_bytes(pack(tree))
+    file.write_bytes(to_tar(tree))
     target = tmp_path / "out"
     target.mkdir()
     subprocess.run(["tar", "-xpf", str(file), "-C", str(target), "--no-same-owner"], check=True)
@@ -149,7 +150,7 @@ def test_what_the_tar_command_packs_is_imported(kind: str, tmp_path: Path) -> No
     write_out(tree, tmp_path)
     command = ["tar", "-C", str(tmp_path), f"--format={kind}", "--sort=name", "-cf", "-", "."]
     data = subprocess.run(command, capture_output=True, check=True).stdout
-    assert flatten(unpack(data, limits=Limits(), at=0)) == flatten(tree)
+    assert flatten(from_tar(data, limits=Limits(), at=0)) == flatten(tree)
 
 
 @needs_tar
@@ -159,7 +160,7 @@ def test_long_and_odd_names_of_gnu_archives_are_imported(tmp_path: Path) -> None
     for kind in ("gnu", "posix"):
         command = ["tar", "-C", str(tmp_path), f"--format={kind}", "-cf", "-", "."]
         data = subprocess.run(command, capture_output=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
-        assert flatten(unpack(data, limits=Limits(), at=0)) == flatten(tree)
+        assert flatten(from_tar(data, limits=Limits(), at=0)) == flatten(tree)
 
 
 @needs_tar
@@ -175,7 +176,7 @@ def test_hard_links_and_sparse_files_of_the_tar_command_are_imported(options: li
     (tmp_path / "z").write_text("after")
     command = ["tar", "-C", str(tmp_path), *options, "--sparse", "--sort=name", "-cf", "-", "."]
     data = subprocess.run(command, capture_output=True, check=True).stdout
-    flat = flatten(unpack(data, limits=Limits(), at=0))
+    flat = flatten(from_tar(data, limits=Limits(), at=0))
     assert flat["/sparse"] == ("f", (tmp_path / "sparse").read_bytes(), 0o644)
     assert flat["/a"][1] == flat["/b"][1] == b"linked"
     assert flat["/z"][1] == b"after"
@@ -188,4 +189,4 @@ def test_an_archive_to_which_was_appended_gives_the_later_version(tmp_path: Path
     subprocess.run(["tar", "-C", str(tmp_path), "-cf", str(file), "a"], check=True)
     (tmp_path / "a").write_text("second")
     subprocess.run(["tar", "-C", str(tmp_path), "-rf", str(file), "a"], check=True)
-    assert flatten(unpack(file.read_bytes(), limits=Limits(max_total_size=6), at=0))["/a"][1] == b"second"
+    assert flatten(from_tar(file.read_bytes(), limits=Limits(max_total_size=6), at=0))["/a"][1] == b"second"

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from weakfs import Session
+from weakfs import MissingBlob, Session
 from weakfs.backends import HostFilesystem
-from weakfs.session import MissingBlob
-from weakfs.session.sparse import BLOCK, PIECE, read_pieces, write_pieces
-from weakfs.snapshots.disk import size_of_files
+from weakfs.session.blobs.sparse import BLOCK, PIECE, read_pieces, write_pieces
+from weakfs.snapshots.store.atomic_files import size_of_files
 
 MIB = 1 << 20
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "stores" / "v1"

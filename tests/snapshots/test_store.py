@@ -10,10 +10,11 @@ from threading import Barrier, Thread
 import pytest
 
 from tests.snapshots.hosts import files_of, look, model, settle, snapshot
-from weakfs.reducers import leaf
-from weakfs.reducers.tree import find, walk
-from weakfs.session import MissingBlob, UnknownSnapshot
-from weakfs.session.stored import Stored, digest_of
+from weakfs import MissingBlob
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.node import find, walk
+from weakfs.session import UnknownSnapshot
+from weakfs.session.blobs.blob import Stored, digest_of
 from weakfs.snapshots import HashOnly, Store, StoredSnapshot, StoreUnwritable
 
 

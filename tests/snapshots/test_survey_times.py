@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.snapshots.hosts import files_of, look, model, settle, snapshot
-from weakfs.reducers import FileTree, leaf
-from weakfs.reducers.tree import find, walk
-from weakfs.snapshots import HashOnly, InMemory, Store, contents, frames, survey
-from weakfs.snapshots.manifests import Status
-from weakfs.snapshots.seen import trusted
+from weakfs.reducers import FileTree
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.node import find, walk
+from weakfs.snapshots import HashOnly, InMemory, Store, survey
+from weakfs.snapshots.directory import stable_read as contents
+from weakfs.snapshots.scan import directory_stack as frames
+from weakfs.snapshots.scan.stat_cache import trusted
+from weakfs.snapshots.store.manifests import Status
 
 MS = 1_000_000
 S = 1000 * MS

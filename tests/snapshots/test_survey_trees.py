@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from tests.models.trees import ODD_NAMES, PLAIN_NAMES, flatten, random_tree, write_out
 from tests.sampling import share
 from tests.snapshots.hosts import look, model, settle, snapshot
-from weakfs.reducers import FileTree, leaf
-from weakfs.reducers.tree import find, tree_of, walk
+from weakfs.reducers import FileTree
+from weakfs.reducers.tree import leaf
+from weakfs.reducers.tree.node import find, tree_of, walk
 from weakfs.snapshots import HashOnly, InMemory, Store, Survey, survey_entry
 
 SEEDS = st.integers(0, 2**32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weakfs.tools import DEFAULT_TOOLS, Tool
+from weakfs import DEFAULT_TOOLS, Tool
 from weakfs.tools.handlers import ShellOptions, shell_tool
 
 # A command runs in a sandbox where there is one.

@@ -10,8 +10,9 @@ from attrs import field, frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weakfs.tools import DEFAULT_TOOLS, Tool, ToolContext, ToolResult, ToolValidationError, about
-from weakfs.tools.arguments import parameters_of
+from weakfs import DEFAULT_TOOLS, Tool, ToolContext, ToolResult, param
+from weakfs.tools import ToolValidationError
+from weakfs.tools.schemas.arguments import parameters_of
 
 TOOLS = {tool.name: tool for tool in DEFAULT_TOOLS}
 
@@ -195,7 +196,7 @@ def test_problems_inside_lists_and_objects_say_where_they_are() -> None:
 
 @frozen
 class Even:
-    number: int = field(metadata=about("an even number"))
+    number: int = field(metadata=param("an even number"))
 
     def __attrs_post_init__(self) -> None:
         if self.number % 2:

@@ -21,14 +21,13 @@ from weakfs import (
     InMemoryFilesystem,
     Session,
     Tool,
-    ToolCalls,
     ToolContext,
     ToolResult,
     Toolset,
-    TransactionCancelled,
-    require_filesystem,
 )
 from weakfs.reducers import FileTree
+from weakfs.session import TransactionCancelled
+from weakfs.tools import ToolCalls, require_filesystem
 
 
 @frozen

@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from weakfs import Session, Toolset
+from weakfs import Session, ToolResult, Toolset
 from weakfs.filesystem import Limits
-from weakfs.tools import ToolResult
 
 DEEP = "/".join(["a"] * 32_000)
 

@@ -11,9 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from attrs import frozen
 
+from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import InMemoryFilesystem
-from weakfs.session import RolledBack, Session
-from weakfs.tools import DEFAULT_TOOLS, Tool, ToolCall, ToolCalls, ToolContext, ToolResult, Toolset, require_filesystem
+from weakfs.session import RolledBack
+from weakfs.tools import ToolCall, ToolCalls, require_filesystem
 
 THREADS = 8
 ROUNDS = 25

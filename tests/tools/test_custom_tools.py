@@ -8,19 +8,14 @@ import pytest
 from attrs import frozen
 
 import weakfs.tools
+from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Filesystem, Limits
-from weakfs.session import Session
 from weakfs.testing import make_stub_context
 from weakfs.tools import (
-    DEFAULT_TOOLS,
     DeadlineExceeded,
     Receipt,
-    Tool,
     ToolCalls,
-    ToolContext,
-    ToolResult,
-    Toolset,
     ToolValidationError,
     build_tool_context,
     require_filesystem,

@@ -19,9 +19,8 @@ from openai.types.chat import ChatCompletionToolParam
 from openai.types.responses import FunctionToolParam
 from pydantic import TypeAdapter
 
-from weakfs.session import Session
-from weakfs.tools import DEFAULT_TOOLS, Tool, ToolContext, ToolResult, Toolset, about
-from weakfs.tools.definitions import Provider, definitions
+from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset, param
+from weakfs.tools.schemas.definitions import Provider, definitions
 
 Definition = dict[str, object]
 
@@ -30,7 +29,7 @@ PROVIDERS: tuple[Provider, ...] = ("openai", "anthropic", "gemini", "mcp")
 
 @frozen
 class Count:
-    path: str = field(metadata=about("the file"))
+    path: str = field(metadata=param("the file"))
     longer_than: int = 0
 
 
@@ -124,7 +123,7 @@ def test_every_schema_is_json_schema(provider: Provider) -> None:
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_the_same_tools_give_the_same_json_whatever_the_hash_seed(provider: Provider) -> None:
     code = (
-        "import json; from weakfs.tools import DEFAULT_TOOLS; from weakfs.tools.definitions import definitions; "
+        "import json; from weakfs.tools import DEFAULT_TOOLS; from weakfs.tools.schemas.definitions import definitions; "
         f"print(json.dumps(definitions(DEFAULT_TOOLS, {provider!r})))"
     )
     found = {

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.tools.schema_values import ANYTHING, Schema, allows, fitting
-from weakfs.tools import ToolValidationError, about
-from weakfs.tools.arguments import build, parameters_of
+from weakfs import param
+from weakfs.tools import ToolValidationError
 from weakfs.tools.schemas import openapi, schema_of, strict, strict_can_say
+from weakfs.tools.schemas.arguments import build, parameters_of
 
 CHOICES = st.lists(st.one_of(st.sampled_from(["a", "b c", "\u00fc"]), st.integers(-2, 2), st.booleans()), min_size=1)
 PLAIN = st.sampled_from([str, int, float, bool, object])
@@ -37,7 +38,7 @@ def classes(draw: st.DrawFn, hints: st.SearchStrategy[object]) -> type:
     """Make a class of parameters, some of which are optional or bounded."""
     fields: dict[str, object] = {}
     for name in draw(st.lists(st.sampled_from("abcde"), max_size=3, unique=True)):
-        metadata = about(draw(st.sampled_from(["", "what it is"])), at_least=draw(st.sampled_from([None, -5])))
+        metadata = param(draw(st.sampled_from(["", "what it is"])), at_least=draw(st.sampled_from([None, -5])))
         default = None if draw(st.booleans()) else attrs.NOTHING
         fields[name] = attrs.field(type=cast(type, draw(hints)), default=default, metadata=metadata, kw_only=True)
     return attrs.make_class("Params", fields, frozen=True)

@@ -14,8 +14,7 @@ from mcp import Client
 from mcp import types as mcp
 from mcp.server import Server
 
-from weakfs.session import Session
-from weakfs.tools import Toolset
+from weakfs import Session, Toolset
 
 Json = dict[str, object]
 

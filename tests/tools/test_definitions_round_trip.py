@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from tests.sampling import share
 from tests.tools.schema_values import ANYTHING, Schema, allows, fitting
-from weakfs.tools import DEFAULT_TOOLS, Tool, ToolValidationError
-from weakfs.tools.definitions import Provider, definitions
-from weakfs.tools.profiles import offered
+from weakfs import DEFAULT_TOOLS, Tool
+from weakfs.tools import ToolValidationError
+from weakfs.tools.schemas.definitions import Provider, definitions
+from weakfs.tools.schemas.profiles import offered
 
 
 @st.composite

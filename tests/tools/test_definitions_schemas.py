@@ -11,9 +11,9 @@ from attrs import Factory, field, frozen
 from google.genai import types as gemini
 from jsonschema import Draft202012Validator
 
-from weakfs.tools import Tool, ToolContext, ToolResult, about
-from weakfs.tools.definitions import definitions
+from weakfs import Tool, ToolContext, ToolResult, param
 from weakfs.tools.schemas import Schema, openapi, schema_of, strict, strict_can_say
+from weakfs.tools.schemas.definitions import definitions
 
 
 @frozen
@@ -24,13 +24,13 @@ class Point:
 
 @frozen
 class Everything:
-    text: str = field(metadata=about("some text"))
+    text: str = field(metadata=param("some text"))
     points: tuple[Point, ...]
-    whole: int | None = field(metadata=about("null for none", at_least=1))
+    whole: int | None = field(metadata=param("null for none", at_least=1))
     size: Literal["s", "m"] = "m"
     step: Literal[1, 2] | None = None
-    either: int | str | None = field(default=None, metadata=about("a number or a name", at_least=0))
-    mixed: Literal["auto", 0] = field(default="auto", metadata=about("how many"))
+    either: int | str | None = field(default=None, metadata=param("a number or a name", at_least=0))
+    mixed: Literal["auto", 0] = field(default="auto", metadata=param("how many"))
     words: Sequence[str] = ()
     chance: float = inf
     sure: bool = False
@@ -192,7 +192,7 @@ class Reference:
 
 @frozen
 class Save:
-    content: str | Reference = field(metadata=about("the text"))
+    content: str | Reference = field(metadata=param("the text"))
     trace: bool = field(default=False, metadata=FOR_PROGRAMS)
     source: Reference | None = None
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from attrs import frozen
 
-from weakfs.session import Session
-from weakfs.tools import Tool, ToolCalls, ToolContext, ToolResult, require_filesystem
+from weakfs import Session, Tool, ToolContext, ToolResult
+from weakfs.tools import ToolCalls, require_filesystem
 from weakfs.tools.sections import (
     FILESYSTEM_TOOLS,
     Prompt,

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from tests.sampling import share
+from weakfs import Session, ToolResult, Toolset
 from weakfs.filesystem import Limits
 from weakfs.reducers.events import FileSpliced, FileWritten
-from weakfs.session import Session
-from weakfs.tools import ToolResult, Toolset
 from weakfs.tools.handlers import EditFileReceipt
 
 CASES = json.loads((Path(__file__).parents[2] / "fixtures" / "cases" / "edit.json").read_bytes())["cases"]

@@ -10,10 +10,11 @@ from attrs import evolve, frozen
 
 from tests.tools.commands import TOOLS
 from tests.tools.failing import FAILURES, SMALL, WRITING, populate
+from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import FilesystemSnapshot
-from weakfs.session import RolledBack, Session
-from weakfs.tools import DEFAULT_TOOLS, Tool, ToolCalls, ToolContext, ToolResult, Toolset
+from weakfs.session import RolledBack
+from weakfs.tools import ToolCalls
 from weakfs.tools.errors import classify
 
 

@@ -19,18 +19,18 @@ from weakfs import (
     HostFilesystem,
     InMemoryFilesystem,
     Limits,
+    MergeConflict,
     OverlayFilesystem,
     Policy,
     PolicyRule,
     Session,
+    SessionClosed,
     Tool,
-    ToolCalls,
     ToolContext,
     ToolResult,
     Toolset,
-    require_filesystem,
 )
-from weakfs.session import MergeConflict, SessionClosed
+from weakfs.tools import ToolCalls, require_filesystem
 from weakfs.tools.errors import BY_CLASS, BY_ERRNO
 
 Make = Callable[..., Toolset]

@@ -14,11 +14,11 @@ from weakfs import (
     Policy,
     PolicyRule,
     Session,
+    ToolResult,
     Toolset,
 )
-from weakfs.tools import ToolResult
-from weakfs.tools.guarding import CONTENTS
-from weakfs.tools.slice import KeptBlob
+from weakfs.tools.permissions import CONTENTS
+from weakfs.tools.slices import KeptBlob
 
 # Each word of the secret stands only in the file that is hidden.
 SECRET = "def unlock(door):\n    alpha = 'wombat'\n    beta = 'quokka'\n    return alpha\n\nalpha = 'numbat'\n"

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from weakfs.session import Session
-from weakfs.tools import ToolResult, Toolset
+from weakfs import Session, ToolResult, Toolset
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "cases"
 CASES: list[dict[str, Any]] = [

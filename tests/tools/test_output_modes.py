@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.tools.commands import TOOLS
-from weakfs import BlobReference, Capability, InMemoryFilesystem, Session, ToolCalls, ToolResult, Toolset
+from weakfs import Capability, InMemoryFilesystem, Session, ToolResult, Toolset
+from weakfs.tools import BlobReference, ToolCalls
 from weakfs.tools.output import INLINE
 
 LARGE = "a line of text, not very long\n" * (INLINE // 20)

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
+from weakfs import DEFAULT_TOOLS, Capability, Policy, PolicyRule, Session, ToolResult, Toolset
 from weakfs.editing import PatchOps
 from weakfs.filesystem import Limits
-from weakfs.session import Session
-from weakfs.tools import DEFAULT_TOOLS, Capability, Policy, PolicyRule, ToolResult, Toolset
 
 
 @pytest.fixture

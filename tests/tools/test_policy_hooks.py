@@ -17,19 +17,19 @@ from weakfs import (
     ToolContext,
     ToolResult,
     Toolset,
-    tagged,
+    event,
+    reducer,
 )
-from weakfs.session import reducer
 from weakfs.tools import CallToJudge
 
 
-@tagged("test/counted")
+@event("test/counted")
 @frozen
 class Counted:
     """A call was counted."""
 
 
-@tagged("test/budget")
+@event("test/budget")
 @frozen
 class Budget:
     """How many calls were made."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from weakfs.messages import one_line, printable
 
 from weakfs import InMemoryFilesystem, Session, Toolset
-from weakfs.tools.results import one_line, printable
 
 ESCAPE = "\x1b]0;owned\x07"
 BIDI = "\u202egnp\u2066x\u2069"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from weakfs import Session, ToolContext, ToolResult, Toolset
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Limits
-from weakfs.session import Session
 from weakfs.testing import make_stub_context
-from weakfs.tools import Receipt, ToolContext, ToolResult, Toolset
+from weakfs.tools import Receipt
 from weakfs.tools.handlers import (
     ExistsParams,
     GlobParams,

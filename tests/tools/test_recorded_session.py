@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from weakfs import Session, Toolset
 from weakfs.backends import HostMount, InMemoryFilesystem
-from weakfs.session import Session
-from weakfs.tools import ToolCalls, Toolset, read_transcript
+from weakfs.tools import ToolCalls
+from weakfs.transcripts import read_transcript
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 EXPECTED: dict[str, Any] = json.loads((FIXTURES / "transcripts" / "shop.expected.json").read_bytes())

@@ -10,10 +10,10 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weakfs import Session, Toolset
 from weakfs.filesystem import FileEntry
-from weakfs.session import Session
-from weakfs.tools import ToolCall, ToolCalls, Toolset
-from weakfs.tools.recording import recorded
+from weakfs.tools import ToolCall, ToolCalls
+from weakfs.tools.call_json import recorded
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(),

@@ -13,19 +13,11 @@ from pathlib import Path
 import pytest
 from attrs import define, frozen
 
+from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import HostMount, InMemoryFilesystem
-from weakfs.session import Session
-from weakfs.session.rebuilding import Comparison, Rebuilding
-from weakfs.tools import (
-    DEFAULT_TOOLS,
-    Tool,
-    ToolCalls,
-    ToolContext,
-    ToolResult,
-    Toolset,
-    read_transcript,
-    require_filesystem,
-)
+from weakfs.session.history.reconstruction import Comparison, Rebuilding
+from weakfs.tools import ToolCalls, require_filesystem
+from weakfs.transcripts import read_transcript
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 THREADS = 6

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from weakfs import DEFAULT_TOOLS, Capability, Session
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
 from weakfs.filesystem import Limits
-from weakfs.session import Session
-from weakfs.tools import DEFAULT_TOOLS, Capability
 from weakfs.tools.sections import (
     FILESYSTEM_TOOLS,
     FilesystemSection,

@@ -11,13 +11,13 @@ import pytest
 from attrs import evolve
 
 from tests.faults.watchdog import watched
+from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, MockFilesystem
 from weakfs.filesystem import Filesystem, Limits, SupportsCheckout
-from weakfs.session import Session
+from weakfs.processes import Bubblewrap
 from weakfs.testing import make_stub_context
-from weakfs.tools import DEFAULT_TOOLS, Tool, ToolCalls, ToolContext, ToolResult, Toolset, ToolValidationError
+from weakfs.tools import ToolCalls, ToolValidationError
 from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell_handler, shell_tool
-from weakfs.tools.shell import Bubblewrap
 
 BUBBLEWRAP = Bubblewrap()
 ANY = ShellOptions(sandbox="auto", bubblewrap=BUBBLEWRAP)

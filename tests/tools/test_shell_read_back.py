@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from tests.faults.watchdog import watched
+from weakfs import Session, ToolResult, Toolset
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import Filesystem, Limits, ReadBack
-from weakfs.session import Cancellation, Session
+from weakfs.session import Cancellation
 from weakfs.session.errors import TransactionCancelled
-from weakfs.snapshots import contents
-from weakfs.tools import ToolResult, Toolset
-from weakfs.tools.handlers import ShellOptions, ShellReceipt, running, shell_tool
+from weakfs.snapshots.directory import stable_read as contents
+from weakfs.tools.handlers import ShellOptions, ShellReceipt, shell_tool
+from weakfs.tools.handlers import shell as running
 
 Make = Callable[..., Toolset]
 

@@ -21,11 +21,11 @@ from weakfs import (
     ToolContext,
     ToolResult,
     Toolset,
-    require_filesystem,
 )
-from weakfs.session.stored import digest_of
+from weakfs.session.blobs.blob import digest_of
+from weakfs.tools import require_filesystem
 from weakfs.tools.blobs import Blobs
-from weakfs.tools.slice import FileSeen
+from weakfs.tools.slices import FileSeen
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 21))
 

@@ -9,22 +9,10 @@ from typing import Any
 import pytest
 from attrs import evolve, frozen
 
+from weakfs import DEFAULT_TOOLS, Registry, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Limits
-from weakfs.session import Registry, Session
-from weakfs.tools import (
-    DEFAULT_TOOLS,
-    Receipt,
-    Tool,
-    ToolCall,
-    ToolCalls,
-    ToolContext,
-    ToolResult,
-    Toolset,
-    ToolValidationError,
-    build_tool_context,
-    require_filesystem,
-)
+from weakfs.tools import Receipt, ToolCall, ToolCalls, ToolValidationError, build_tool_context, require_filesystem
 from weakfs.tools.handlers import LsParams, ls_handler
 
 

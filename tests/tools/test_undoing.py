@@ -10,18 +10,10 @@ from typing import Any
 import pytest
 from attrs import frozen
 
+from weakfs import DEFAULT_TOOLS, MergeConflict, Session, Tool, ToolContext, ToolResult, Toolset, event
 from weakfs.reducers.events import FileWritten
-from weakfs.session import MergeConflict, RolledBack, Session, tagged
-from weakfs.tools import (
-    DEFAULT_TOOLS,
-    Tool,
-    ToolCall,
-    ToolCalls,
-    ToolContext,
-    ToolResult,
-    Toolset,
-    require_filesystem,
-)
+from weakfs.session import RolledBack
+from weakfs.tools import ToolCall, ToolCalls, require_filesystem
 
 
 @frozen
@@ -248,7 +240,7 @@ def test_the_numbers_of_the_records_are_right_when_another_comes_right_behind() 
     assert (only_call(toolset.session).first_seq, only_call(toolset.session).last_seq) == (1, 1)
 
 
-@tagged("test/noted")
+@event("test/noted")
 @frozen
 class Noted:
     path: str

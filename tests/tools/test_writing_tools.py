@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weakfs import Session, ToolResult, Toolset
 from weakfs.editing import EditError, Replacement, replace
 from weakfs.filesystem import Limits
 from weakfs.reducers.events import FileSpliced, FileWritten
-from weakfs.session import Session
-from weakfs.tools import ToolResult, Toolset
 
 CASES = json.loads((Path(__file__).parents[2] / "fixtures" / "cases" / "edit.json").read_bytes())["cases"]
 

@@ -4,7 +4,7 @@ from weakfs.backends.host import HostFilesystem
 from weakfs.backends.memory import InMemoryFilesystem
 from weakfs.backends.mock import Call, MockFilesystem, UnansweredCallError
 from weakfs.backends.mount import HostMount
-from weakfs.backends.overlay import OverlayFilesystem
+from weakfs.backends.overlay.filesystem import OverlayFilesystem
 
 __all__ = [
     "Call",

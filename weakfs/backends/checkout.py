@@ -8,21 +8,21 @@ from typing import Protocol
 
 from attrs import define
 
-from weakfs.backends.scratch import scratch
+from weakfs.backends.temporary_directories import scratch
 from weakfs.filesystem import Limits
 from weakfs.filesystem.checkout import ReadBack
 from weakfs.reducers import diff
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.diff import differences
 from weakfs.reducers.events import Event
-from weakfs.reducers.leaf import size_of
-from weakfs.reducers.tree import FileTree, Segments, find, walk
+from weakfs.reducers.tree.diff import differences
+from weakfs.reducers.tree.leaf import size_of
+from weakfs.reducers.tree.node import FileTree, Segments, find, walk
 from weakfs.session import Session
-from weakfs.snapshots.bounds import Bounds
-from weakfs.snapshots.directory import HostDirectory
-from weakfs.snapshots.read_back import events_between, placed_below, without_set_id
-from weakfs.snapshots.sinks import InMemory
-from weakfs.snapshots.survey import survey
+from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.scan.read_back import events_between, placed_below, without_set_id
+from weakfs.snapshots.scan.scan_limits import Bounds
+from weakfs.snapshots.scan.sinks import InMemory
+from weakfs.snapshots.scan.survey import survey
 
 
 @define

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar, cast
 
-from weakfs.backends.in_session import SessionFilesystem
 from weakfs.backends.mount import HostMount, check_places, mount
+from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.filesystem import Limits, SymlinkPolicy
 from weakfs.reducers import FileTree, MountReport
-from weakfs.reducers import children as maps
 from weakfs.reducers.events import Event
-from weakfs.reducers.leaf import Leaf, content_of
-from weakfs.reducers.listing import listing
-from weakfs.reducers.tree import EMPTY_TREE, Listing, Node, Segments, height
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.leaf import Leaf, content_of
+from weakfs.reducers.tree.listing import listing
+from weakfs.reducers.tree.node import EMPTY_TREE, Listing, Node, Segments, height
 from weakfs.session import Session, SessionView
 
 Self = TypeVar("Self", bound="InMemoryFilesystem")

@@ -27,8 +27,8 @@ from weakfs.filesystem import (
     WriteResult,
     normalize,
 )
-from weakfs.filesystem.reading import PathArg
-from weakfs.filesystem.streams import BytesMode, TextMode
+from weakfs.filesystem.operations.read import PathArg
+from weakfs.filesystem.operations.streams import BytesMode, TextMode
 from weakfs.reducers import FileTree
 from weakfs.session import Session
 

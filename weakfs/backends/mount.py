@@ -13,12 +13,13 @@ from attrs.validators import in_
 from weakfs.filesystem import Limits, SymlinkPolicy, normalize
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import join
-from weakfs.reducers import FileTree, MountReport, TreeMounted, names
+from weakfs.reducers import FileTree, MountReport, TreeMounted
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.tree import EMPTY_TREE, find, put
+from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.tree.node import EMPTY_TREE, find, put
 from weakfs.search import compile_glob
 from weakfs.session import Session
-from weakfs.snapshots.scan import Selection, scan
+from weakfs.snapshots.scan.scan import Selection, scan
 
 
 def _host_path(path: str | os.PathLike[str]) -> str:

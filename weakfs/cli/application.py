@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 import weakfs
-from weakfs.cli.failures import DONE, INTERRUPTED, UNMET, USAGE, Failure
-from weakfs.cli.host_commands import COMMANDS
+from weakfs.cli.commands.host_commands import COMMANDS
+from weakfs.cli.errors import DONE, INTERRUPTED, UNMET, USAGE, Failure
 from weakfs.cli.options import EXIT_STATUSES, json_option, store_option
 from weakfs.cli.output import Output, ReaderGone, complain
 from weakfs.cli.signals import interruptible
 
 if TYPE_CHECKING:
-    from weakfs.backends.host.kinds import SnapshotKind
-    from weakfs.tools.shell import SandboxMode
+    from weakfs.backends.host.snapshot_kinds import SnapshotKind
+    from weakfs.processes import SandboxMode
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -114,8 +114,8 @@ def run_command(
     theirs failed), not_checked, outside or no_counterpart; "checked": exactly, rebuilt or not_at_all; and
     "recorded_error" with the text of a failure in the recording.
     """
-    from weakfs.cli.places import Job
-    from weakfs.cli.running import run_transcript
+    from weakfs.cli.run.command import run_transcript
+    from weakfs.cli.run.workspace import Job
 
     job = Job(
         transcripts=transcripts,
@@ -169,10 +169,10 @@ def log_command(
 
     With --json the lines are objects of "type" call, record and snapshot.
     """
-    from weakfs.cli.call_log import show_calls
-    from weakfs.cli.failures import telling
-    from weakfs.cli.history import Selection, show_records
-    from weakfs.cli.opening import chosen, load
+    from weakfs.cli.commands.log import show_calls
+    from weakfs.cli.commands.log_records import Selection, show_records
+    from weakfs.cli.errors import telling
+    from weakfs.cli.sessions import chosen, load
     from weakfs.filesystem import normalize
 
     with telling(f"use the path {path!r}"):
@@ -208,9 +208,9 @@ def ls_command(
 
     Each line has the permission bits, the size in bytes, the time of the last change in UTC and the name.
     """
+    from weakfs.cli.commands.ls import show_listing
     from weakfs.cli.directories import files_at, is_directory
-    from weakfs.cli.listing import show_listing
-    from weakfs.cli.opening import chosen, files_of, load, moment_of
+    from weakfs.cli.sessions import chosen, files_of, load, moment_of
 
     if is_directory(file, store=store, filesystem=filesystem, registry=registry):
         files = files_at(file, at, store)
@@ -236,9 +236,9 @@ def cat_command(
 
     Of a directory, --at names a snapshot: so one file is had back without a restore.
     """
+    from weakfs.cli.commands.ls import show_content
     from weakfs.cli.directories import files_at, is_directory
-    from weakfs.cli.listing import show_content
-    from weakfs.cli.opening import chosen, files_of, load, moment_of
+    from weakfs.cli.sessions import chosen, files_of, load, moment_of
 
     if is_directory(file, store=store, filesystem=filesystem, registry=registry):
         files = files_at(file, at, store)
@@ -281,10 +281,10 @@ def diff_command(
     directory as it is now.
     """
     from weakfs.cli.call_changes import trees_of_call
-    from weakfs.cli.comparing import differences, show_as_json, show_names, show_texts
+    from weakfs.cli.commands.diff import differences, show_as_json, show_names, show_texts
     from weakfs.cli.directories import is_directory, trees
-    from weakfs.cli.failures import telling
-    from weakfs.cli.opening import chosen, first_moment, load, moment_of, tree_of
+    from weakfs.cli.errors import telling
+    from weakfs.cli.sessions import chosen, first_moment, load, moment_of, tree_of
     from weakfs.filesystem import normalize
 
     with telling(f"use the path {path!r}"):
@@ -321,8 +321,8 @@ def diff_command(
 @json_option
 def stats_command(file: str, filesystem: str | None, registry: str | None, as_json: bool) -> int:
     """Show how much the session saved in FILE holds: files, records, snapshots, tool calls."""
-    from weakfs.cli.measuring import show_statistics
-    from weakfs.cli.opening import chosen, load
+    from weakfs.cli.commands.stats import show_statistics
+    from weakfs.cli.sessions import chosen, load
 
     session = load(file, registry)
     show_statistics(Output(), session, file, chosen(session, filesystem), as_json=as_json)
@@ -347,8 +347,8 @@ def replay_command(file: str, verify: bool, registry: str | None, as_json: bool)
 
     With --json the lines are objects of "type" snapshot, rollback, merge, end and total.
     """
-    from weakfs.cli.opening import load
-    from weakfs.cli.replaying import show_replay
+    from weakfs.cli.commands.replay import show_replay
+    from weakfs.cli.sessions import load
 
     session = load(file, registry)
     is_same = show_replay(Output(), session, file, verify=verify, as_json=as_json)

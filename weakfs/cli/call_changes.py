@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from weakfs.cli.calls import NumberedCall, call_named
-from weakfs.cli.failures import Failure, telling
-from weakfs.cli.opening import Trees, chosen
+from weakfs.cli.errors import Failure, telling
+from weakfs.cli.formatting import shown
+from weakfs.cli.sessions import Trees, chosen
 from weakfs.cli.states import steps_of
-from weakfs.cli.wording import shown
 from weakfs.reducers import FileTree
-from weakfs.reducers.tree import EMPTY_TREE
+from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.session import Session, SessionView
-from weakfs.session.collector import collector_at_rest
+from weakfs.session.history.garbage_collection import collector_at_rest
 
 
 def trees_of_call(session: Session, wanted: str, filesystem: str | None) -> tuple[FileTree, FileTree]:

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 
 from attrs import define, frozen
 
-from weakfs.cli.failures import USAGE, Failure
-from weakfs.cli.wording import shown
+from weakfs.cli.errors import USAGE, Failure
+from weakfs.cli.formatting import shown
 from weakfs.session import Merged, Record, Session, UnknownType
 from weakfs.tools import ToolCall
 

@@ -9,17 +9,17 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
-from weakfs.backends.host.kinds import SnapshotKind
 from weakfs.backends.host.root import HostRoot
-from weakfs.cli.failures import USAGE, Failure, telling
+from weakfs.backends.host.snapshot_kinds import SnapshotKind
+from weakfs.cli.errors import USAGE, Failure, telling
+from weakfs.cli.formatting import counted, shown, typed
 from weakfs.cli.output import complain, progress
-from weakfs.cli.wording import counted, shown, typed
 from weakfs.filesystem import Filesystem, FilesystemSnapshot, Limits
 from weakfs.reducers import FileTree
 from weakfs.session import Session
 from weakfs.snapshots import Store, StoredSnapshot
-from weakfs.snapshots.catalogue import root_name
-from weakfs.snapshots.leftovers import count_left_behind
+from weakfs.snapshots.journal.recovery import count_left_behind
+from weakfs.snapshots.store.catalogue import root_name
 
 # What `restore` calls the snapshot of what it is about to replace.
 BEFORE_RESTORING = "before restoring "

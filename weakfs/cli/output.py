@@ -15,9 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
-from weakfs.cli.failures import Failure
-from weakfs.cli.wording import shown
-from weakfs.tools.results import printable
+from weakfs.cli.errors import Failure
+from weakfs.cli.formatting import shown
+from weakfs.messages import printable
 
 # A text, or a text with a rich style.
 Piece = str | tuple[str, str]

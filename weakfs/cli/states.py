@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from attrs import define, field, frozen
 
 from weakfs.session import Merged, Record, Session, SessionError, SessionView
-from weakfs.session.rules import Rules
-from weakfs.session.table import Table
-from weakfs.session.timeline import Row, changed, event_of
+from weakfs.session.history.timeline import Row, changed, event_of
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.table import Table
 
 
 @frozen

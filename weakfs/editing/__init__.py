@@ -1,5 +1,13 @@
 """Editing text: pure functions that say what changes, for tools and programs that then write it."""
 
+from weakfs.editing.hints.refusals import (
+    AmbiguousIndentation,
+    AmbiguousTarget,
+    EditError,
+    EmptyOldString,
+    NoChange,
+    TargetNotFound,
+)
 from weakfs.editing.patches import (
     DeleteTargetNotFound,
     HunkFit,
@@ -14,14 +22,6 @@ from weakfs.editing.patches import (
     UpdateTargetNotFound,
     UpdateTargetNotText,
     apply_patch,
-)
-from weakfs.editing.refusals import (
-    AmbiguousIndentation,
-    AmbiguousTarget,
-    EditError,
-    EmptyOldString,
-    NoChange,
-    TargetNotFound,
 )
 from weakfs.editing.replace import Replacement, replace
 

@@ -17,7 +17,7 @@ from weakfs.editing.line_ends import LINE_END, only_kind, with_line_ends
 from weakfs.editing.normalization import BYTE_ORDER_MARK, folded
 from weakfs.editing.reindentation import NewLine, OldLine, Reindentation, matched
 from weakfs.editing.text_block import TextBlock
-from weakfs.reducers.lines import TooMuchWork, matches
+from weakfs.reducers.tree.line_merge import TooMuchWork, matches
 
 # Where a line is in the file: its start and stop, without the white space around it.
 Spot = tuple[int, int]

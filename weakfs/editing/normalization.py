@@ -16,7 +16,7 @@ from functools import cache, cached_property
 
 from attrs import frozen
 
-from weakfs.editing.combining import composed, is_mark, may_change, unusual
+from weakfs.editing.unicode_forms import composed, is_mark, may_change, unusual
 
 BYTE_ORDER_MARK = "\ufeff"
 

@@ -9,17 +9,17 @@ from typing import Literal
 
 from attrs import evolve, field, frozen
 
-from weakfs.editing.diagnosis import QuotedFile, Subject
-from weakfs.editing.layout import Layout
-from weakfs.editing.line_ends import only_kind, with_line_ends
-from weakfs.editing.normalization import BYTE_ORDER_MARK, Haystack, Needle, TooRepetitive, plain
-from weakfs.editing.refusals import (
+from weakfs.editing.hints.diagnosis import QuotedFile, Subject
+from weakfs.editing.hints.refusals import (
     AmbiguousIndentation,
     AmbiguousTarget,
     EmptyOldString,
     NoChange,
     TargetNotFound,
 )
+from weakfs.editing.layout import Layout
+from weakfs.editing.line_ends import only_kind, with_line_ends
+from weakfs.editing.normalization import BYTE_ORDER_MARK, Haystack, Needle, TooRepetitive, plain
 from weakfs.editing.reindentation import DoubtfulIndentation
 
 # Where a match was, in characters of the old text, and what was put there.

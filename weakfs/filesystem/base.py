@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from weakfs.filesystem.searching import Searching
-from weakfs.filesystem.streams import Streaming
+from weakfs.filesystem.operations.search import Searching
+from weakfs.filesystem.operations.streams import Streaming
 
 
 class BaseFilesystem(Searching, Streaming):

@@ -7,9 +7,9 @@ from errno import EDQUOT, EFBIG, ENAMETOOLONG
 from attrs import evolve, field, frozen
 
 from weakfs.filesystem.errors import fault
-from weakfs.reducers import names
-from weakfs.reducers.leaf import size_of
-from weakfs.reducers.tree import MAX_NODES, FileTree, walk
+from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.tree.leaf import size_of
+from weakfs.reducers.tree.node import MAX_NODES, FileTree, walk
 
 MIB = 1 << 20
 

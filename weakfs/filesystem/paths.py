@@ -8,8 +8,8 @@ from errno import EACCES, ENAMETOOLONG
 from functools import lru_cache
 
 from weakfs.filesystem.errors import fault
-from weakfs.reducers import names
-from weakfs.reducers.rules import is_plain
+from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.validation import is_plain
 
 # A canonical path and its segments.
 Parsed = tuple[str, tuple[str, ...]]

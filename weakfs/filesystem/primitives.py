@@ -16,9 +16,9 @@ from weakfs.filesystem.errors import fault, no_directory, not_found
 from weakfs.filesystem.limits import Limits
 from weakfs.filesystem.results import FileEntry
 from weakfs.reducers.events import Event
-from weakfs.reducers.leaf import CONTENT, NO_FILE, Leaf, is_file, is_link, is_special, kind_of
-from weakfs.reducers.listing import listing_of
-from weakfs.reducers.tree import FileTree, Listing, Node, Segments
+from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf, is_file, is_link, is_special, kind_of
+from weakfs.reducers.tree.listing import listing_of
+from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments
 
 SymlinkPolicy = Literal["deny", "within_root_only", "allow"]
 

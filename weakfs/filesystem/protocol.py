@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Literal, Protocol, overload, runtime_checkable
 
 from weakfs.filesystem.limits import Limits
-from weakfs.filesystem.reading import PathArg
+from weakfs.filesystem.operations.read import PathArg
+from weakfs.filesystem.operations.streams import BytesMode, TextMode
 from weakfs.filesystem.results import (
     FileEntry,
     FileStat,
@@ -20,14 +21,13 @@ from weakfs.filesystem.results import (
     WriteMode,
     WriteResult,
 )
-from weakfs.filesystem.streams import BytesMode, TextMode
 from weakfs.reducers import FileTree
 from weakfs.session import Session
 
 
 @runtime_checkable
 class Filesystem(Protocol):
-    """Files and directories below one root. What each method does is told in `weakfs.filesystem.reading` and the
+    """Files and directories below one root. What each method does is told in `weakfs.filesystem.operations.read` and the
     modules beside it; every backend gives the same answer to the same call (`weakfs.testing` proves it)."""
 
     @property

@@ -9,8 +9,8 @@ from typing import Literal, TypeVar, overload
 from attrs import field, frozen
 
 from weakfs.reducers import FileTree
-from weakfs.session import tagged
-from weakfs.session.stored import Stored
+from weakfs.session import event
+from weakfs.session.blobs.blob import Stored
 
 T = TypeVar("T")
 
@@ -193,7 +193,7 @@ class Statistics:
         return self.file_count + self.directory_count
 
 
-@tagged("fs/snapshot")
+@event("fs/snapshot")
 @frozen
 class FilesystemSnapshot:
     """A moment of one filesystem.

@@ -1,7 +1,6 @@
 """Events and the immutable tree that they are reduced into; digest, diff and merge. Pure: no I/O, no clock."""
 
 from weakfs.reducers.apply import reduce
-from weakfs.reducers.diff import TreeDiff, diff
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
@@ -20,11 +19,12 @@ from weakfs.reducers.events import (
 )
 from weakfs.reducers.external_snapshots import ExternalFsSnapshot
 from weakfs.reducers.external_trees import ExternalTree, ExternalTrees
-from weakfs.reducers.lower import LowerFound
 from weakfs.reducers.lower_entries import LowerEntry
-from weakfs.reducers.merge import merge
+from weakfs.reducers.lower_layer import LowerFound
 from weakfs.reducers.mounts import MountReport
-from weakfs.reducers.tree import FileTree
+from weakfs.reducers.tree.diff import TreeDiff, diff
+from weakfs.reducers.tree.merge import merge
+from weakfs.reducers.tree.node import FileTree
 
 __all__ = [
     "DirectoryMade",

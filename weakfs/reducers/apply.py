@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from weakfs.reducers import children as maps
 from weakfs.reducers import events as e
-from weakfs.reducers import leaf as leaves
-from weakfs.reducers.tree import EMPTY_TREE, FileTree, Node, find, put, rebuilt, remove, way_to, with_mode
-from weakfs.session.rope import Rope
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find, put, rebuilt, remove, way_to, with_mode
+from weakfs.session.blobs.rope import Rope
 
 Segments = tuple[str, ...]
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 from attrs import field, frozen
 
 from weakfs.reducers.lower_entries import LowerEntry
-from weakfs.reducers.rules import EntryPath, Mode, OptionalMode, Path, Target
-from weakfs.reducers.tree import FileTree
-from weakfs.session import tagged
+from weakfs.reducers.tree.node import FileTree
+from weakfs.reducers.validation import EntryPath, Mode, OptionalMode, Path, Target
+from weakfs.session import event
 
 
-@tagged("fs/file_written")
+@event("fs/file_written")
 @frozen
 class FileWritten:
     """A file's whole content was set; missing parents were made. `mode` is `None` where it stays (new: 0644)."""
@@ -29,7 +29,7 @@ class FileWritten:
     filesystem: str | None = None
 
 
-@tagged("fs/file_appended")
+@event("fs/file_appended")
 @frozen
 class FileAppended:
     """`tail` was added to the end of a file, which was made if it was missing."""
@@ -40,7 +40,7 @@ class FileAppended:
     filesystem: str | None = None
 
 
-@tagged("fs/file_spliced")
+@event("fs/file_spliced")
 @frozen
 class FileSpliced:
     """Pieces of a file were replaced: `(start, stop, content)` in bytes of the old content, in order."""
@@ -51,7 +51,7 @@ class FileSpliced:
     filesystem: str | None = None
 
 
-@tagged("fs/directory_made")
+@event("fs/directory_made")
 @frozen
 class DirectoryMade:
     """A directory was made, with its missing parents."""
@@ -61,7 +61,7 @@ class DirectoryMade:
     filesystem: str | None = None
 
 
-@tagged("fs/entry_deleted")
+@event("fs/entry_deleted")
 @frozen
 class EntryDeleted:
     """A file, a link, or a directory with all that was in it went away."""
@@ -71,7 +71,7 @@ class EntryDeleted:
     filesystem: str | None = None
 
 
-@tagged("fs/entry_moved")
+@event("fs/entry_moved")
 @frozen
 class EntryMoved:
     """An entry took another path, in the place of what was there."""
@@ -82,7 +82,7 @@ class EntryMoved:
     filesystem: str | None = None
 
 
-@tagged("fs/entry_copied")
+@event("fs/entry_copied")
 @frozen
 class EntryCopied:
     """An entry was copied to another path, in the place of what was there."""
@@ -93,7 +93,7 @@ class EntryCopied:
     filesystem: str | None = None
 
 
-@tagged("fs/mode_changed")
+@event("fs/mode_changed")
 @frozen
 class ModeChanged:
     """An entry's permission bits were set."""
@@ -104,7 +104,7 @@ class ModeChanged:
     filesystem: str | None = None
 
 
-@tagged("fs/link_made")
+@event("fs/link_made")
 @frozen
 class LinkMade:
     """A symbolic link was made."""
@@ -115,7 +115,7 @@ class LinkMade:
     filesystem: str | None = None
 
 
-@tagged("fs/tree_mounted")
+@event("fs/tree_mounted")
 @frozen
 class TreeMounted:
     """A tree from outside was put at a path as one whole. `source` names it; `skipped` tells what was left out."""
@@ -128,7 +128,7 @@ class TreeMounted:
     filesystem: str | None = None
 
 
-@tagged("fs/tree_restored")
+@event("fs/tree_restored")
 @frozen
 class TreeRestored:
     """The whole tree became another: a snapshot that was restored, an archive that was taken in."""
@@ -139,7 +139,7 @@ class TreeRestored:
     filesystem: str | None = None
 
 
-@tagged("fs/entry_found")
+@event("fs/entry_found")
 @frozen
 class EntryFound:
     """What an outside place held at a path before the first change there.
@@ -154,7 +154,7 @@ class EntryFound:
     filesystem: str | None = None
 
 
-@tagged("fs/entry_put")
+@event("fs/entry_put")
 @frozen
 class EntryPut:
     """An entry that no other event makes was put at a path: a FIFO, a large file whose content lies in a store.
@@ -168,7 +168,7 @@ class EntryPut:
     filesystem: str | None = None
 
 
-@tagged("fs/tree_seen")
+@event("fs/tree_seen")
 @frozen
 class TreeSeen:
     """All files of an outside place were looked at, as for a snapshot: this is how they were. Nothing changed."""
@@ -179,7 +179,7 @@ class TreeSeen:
     filesystem: str | None = None
 
 
-@tagged("fs/entry_hidden")
+@event("fs/entry_hidden")
 @frozen
 class EntryHidden:
     """An entry of the layer below is not to be seen any more. `seen` is what it was."""
@@ -190,7 +190,7 @@ class EntryHidden:
     filesystem: str | None = None
 
 
-@tagged("fs/layer_emptied")
+@event("fs/layer_emptied")
 @frozen
 class LayerEmptied:
     """A layer over other files holds nothing any more: it was written down, or given up, as `reason` says."""

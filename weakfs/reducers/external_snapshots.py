@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
-from weakfs.session import tagged
-from weakfs.session.stored import Stored
+from weakfs.session import event
+from weakfs.session.blobs.blob import Stored
 
 
-@tagged("fs/external_snapshot")
+@event("fs/external_snapshot")
 @frozen
 class ExternalFsSnapshot:
     """One snapshot of an external filesystem: an event, and as such a value of its LOG slice.

@@ -12,15 +12,15 @@ from typing import Any
 
 from attrs import field, frozen
 
-from weakfs.reducers import children as maps
-from weakfs.reducers.completing import filled, missing, with_changes
 from weakfs.reducers.events import EntryFound, TreeSeen
-from weakfs.reducers.tree import EMPTY_TREE, FileTree
-from weakfs.session import tagged
-from weakfs.session.log import Log
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
+from weakfs.reducers.tree.partial import filled, missing, with_changes
+from weakfs.session import event
+from weakfs.session.history.log import Log
 
 
-@tagged("fs/external_tree")
+@event("fs/external_tree")
 @frozen
 class ExternalTree:
     """One external filesystem as far as it is known.
@@ -38,7 +38,7 @@ class ExternalTree:
         return filled(self.tree, missing(self.found, other.found), ())
 
 
-@tagged("fs/external_trees")
+@event("fs/external_trees")
 @frozen
 class ExternalTrees:
     """All external filesystems of a session, by id."""

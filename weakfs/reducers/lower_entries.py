@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from weakfs.reducers.rules import Path
-from weakfs.session import tagged
+from weakfs.reducers.validation import Path
+from weakfs.session import event
 
 
-@tagged("fs/lower_entry")
+@event("fs/lower_entry")
 @frozen
 class LowerEntry:
     """One entry of the layer below as it was when it was read or hidden: an event, and a value of its slice.
 
     `kind` is that of a leaf, or "directory". `digest` is that of a file's content where it was read (hex, see
-    `weakfs.session.stored.digest_of`); of a directory it is one of the names, kinds, sizes and times below it.
+    `weakfs.session.blobs.blob.digest_of`); of a directory it is one of the names, kinds, sizes and times below it.
     """
 
     path: Path

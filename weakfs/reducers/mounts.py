@@ -5,11 +5,11 @@ from __future__ import annotations
 from attrs import frozen
 
 from weakfs.reducers.events import TreeMounted
-from weakfs.session import tagged
-from weakfs.session.log import Log
+from weakfs.session import event
+from weakfs.session.history.log import Log
 
 
-@tagged("fs/mount")
+@event("fs/mount")
 @frozen
 class MountReport:
     """One mount: where from, where to, how much, and each path that was left out with the reason."""

@@ -3,8 +3,7 @@
 Generic: nothing here knows of filesystems.
 """
 
-from weakfs.session.cancelling import Cancellation
-from weakfs.session.delivery import Bus
+from weakfs.session.cancellation import Cancellation
 from weakfs.session.errors import (
     MergeConflict,
     MissingBlob,
@@ -26,11 +25,11 @@ from weakfs.session.events import (
     SliceCleared,
     SliceSeeded,
 )
-from weakfs.session.externals import External, Journal
-from weakfs.session.log import Log
-from weakfs.session.registry import Registry, tagged
+from weakfs.session.external import External, Journal
+from weakfs.session.history.log import Log
 from weakfs.session.session import Session
-from weakfs.session.slices import (
+from weakfs.session.slices.registry import Registry, event
+from weakfs.session.slices.slice import (
     Conflict,
     Slice,
     SliceView,
@@ -41,7 +40,8 @@ from weakfs.session.slices import (
     replace_latest_by,
     upsert_by,
 )
-from weakfs.session.views import Missing, Records, SaveReport, SessionSnapshot, SessionView
+from weakfs.session.subscriptions import Bus
+from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 
 __all__ = [
     "Bus",
@@ -64,23 +64,23 @@ __all__ = [
     "SessionClosed",
     "SessionError",
     "SessionFileError",
-    "SessionSnapshot",
     "SessionView",
     "Slice",
     "SliceAppended",
     "SliceCleared",
     "SliceSeeded",
     "SliceView",
+    "Snapshot",
     "TransactionCancelled",
     "UnknownSnapshot",
     "UnknownTag",
     "UnknownType",
     "UnsupportedVersion",
     "append_all",
+    "event",
     "merge_appended",
     "reducer",
     "replace_latest",
     "replace_latest_by",
-    "tagged",
     "upsert_by",
 ]

@@ -8,14 +8,14 @@ from functools import partial
 from typing import Self
 from weakref import ref
 
-from weakfs.session.cancelling import Cancellation
+from weakfs.session.cancellation import Cancellation
 from weakfs.session.core import checked_text
 from weakfs.session.errors import RollbackIncomplete, SessionError, TransactionCancelled
 from weakfs.session.events import Record, RolledBack
-from weakfs.session.externals import begin_all, close_all, undo_all
-from weakfs.session.history import History
-from weakfs.session.merging import absorb, drop_snapshots, merge_snapshots
-from weakfs.session.timeline import Timeline
+from weakfs.session.external import begin_all, close_all, undo_all
+from weakfs.session.history.merge import absorb, drop_snapshots, merge_snapshots
+from weakfs.session.history.timeline import Timeline
+from weakfs.session.rollback import History
 from weakfs.session.transaction import ACTIVE, Transaction, current_owner, innermost
 from weakfs.session.views import Records
 

@@ -9,17 +9,17 @@ from typing import Any, Literal, TypeVar
 from uuid import uuid4
 from weakref import ref
 
-from weakfs.session.atoms import is_text
-from weakfs.session.delivery import Bus, Delivery, Handler
+from weakfs.session.blobs.blob import Stored
+from weakfs.session.codec.atoms import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
-from weakfs.session.externals import External, Journal, Repair, begin
-from weakfs.session.registry import Registry
-from weakfs.session.rules import Rules
-from weakfs.session.slices import Kind, Merge, Reducer, Slice, SliceSpec, StateMerge, WholeMerge, WholeSlice
-from weakfs.session.stored import Stored
-from weakfs.session.table import Table
-from weakfs.session.timeline import Point, Timeline, changed
+from weakfs.session.external import External, Journal, Repair, begin
+from weakfs.session.history.timeline import Point, Timeline, changed
+from weakfs.session.slices.registry import Registry
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.slice import Kind, Merge, Reducer, Slice, SliceSpec, StateMerge, WholeMerge, WholeSlice
+from weakfs.session.slices.table import Table
+from weakfs.session.subscriptions import Bus, Delivery, Handler
 from weakfs.session.transaction import ACTIVE, Transaction, innermost
 from weakfs.session.views import Origin, Records
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from attrs import field, frozen
 
-from weakfs.session.registry import tagged
-from weakfs.session.table import Table
+from weakfs.session.slices.registry import event
+from weakfs.session.slices.table import Table
 
 
 @frozen
@@ -24,7 +24,7 @@ class Record:
     cause: str | None
 
 
-@tagged("session/slice_seeded")
+@event("session/slice_seeded")
 @frozen
 class SliceSeeded:
     """The values of one slice were replaced by `items`."""
@@ -33,7 +33,7 @@ class SliceSeeded:
     items: tuple[Any, ...]
 
 
-@tagged("session/slice_appended")
+@event("session/slice_appended")
 @frozen
 class SliceAppended:
     """One value was added behind the others of a slice."""
@@ -42,7 +42,7 @@ class SliceAppended:
     item: Any
 
 
-@tagged("session/slice_cleared")
+@event("session/slice_cleared")
 @frozen
 class SliceCleared:
     """A slice lost all its values."""
@@ -50,7 +50,7 @@ class SliceCleared:
     slice: str
 
 
-@tagged("session/rolled_back")
+@event("session/rolled_back")
 @frozen
 class RolledBack:
     """Every STATE slice went back to what it was after record `target`.
@@ -63,7 +63,7 @@ class RolledBack:
     state: Table = field(repr=False, eq=False)
 
 
-@tagged("session/merged")
+@event("session/merged")
 @frozen
 class Merged:
     """What a fork did was merged: its `count` records follow this one, and `state` is what came of both.

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
+from weakfs.session.blobs.blob import Stored
 from weakfs.session.branching import Branching
-from weakfs.session.delivery import Bus
 from weakfs.session.errors import RollbackIncomplete
-from weakfs.session.externals import Attachable, External, repair_all
-from weakfs.session.registry import Registry
-from weakfs.session.rules import Rules
-from weakfs.session.stored import Stored
-from weakfs.session.timeline import Timeline
+from weakfs.session.external import Attachable, External, repair_all
+from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.registry import Registry
+from weakfs.session.slices.schema import Rules
+from weakfs.session.subscriptions import Bus
 from weakfs.session.views import SaveReport
 
 
@@ -61,7 +61,7 @@ class Session(Branching):
         Raises `SessionError` that names the place of a value that could not be read back, and `OSError` if the file
         cannot be written; what was saved before is then as it was.
         """
-        from weakfs.session.files import save_session
+        from weakfs.session.files.session_file import save_session
 
         return save_session(self, path, embed=embed)
 
@@ -81,7 +81,7 @@ class Session(Branching):
         logged, and told by `missing_blobs`. Raises `SessionFileError` that names what is wrong and where,
         `UnsupportedVersion` for a newer format, and `OSError` if the file cannot be read.
         """
-        from weakfs.session.files import load_session
+        from weakfs.session.files.session_file import load_session
 
         session = cls(session_id="loading", registry=registry, clock=clock, new_id=new_id, bus=bus)
         load_session(session, path)
@@ -109,7 +109,7 @@ class Session(Branching):
         return again
 
     def parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:
-        """Give what a file of this session is made of; for `weakfs.session.files`."""
+        """Give what a file of this session is made of; for `weakfs.session.files.session_file`."""
         own = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}
         return self._rules, self._trunk, own
 
@@ -120,7 +120,7 @@ class Session(Branching):
         own: dict[str, Any],
         missing: Callable[[], tuple[Stored, ...]] | None = None,
     ) -> None:
-        """Become what a file held; for `weakfs.session.files`."""
+        """Become what a file held; for `weakfs.session.files.session_file`."""
         self.session_id, self.origin_id = own["session_id"], own["origin_id"]
         # Never a number that a kept snapshot has.
         own_prefix = f"{self.session_id}/"

@@ -15,8 +15,8 @@ from weakref import ref
 from attrs import define, field
 
 from weakfs.session.errors import TransactionCancelled
-from weakfs.session.externals import Journal
-from weakfs.session.timeline import Point, Timeline
+from weakfs.session.external import Journal
+from weakfs.session.history.timeline import Point, Timeline
 
 
 @define(eq=False)

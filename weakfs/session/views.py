@@ -8,19 +8,19 @@ from typing import Literal, TypeVar, overload
 from attrs import frozen
 from pyrsistent import PMap
 
-from weakfs.session.checkpoints import Mark
 from weakfs.session.events import Record
-from weakfs.session.log import Log
-from weakfs.session.rules import Rules
-from weakfs.session.slices import Kind, SliceSpec, SliceView
-from weakfs.session.table import Table
-from weakfs.session.timeline import Row, SnapshotEntry, event_of
+from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.log import Log
+from weakfs.session.history.timeline import Row, SnapshotEntry, event_of
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.slice import Kind, SliceSpec, SliceView
+from weakfs.session.slices.table import Table
 
 T = TypeVar("T")
 
 
 @frozen
-class SessionSnapshot:
+class Snapshot:
     """A moment of a session that it keeps and can go back to.
 
     `seq` is the record after which it was taken, `at` the clock's reading in nanoseconds.

@@ -1,14 +1,14 @@
 """Trees from outside and back: surveys of a host directory, the store of their contents, scans, archives."""
 
-from weakfs.snapshots.archive import pack, unpack
-from weakfs.snapshots.catalogue import StoredSnapshot
-from weakfs.snapshots.errors import StoreDamaged, StoreUnwritable
-from weakfs.snapshots.scan import Scan, Selection, scan
-from weakfs.snapshots.seen import Survey
-from weakfs.snapshots.sinks import HashOnly, InMemory, Sink
-from weakfs.snapshots.store import Store
-from weakfs.snapshots.survey import survey, survey_entry
-from weakfs.snapshots.writer import StoreWriter
+from weakfs.snapshots.archive.tar import from_tar, to_tar
+from weakfs.snapshots.scan.scan import Scan, Selection, scan
+from weakfs.snapshots.scan.sinks import HashOnly, InMemory, Sink
+from weakfs.snapshots.scan.stat_cache import Survey
+from weakfs.snapshots.scan.survey import survey, survey_entry
+from weakfs.snapshots.store.catalogue import StoredSnapshot
+from weakfs.snapshots.store.errors import StoreDamaged, StoreUnwritable
+from weakfs.snapshots.store.snapshot_writer import StoreWriter
+from weakfs.snapshots.store.store import Store
 
 __all__ = [
     "HashOnly",
@@ -22,9 +22,9 @@ __all__ = [
     "StoreWriter",
     "StoredSnapshot",
     "Survey",
-    "pack",
+    "from_tar",
     "scan",
     "survey",
     "survey_entry",
-    "unpack",
+    "to_tar",
 ]

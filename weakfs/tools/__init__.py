@@ -11,13 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weakfs.tools.arguments import about
+    from weakfs.processes import Bubblewrap, CommandLimits, Finished, SandboxUnavailable, run_command
     from weakfs.tools.blobs import BlobReference
     from weakfs.tools.context import ToolContext, build_tool_context, require_filesystem
     from weakfs.tools.defaults import DEFAULT_TOOLS
     from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
-    from weakfs.tools.guarding import CONTENTS, CallToJudge, Capability, Policy, PolicyRule
+    from weakfs.tools.permissions import CONTENTS, CallToJudge, Capability, Policy, PolicyRule
     from weakfs.tools.results import Receipt, ToolResult
+    from weakfs.tools.schemas.arguments import param
     from weakfs.tools.sections import (
         FILESYSTEM_TOOLS,
         FilesystemSection,
@@ -29,11 +30,10 @@ if TYPE_CHECKING:
         adispatch_tool_call,
         dispatch_tool_call,
     )
-    from weakfs.tools.shell import Bubblewrap, CommandLimits, Finished, SandboxUnavailable, run_command
-    from weakfs.tools.slice import ToolCall, ToolCalls
+    from weakfs.tools.slices import ToolCall, ToolCalls
     from weakfs.tools.tool import Handler, Tool
     from weakfs.tools.toolset import Toolset
-    from weakfs.tools.transcripts import Skipped, Transcript, TranscriptCall, read_transcript
+    from weakfs.transcripts import Skipped, Transcript, TranscriptCall, read_transcript
 
 __all__ = [
     "CONTENTS",
@@ -67,22 +67,22 @@ __all__ = [
     "TranscriptCall",
     "VfsSection",
     "WorkspaceSection",
-    "about",
     "adispatch_tool_call",
     "build_tool_context",
     "dispatch_tool_call",
+    "param",
     "read_transcript",
     "require_filesystem",
     "run_command",
 ]
 
 _HOMES = {
-    "weakfs.tools.arguments": ("about",),
+    "weakfs.tools.schemas.arguments": ("param",),
     "weakfs.tools.blobs": ("BlobReference",),
     "weakfs.tools.context": ("ToolContext", "build_tool_context", "require_filesystem"),
     "weakfs.tools.defaults": ("DEFAULT_TOOLS",),
     "weakfs.tools.errors": ("DeadlineExceeded", "ToolValidationError"),
-    "weakfs.tools.guarding": ("CONTENTS", "CallToJudge", "Capability", "Policy", "PolicyRule"),
+    "weakfs.tools.permissions": ("CONTENTS", "CallToJudge", "Capability", "Policy", "PolicyRule"),
     "weakfs.tools.results": ("Receipt", "ToolResult"),
     "weakfs.tools.sections": (
         "FILESYSTEM_TOOLS",
@@ -95,11 +95,11 @@ _HOMES = {
         "adispatch_tool_call",
         "dispatch_tool_call",
     ),
-    "weakfs.tools.shell": ("Bubblewrap", "CommandLimits", "Finished", "SandboxUnavailable", "run_command"),
-    "weakfs.tools.slice": ("ToolCall", "ToolCalls"),
+    "weakfs.processes": ("Bubblewrap", "CommandLimits", "Finished", "SandboxUnavailable", "run_command"),
+    "weakfs.tools.slices": ("ToolCall", "ToolCalls"),
     "weakfs.tools.tool": ("Handler", "Tool"),
     "weakfs.tools.toolset": ("Toolset",),
-    "weakfs.tools.transcripts": ("Skipped", "Transcript", "TranscriptCall", "read_transcript"),
+    "weakfs.transcripts": ("Skipped", "Transcript", "TranscriptCall", "read_transcript"),
 }
 
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from attrs import field, frozen
 
 from weakfs.session import Session
-from weakfs.session.stored import digest_of
-from weakfs.tools.arguments import about
+from weakfs.session.blobs.blob import digest_of
 from weakfs.tools.errors import UnknownBlob
-from weakfs.tools.slice import KeptBlob, install_blobs
+from weakfs.tools.schemas.arguments import param
+from weakfs.tools.slices import KeptBlob, install_blobs
 
 # How much of a content its reference shows.
 PREVIEW = 2000
@@ -43,9 +43,9 @@ class BlobReference:
 class BlobArgument:
     """What stands for a content in a call: a reference as a receipt gave it, of which `blob_ref` is enough."""
 
-    blob_ref: str = field(metadata=about("the digest that a receipt gave", for_models=False))
-    size_bytes: int | None = field(default=None, metadata=about("its size", for_models=False))
-    preview: object = field(default=None, repr=False, metadata=about("what it begins with", for_models=False))
+    blob_ref: str = field(metadata=param("the digest that a receipt gave", for_models=False))
+    size_bytes: int | None = field(default=None, metadata=param("its size", for_models=False))
+    preview: object = field(default=None, repr=False, metadata=param("what it begins with", for_models=False))
 
 
 @frozen

@@ -8,7 +8,7 @@ from weakfs.filesystem import Filesystem, Limits
 from weakfs.session import Cancellation, Session
 from weakfs.tools.blobs import Blobs
 from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
-from weakfs.tools.guarding import Capability, GuardedFilesystem, Operation, Policy, guarded
+from weakfs.tools.permissions import Capability, GuardedFilesystem, Operation, Policy, guarded
 
 
 @frozen

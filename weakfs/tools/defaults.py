@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weakfs.tools import handlers as h
 from weakfs.tools.context import ToolContext
-from weakfs.tools.handlers.patching import patched_paths
+from weakfs.tools.handlers.apply_patch import patched_paths
 from weakfs.tools.tool import Tool
 
 _FILE = {"file_path": "path"}

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from weakfs.tools.arguments import about
 from weakfs.tools.blobs import PREVIEW, BlobReference
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import InlineTooLarge
-from weakfs.tools.guarding import Operation, Visibility
+from weakfs.tools.permissions import Operation, Visibility
+from weakfs.tools.schemas.arguments import param
 
 OutputMode = Literal["auto", "require_inline"]
 
 # What is small: more than the lines that a tool gives by default, much less than a model can read.
 INLINE = 256 * 1024
 
-ABOUT_MODE = about("auto gives a large result as a reference to a blob, require_inline fails instead", for_models=False)
+ABOUT_MODE = param("auto gives a large result as a reference to a blob, require_inline fails instead", for_models=False)
 
 
 def kept_as_blob(

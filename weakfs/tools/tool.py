@@ -10,9 +10,9 @@ from typing import Any
 
 from attrs import Factory, field, frozen
 
-from weakfs.tools.arguments import Parameter, build, parameters_of
-from weakfs.tools.guarding.operations import OPERATIONS, Operation
+from weakfs.tools.permissions.operations import OPERATIONS, Operation
 from weakfs.tools.results import Receipt, ToolResult
+from weakfs.tools.schemas.arguments import Parameter, build, parameters_of
 
 # `handler(params, *, context) -> ToolResult`, where params is an instance of the tool's `params` class.
 Handler = Callable[..., ToolResult[object]] | Callable[..., Awaitable[ToolResult[object]]]

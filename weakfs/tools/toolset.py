@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, cast
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
+from weakfs.messages import clip, one_line
 from weakfs.session import Cancellation, Session
+from weakfs.tools.call import Call
+from weakfs.tools.call_json import recorded
 from weakfs.tools.context import build_tool_context
 from weakfs.tools.defaults import DEFAULT_TOOLS
-from weakfs.tools.definitions import OpenAIApi, Provider, definitions
 from weakfs.tools.errors import UnknownTool
-from weakfs.tools.guarding import Capability, Policy, guarded
-from weakfs.tools.performing import Call
-from weakfs.tools.recording import recorded
-from weakfs.tools.results import Receipt, ToolResult, clip, failed, one_line
-from weakfs.tools.slice import install
-from weakfs.tools.staleness import Readings
+from weakfs.tools.permissions import Capability, Policy, guarded
+from weakfs.tools.results import Receipt, ToolResult, failed
+from weakfs.tools.schemas.definitions import OpenAIApi, Provider, definitions
+from weakfs.tools.slices import install
+from weakfs.tools.stale_writes import Readings
 from weakfs.tools.tool import Tool
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.events import TreeSeen
 from weakfs.reducers.external_trees import ExternalTrees
 from weakfs.session import SessionView
-from weakfs.snapshots.store import Store
+from weakfs.snapshots.store.store import Store
 
 if TYPE_CHECKING:
     from weakfs.backends.host.filesystem import HostFilesystem

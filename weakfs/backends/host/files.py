@@ -10,13 +10,12 @@ from typing import Any, cast
 
 import attrs
 
-from weakfs.backends.host.changes import apply
-from weakfs.backends.host.finding import found_before
-from weakfs.backends.host.messages import told
+from weakfs.backends.host.apply_event import apply
+from weakfs.backends.host.foreign_changes import found_before
+from weakfs.backends.host.os_errors import told
 from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.backends.host.stream import HostStream
 from weakfs.filesystem import BaseFilesystem, FileEntry, paths
-from weakfs.reducers import names
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
@@ -27,11 +26,12 @@ from weakfs.reducers.events import (
     FileWritten,
     ModeChanged,
 )
-from weakfs.reducers.leaf import CONTENT, Leaf, content_of, size_of
-from weakfs.reducers.tree import Node, Segments
+from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.tree.leaf import CONTENT, Leaf, content_of, size_of
+from weakfs.reducers.tree.node import Node, Segments
 from weakfs.session import Session
-from weakfs.session.collector import collector_at_rest
-from weakfs.snapshots.directory import OnDisk
+from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.snapshots.directory.directory import OnDisk
 
 # A search passes over files that are larger, which it would have to hold in memory.
 MOST_SEARCHED = 256 << 20
@@ -133,7 +133,7 @@ class HostFiles(BaseFilesystem):
             return tree.total_size, tree.file_count, tree.directory_count
 
     def _height(self, segments: Segments) -> int:
-        from weakfs.reducers.tree import height
+        from weakfs.reducers.tree.node import height
 
         with told("scan", _shown(segments)):
             return height(self._root.directory.whole_directory(segments))

@@ -12,25 +12,26 @@ import attrs
 from weakfs.backends.checkout import Laid, changed_paths, check_made
 from weakfs.backends.host.external import HostExternal, Rewind
 from weakfs.backends.host.files import HostFiles
-from weakfs.backends.host.keeping import contents_needed
-from weakfs.backends.host.kinds import Kinds, SnapshotKind
-from weakfs.backends.host.messages import told
+from weakfs.backends.host.os_errors import told
+from weakfs.backends.host.retention import contents_needed
 from weakfs.backends.host.root import HostRoot, is_inside
+from weakfs.backends.host.snapshot_kinds import Kinds, SnapshotKind
 from weakfs.filesystem import FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout, ReadBack
-from weakfs.filesystem.restoring import as_snapshot, check_snapshot, report
-from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored, names
+from weakfs.filesystem.operations.restore import as_snapshot, check_snapshot, report
+from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import (
     TreeSeen,
 )
+from weakfs.reducers.tree import name_escaping as names
 from weakfs.session import MissingBlob, Session, UnknownSnapshot
-from weakfs.snapshots.archive import pack, unpack
-from weakfs.snapshots.bounds import Bounds
-from weakfs.snapshots.compaction import CompactReport
-from weakfs.snapshots.read_back import events_between, mode_at, without_set_id
-from weakfs.snapshots.restoring import Plan, restore_entries, restore_tree
-from weakfs.snapshots.store import Store
+from weakfs.snapshots.archive.tar import from_tar, to_tar
+from weakfs.snapshots.directory.restore import Plan, restore_entries, restore_tree
+from weakfs.snapshots.scan.read_back import events_between, mode_at, without_set_id
+from weakfs.snapshots.scan.scan_limits import Bounds
+from weakfs.snapshots.store.compaction import CompactReport
+from weakfs.snapshots.store.store import Store
 
 # A program may leave large files: up to this size an event holds them, the others stay in the store.
 MOST_IN_EVENTS = 1 << 20
@@ -260,12 +261,12 @@ class HostFilesystem(HostFiles):
 
     def export_bytes(self) -> bytes:
         """Give all files as one tar archive; the same files give the same bytes."""
-        return pack(self.tree())
+        return to_tar(self.tree())
 
     def import_bytes(self, data: bytes) -> None:
-        """Replace all files with those of a tar archive; see `weakfs.snapshots.archive.unpack` for what it refuses."""
+        """Replace all files with those of a tar archive; see `weakfs.snapshots.archive.tar.unpack` for what it refuses."""
         self._refuse_if_read_only("import into", "/")
-        tree = unpack(data, limits=self.limits, at=self._now())
+        tree = from_tar(data, limits=self.limits, at=self._now())
         with self._exclusive(), self._work("import into", self.root, ()) as work:
             self._restored(self._root.go_to(work.journal, tree), tree, "archive")
         self._session.tell()

@@ -8,20 +8,20 @@ from errno import EIO, ENOENT
 from hashlib import sha256
 from weakref import WeakSet
 
-from weakfs.backends.host.claims import Claims
-from weakfs.backends.host.locking import RootLock
+from weakfs.backends.host.directory_lock import RootLock
+from weakfs.backends.host.path_locks import Claims
 from weakfs.filesystem.errors import fault
-from weakfs.reducers.tree import FileTree, Segments
-from weakfs.snapshots.bounds import Bounds, Discarded
-from weakfs.snapshots.directory import HostDirectory
+from weakfs.reducers.tree.node import FileTree, Segments
+from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.directory.restore import restore_tree
 from weakfs.snapshots.git.sink import Base
-from weakfs.snapshots.journal import Journal, Nested
-from weakfs.snapshots.leftovers import Others, count_left_behind, settle
-from weakfs.snapshots.restoring import restore_tree
-from weakfs.snapshots.seen import Survey
-from weakfs.snapshots.sinks import HashOnly, Sink
-from weakfs.snapshots.store import Store
-from weakfs.snapshots.survey import OnFile, survey, survey_entry
+from weakfs.snapshots.journal.journal import Journal, Nested
+from weakfs.snapshots.journal.recovery import Others, count_left_behind, settle
+from weakfs.snapshots.scan.scan_limits import Bounds, Discarded
+from weakfs.snapshots.scan.sinks import HashOnly, Sink
+from weakfs.snapshots.scan.stat_cache import Survey
+from weakfs.snapshots.scan.survey import OnFile, survey, survey_entry
+from weakfs.snapshots.store.store import Store
 
 logger = logging.getLogger("weakfs.backends")
 

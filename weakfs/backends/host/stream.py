@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 
-from weakfs.backends.host.messages import told
+from weakfs.backends.host.os_errors import told
 
 
 class HostStream(io.RawIOBase):

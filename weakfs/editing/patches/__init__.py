@@ -1,6 +1,6 @@
 """Patches: V4A, unified diffs and SEARCH/REPLACE blocks, worked out in memory, then written whole or not at all."""
 
-from weakfs.editing.patches.applying import PatchFormat, PatchOps, PatchReport, apply_patch
+from weakfs.editing.patches.apply import PatchFormat, PatchOps, PatchReport, apply_patch
 from weakfs.editing.patches.errors import (
     DeleteTargetNotFound,
     HunkRejected,

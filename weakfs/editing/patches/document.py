@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from weakfs.editing.patches.equivalences import FOLDS
-from weakfs.editing.patches.line_index import LineIndex, Run, spliced
+from weakfs.editing.patches.matching.equivalences import FOLDS
+from weakfs.editing.patches.matching.line_index import LineIndex, Run, spliced
 
 BYTE_ORDER_MARK = "\ufeff"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from weakfs.editing.difference import changes
+from weakfs.editing.hints.refusals import AmbiguousTarget, EditError, TargetNotFound
 from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
 from weakfs.editing.patches.errors import PatchProblem
-from weakfs.editing.patches.line_index import Run, spliced
+from weakfs.editing.patches.matching.line_index import Run, spliced
 from weakfs.editing.patches.operations import Block
-from weakfs.editing.refusals import AmbiguousTarget, EditError, TargetNotFound
 from weakfs.editing.replace import Piece, replace
+from weakfs.editing.unified_hunks import changes
 
 # An error names the lines of so many places, its message those of so many.
 MAX_LINES = 1000

@@ -8,18 +8,18 @@ from typing import cast
 
 from attrs import evolve, frozen
 
-from weakfs.editing.patches.absence import why_absent
-from weakfs.editing.patches.codex import rewrite_as_codex
-from weakfs.editing.patches.dialect import Dialect
 from weakfs.editing.patches.document import Document
-from weakfs.editing.patches.equivalences import LEVELS
 from weakfs.editing.patches.errors import MAX_PROBLEMS, NO_LINES, NO_MARK, PatchProblem, quoted
+from weakfs.editing.patches.formats.codex import rewrite_as_codex
+from weakfs.editing.patches.formats.dialect import Dialect
 from weakfs.editing.patches.guards import check_transfer, may_quote
-from weakfs.editing.patches.mismatch import Mismatches
+from weakfs.editing.patches.matching.equivalences import LEVELS
+from weakfs.editing.patches.matching.mismatch import Mismatches
+from weakfs.editing.patches.missing_file import why_absent
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
-from weakfs.editing.patches.places import Entry, Places, Unusable
-from weakfs.editing.patches.rewriting import HunkMisfit, rewrite
+from weakfs.editing.patches.rewrite import HunkMisfit, rewrite
 from weakfs.editing.patches.search_replace_edits import BlockMisfit, replace_blocks
+from weakfs.editing.patches.staged_files import Entry, Places, Unusable
 from weakfs.filesystem.protocol import Filesystem
 
 EXECUTABLE = 0o111

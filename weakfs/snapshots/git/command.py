@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import IO
 
-from weakfs.snapshots.errors import StoreDamaged, StoreUnwritable, unwritable
+from weakfs.snapshots.store.errors import StoreDamaged, StoreUnwritable, unwritable
 
 # For commands in a repository whose own configuration somebody else may have changed.
 OPTIONS = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")

@@ -11,12 +11,12 @@ from threading import Lock
 from urllib.parse import quote
 
 from weakfs.filesystem.errors import fault
-from weakfs.session.stored import Stored
-from weakfs.snapshots import disk
-from weakfs.snapshots.errors import StoreDamaged
+from weakfs.session.blobs.blob import Stored
+from weakfs.snapshots.git.cat_file import GitReader
 from weakfs.snapshots.git.command import initialise, run, writing
-from weakfs.snapshots.git.importing import FastImport, remove_leftovers
-from weakfs.snapshots.git.reading import GitReader
+from weakfs.snapshots.git.fast_import import FastImport, remove_leftovers
+from weakfs.snapshots.store import atomic_files as disk
+from weakfs.snapshots.store.errors import StoreDamaged
 
 REFS = "refs/weakfs/"
 # Contents of a snapshot that its own commit cannot have, by their ids.

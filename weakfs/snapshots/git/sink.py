@@ -7,15 +7,15 @@ from hashlib import sha256
 
 from attrs import frozen
 
-from weakfs.reducers.tree import EMPTY_TREE, FileTree
-from weakfs.session.stored import Source, Stored, digest_of
-from weakfs.snapshots.catalogue import StoredSnapshot, root_name
-from weakfs.snapshots.git.changes import changes, refused_contents
-from weakfs.snapshots.git.importing import FastImport
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
+from weakfs.session.blobs.blob import Source, Stored, digest_of
+from weakfs.snapshots.git.fast_import import FastImport
+from weakfs.snapshots.git.fast_import_commands import changes, refused_contents
 from weakfs.snapshots.git.repository import BESIDE_REFS, GitRepository, beside, ref_of
-from weakfs.snapshots.seen import Survey
-from weakfs.snapshots.sinks import Token
-from weakfs.snapshots.writer import StoreWriter
+from weakfs.snapshots.scan.sinks import Token
+from weakfs.snapshots.scan.stat_cache import Survey
+from weakfs.snapshots.store.catalogue import StoredSnapshot, root_name
+from weakfs.snapshots.store.snapshot_writer import StoreWriter
 
 
 @frozen(eq=False)

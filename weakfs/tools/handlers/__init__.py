@@ -4,7 +4,9 @@ Each file has, for each of its tools, what the tool takes, what its receipt tell
 handler raises built-in errors; `weakfs.tools.errors` says what becomes of them.
 """
 
-from weakfs.tools.handlers.arranging import (
+from weakfs.tools.handlers.apply_patch import ApplyPatchParams, ApplyPatchReceipt, apply_patch_handler
+from weakfs.tools.handlers.edit_file import EditFileParams, EditFileReceipt, edit_file_handler
+from weakfs.tools.handlers.entries import (
     MkdirParams,
     MkdirReceipt,
     RmParams,
@@ -16,8 +18,7 @@ from weakfs.tools.handlers.arranging import (
     mv_handler,
     rm_handler,
 )
-from weakfs.tools.handlers.editing import EditFileParams, EditFileReceipt, edit_file_handler
-from weakfs.tools.handlers.listing import (
+from weakfs.tools.handlers.ls import (
     ExistsParams,
     ExistsReceipt,
     LsParams,
@@ -28,18 +29,10 @@ from weakfs.tools.handlers.listing import (
     ls_handler,
     stat_handler,
 )
-from weakfs.tools.handlers.patching import ApplyPatchParams, ApplyPatchReceipt, apply_patch_handler
-from weakfs.tools.handlers.reading import ReadFileParams, ReadFileReceipt, read_file_handler
-from weakfs.tools.handlers.running import ShellOptions, ShellParams, ShellReceipt, shell_handler, shell_tool
-from weakfs.tools.handlers.searching import (
-    GlobParams,
-    GlobReceipt,
-    GrepParams,
-    GrepReceipt,
-    glob_handler,
-    grep_handler,
-)
-from weakfs.tools.handlers.writing import WriteFileParams, WriteFileReceipt, write_file_handler
+from weakfs.tools.handlers.read_file import ReadFileParams, ReadFileReceipt, read_file_handler
+from weakfs.tools.handlers.search import GlobParams, GlobReceipt, GrepParams, GrepReceipt, glob_handler, grep_handler
+from weakfs.tools.handlers.shell import ShellOptions, ShellParams, ShellReceipt, shell_handler, shell_tool
+from weakfs.tools.handlers.write_file import WriteFileParams, WriteFileReceipt, write_file_handler
 
 __all__ = [
     "ApplyPatchParams",

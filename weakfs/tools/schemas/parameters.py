@@ -1,4 +1,4 @@
-"""From a class of parameters to JSON Schema (2020-12): the same rules that `weakfs.tools.arguments` reads calls by.
+"""From a class of parameters to JSON Schema (2020-12): the same rules that `weakfs.tools.schemas.arguments` reads calls by.
 
 `null` stands for a parameter that is left out, so that the schema of an optional one does not speak of it.
 """

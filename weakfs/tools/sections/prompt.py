@@ -11,8 +11,8 @@ from attrs import evolve, field, frozen
 from weakfs.filesystem import Filesystem
 from weakfs.session import Session
 from weakfs.tools.context import ToolContext
-from weakfs.tools.definitions import OpenAIApi, Provider, definitions
 from weakfs.tools.results import ToolResult
+from weakfs.tools.schemas.definitions import OpenAIApi, Provider, definitions
 from weakfs.tools.sections.section import FilesystemSection, Section
 from weakfs.tools.tool import Tool
 from weakfs.tools.toolset import Toolset
@@ -28,7 +28,7 @@ class RenderedPrompt:
     def definitions(
         self, provider: Provider, *, api: OpenAIApi = "chat", strict_schemas: bool = True
     ) -> list[dict[str, object]]:
-        """Give the tools in a provider's own shape; see `weakfs.tools.definitions`."""
+        """Give the tools in a provider's own shape; see `weakfs.tools.schemas.definitions`."""
         return definitions(self.tools, provider, api=api, strict_schemas=strict_schemas)
 
 

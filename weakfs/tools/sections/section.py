@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from string import Template
 
 from weakfs.filesystem import Filesystem, Limits
-from weakfs.tools.guarding import Capability, Policy
+from weakfs.tools.permissions import Capability, Policy
 from weakfs.tools.tool import Tool
 
 

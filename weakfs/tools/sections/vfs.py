@@ -8,7 +8,7 @@ from weakfs.backends import HostMount, InMemoryFilesystem
 from weakfs.filesystem import Limits
 from weakfs.session import Session
 from weakfs.tools.defaults import DEFAULT_TOOLS
-from weakfs.tools.guarding import Capability, Policy
+from weakfs.tools.permissions import Capability, Policy
 from weakfs.tools.sections.section import FilesystemSection
 from weakfs.tools.tool import Tool
 

@@ -8,13 +8,13 @@ from contextlib import suppress
 from types import TracebackType
 
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
-from weakfs.backends.host.kinds import SnapshotKind
-from weakfs.backends.scratch import Scratch
+from weakfs.backends.host.snapshot_kinds import SnapshotKind
+from weakfs.backends.temporary_directories import Scratch
 from weakfs.filesystem import Limits
 from weakfs.reducers import MountReport
 from weakfs.session import Session
 from weakfs.snapshots import Store
-from weakfs.tools.guarding import Capability, Policy
+from weakfs.tools.permissions import Capability, Policy
 from weakfs.tools.sections.section import FilesystemSection
 from weakfs.tools.tool import Tool
 

@@ -1,0 +1,139 @@
+"""Limits of sandboxed commands: each is tried by a command that exceeds it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.watchdog import watched
+from weakfs import Session, Toolset
+from weakfs.processes import Bubblewrap, CommandLimits, Finished, run_command
+from weakfs.tools.handlers import ShellOptions, ShellReceipt, shell_tool
+
+BUBBLEWRAP = Bubblewrap()
+MIB = 1 << 20
+
+pytestmark = pytest.mark.skipif(BUBBLEWRAP.problem() is not None, reason=f"no sandbox: {BUBBLEWRAP.problem()}")
+
+
+@pytest.fixture(autouse=True)
+def never_hung() -> Iterator[None]:
+    with watched(60):
+        yield
+
+
+def run(command: str, place: Path, **limits: Any) -> Finished:
+    return run_command(
+        command, str(place), sandbox="required", bubblewrap=BUBBLEWRAP, timeout=40, limits=CommandLimits(**limits)
+    )
+
+
+# Every process forks three times, and all of them stay: 4,096 without a limit.
+FORK_BOMB = """
+import os, sys, time
+for _ in range(12):
+    try:
+        os.fork()
+    except OSError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
+time.sleep(30)
+"""
+
+
+def test_a_fork_bomb_ends_with_its_sandbox(tmp_path: Path) -> None:
+    (tmp_path / "bomb.py").write_text(FORK_BOMB)
+
+    done = run("python3 bomb.py; exit 1", tmp_path, max_processes=60)
+
+    assert done.exit_code not in (0, None)
+    assert done.limits_hit == ("max_processes=60",)
+    if os.getuid() == 0:
+        assert "the command was killed: it had more than 60 processes" in done.stderr
+
+
+def test_a_command_within_its_number_of_processes_runs(tmp_path: Path) -> None:
+    done = run("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2 & done; wait; echo done", tmp_path, max_processes=60)
+
+    assert (done.exit_code, done.stdout, done.limits_hit) == (0, "done\n", ())
+
+
+def test_a_process_that_needs_too_much_memory_is_refused_it(tmp_path: Path) -> None:
+    done = run("python3 -c 'bytearray(300 << 20)'", tmp_path, max_memory=200 * MIB)
+
+    assert done.exit_code == 1
+    assert "MemoryError" in done.stderr
+    assert done.limits_hit == (f"max_memory={200 * MIB}",)
+    assert run("python3 -c 'bytearray(300 << 20)'", tmp_path).exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["truncate -s 20M large", "dd if=/dev/zero of=large bs=1M count=20 status=none"])
+def test_a_file_that_is_too_large_is_an_error_of_the_program_that_writes_it(tmp_path: Path, command: str) -> None:
+    done = run(command, tmp_path, max_file_size=10 * MIB)
+
+    assert done.exit_code == 1
+    assert "File too large" in done.stderr
+    assert done.limits_hit == (f"max_file_size={10 * MIB}",)
+    assert (tmp_path / "large").stat().st_size <= 10 * MIB
+
+
+@pytest.mark.skipif(not BUBBLEWRAP.can_limit_tmpfs(), reason="this bubblewrap cannot limit the size of /tmp")
+@pytest.mark.parametrize("where", ["/tmp", "/dev/shm"])
+def test_scratch_space_can_be_full(tmp_path: Path, where: str) -> None:
+    done = run(f"head -c 20M /dev/zero > {where}/large", tmp_path, max_tmp_size=10 * MIB)
+
+    assert done.exit_code == 1
+    assert "No space left on device" in done.stderr
+    assert done.limits_hit == (f"max_tmp_size={10 * MIB}",)
+
+
+def test_a_process_cannot_open_too_many_files(tmp_path: Path) -> None:
+    done = run("python3 -c 'held = [open(\"/dev/null\") for _ in range(200)]'", tmp_path, max_open_files=100)
+
+    assert done.exit_code == 1
+    assert "Too many open files" in done.stderr
+    assert done.limits_hit == ("max_open_files=100",)
+
+
+def test_a_process_that_computes_too_long_is_ended(tmp_path: Path) -> None:
+    done = run("while :; do :; done", tmp_path, max_cpu_seconds=1)
+
+    assert (done.exit_code, done.timed_out) == (128 + 24, False)
+    assert done.limits_hit == ("max_cpu_seconds=1",)
+
+
+def test_there_are_limits_unless_the_runtime_sets_others(tmp_path: Path) -> None:
+    names = ("file size", "data size", "open files")
+    usual = run("cat /proc/self/limits", tmp_path).stdout.lower()
+    free = run(
+        "cat /proc/self/limits", tmp_path, max_file_size=None, max_memory=None, max_processes=None, max_tmp_size=None
+    ).stdout.lower()
+
+    found = {name: line.split()[3] for name in names for line in usual.splitlines() if line.startswith(f"max {name}")}
+    defaults = CommandLimits()
+    assert found["file size"] == str(defaults.max_file_size)
+    assert found["data size"] == str(defaults.max_memory)
+    assert int(found["open files"]) <= 4096
+    assert "max file size             unlimited" in free
+
+
+def test_the_receipt_names_the_limit_that_a_command_seems_to_have_hit(tmp_path: Path) -> None:
+    options = ShellOptions(bubblewrap=BUBBLEWRAP, limits=CommandLimits(max_file_size=10 * MIB))
+    tools = Toolset(Session(), tools=[shell_tool(options)])
+
+    result = tools.call("shell", {"command": "truncate -s 20M large"})
+
+    assert isinstance(result.value, ShellReceipt)
+    assert (result.status, result.value.exit_code) == ("ok", 1)
+    assert result.value.limits_hit == (f"max_file_size={10 * MIB}",)
+    assert f"limits that it may have hit: max_file_size={10 * MIB}" in result.summary_text
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True])
+def test_a_limit_that_makes_no_sense_is_refused_when_it_is_made(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"max_memory is .*; give a whole number from 1 on, or None for no limit"):
+        CommandLimits(max_memory=value)

@@ -1,0 +1,495 @@
+"""What a capability and a policy allow: on every backend, and below tools that users write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+from tests.tools.commands import TOOLS
+from weakfs import (
+    DEFAULT_TOOLS,
+    Capability,
+    Filesystem,
+    HostFilesystem,
+    InMemoryFilesystem,
+    OverlayFilesystem,
+    Policy,
+    PolicyRule,
+    Session,
+    Tool,
+    ToolContext,
+    ToolResult,
+    Toolset,
+)
+from weakfs.backends import MockFilesystem
+from weakfs.filesystem import BaseFilesystem, SupportsCheckout
+from weakfs.tools import require_filesystem
+from weakfs.tools.permissions import CONTENTS
+
+SECRETS = Policy([PolicyRule(effect="deny", operations=CONTENTS, paths=["/secrets", "*.key"], reason="credentials")])
+SOURCES = Policy(
+    [PolicyRule(effect="only", operations=["write", "edit", "patch"], paths="/src", reason="only sources change")]
+)
+
+
+@pytest.fixture(params=["memory", "host", "overlay"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Filesystem:
+    session = Session()
+    found: Filesystem
+    if request.param == "memory":
+        found = InMemoryFilesystem(session, follow_symlinks="within_root_only")
+    elif request.param == "host":
+        (tmp_path / "root").mkdir()
+        store = tmp_path / "store"
+        found = HostFilesystem(tmp_path / "root", session=session, store=store, follow_symlinks="within_root_only")
+    else:
+        found = OverlayFilesystem(InMemoryFilesystem(), session, follow_symlinks="within_root_only")
+    for path, content in {
+        "/src/app.py": "port = 80\n",
+        "/src/lib/util.py": "port = 1\n",
+        "/docs/guide.md": "the port\n",
+        "/secrets/token": "port knocking\n",
+        "/server.key": "port key\n",
+    }.items():
+        found.write(path, content)
+    found.symlink("../docs/guide.md", "/src/link.md")
+    return found
+
+
+def toolset(files: Filesystem, capability: Capability | None = None, policy: Policy | None = None) -> Toolset:
+    session = files.session  # type: ignore[attr-defined]  # these three have one
+    assert isinstance(session, Session)
+    return Toolset(session, files, tools=TOOLS, capability=capability, policy=policy)
+
+
+# The calls of every operation, all inside /src.
+CALLS: dict[str, tuple[str, dict[str, object]]] = {
+    "read": ("read_file", {"path": "/src/app.py"}),
+    "write": ("write_file", {"path": "/src/new.py", "content": ""}),
+    "edit": ("edit_file", {"path": "/src/app.py", "old_string": "80", "new_string": "81"}),
+    "search": ("grep", {"pattern": "port", "path": "/src"}),
+    "list": ("ls", {"path": "/src"}),
+    "stat": ("stat", {"path": "/src/app.py"}),
+}
+
+
+@pytest.mark.parametrize("allowed", CALLS)
+def test_only_the_allowed_operations_can_be_done(files: Filesystem, allowed: str) -> None:
+    tools = toolset(files, Capability(allowed_fs_ops=[allowed]))
+    for operation, (name, arguments) in CALLS.items():
+        before = files.tree().fingerprint
+        result = tools.call(name, arguments)
+        if operation == allowed:
+            assert result.success, result.message
+        else:
+            assert (result.status, result.error_code) == ("forbidden", "operation_forbidden"), operation
+            assert allowed in result.message
+            assert files.tree().fingerprint == before
+
+
+OUTSIDE: list[tuple[str, dict[str, object]]] = [
+    ("read_file", {"path": "/docs/guide.md"}),
+    ("read_file", {"path": "/src/../docs/guide.md"}),
+    ("read_file", {"path": "/src/link.md"}),
+    ("read_file", {"path": "/srcs"}),
+    ("write_file", {"path": "/docs/new.md", "content": ""}),
+    ("write_file", {"path": "/src/link.md", "content": ""}),
+    ("edit_file", {"path": "/docs/guide.md", "old_string": "the", "new_string": "a"}),
+    ("grep", {"pattern": "port"}),
+    ("grep", {"pattern": "port", "path": "/docs"}),
+    ("glob", {"pattern": "**/*"}),
+    ("ls", {}),
+    ("ls", {"path": "/docs"}),
+    ("stat", {"path": "/docs"}),
+    ("exists", {"path": "/nothing"}),
+    ("rm", {"path": "/docs", "recursive": True}),
+    ("mkdir", {"path": "/other"}),
+    ("mv", {"source": "/src/app.py", "destination": "/docs/app.py"}),
+    ("mv", {"source": "/docs/guide.md", "destination": "/src/guide.md"}),
+    ("cp", {"source": "/docs", "destination": "/src/docs"}),
+    ("shell", {"command": "true"}),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), OUTSIDE)
+def test_nothing_outside_the_roots_is_reached(files: Filesystem, name: str, arguments: dict[str, object]) -> None:
+    before = files.tree().fingerprint
+    result = toolset(files, Capability(fs_roots=["src"])).call(name, arguments)
+    assert (result.status, result.error_code) == ("forbidden", "path_forbidden"), result.message
+    assert files.tree().fingerprint == before
+
+
+def test_inside_the_roots_everything_works(files: Filesystem) -> None:
+    tools = toolset(files, Capability(fs_roots=["/src"]))
+    more: dict[str, object] = {"path": "/src/lib", "recursive": True}
+    for name, arguments in [*CALLS.values(), ("rm", more)]:
+        result = tools.call(name, arguments)
+        assert result.success, result.message
+
+
+def test_a_policy_lets_grep_go_everywhere_and_writes_only_below_src(files: Filesystem) -> None:
+    tools = toolset(files, policy=SOURCES)
+    assert tools.call("grep", {"pattern": "port"}).success
+    assert tools.call("write_file", {"path": "/src/new.py", "content": ""}).success
+    before = files.tree().fingerprint
+    for name, arguments in (
+        ("write_file", {"path": "/docs/new.md", "content": ""}),
+        ("edit_file", {"path": "/docs/guide.md", "old_string": "the", "new_string": "a"}),
+        ("rm", {"path": "/docs/guide.md"}),
+        ("mv", {"source": "/docs/guide.md", "destination": "/src/guide.md"}),
+        ("cp", {"source": "/src/app.py", "destination": "/app.py"}),
+        ("mkdir", {"path": "/other"}),
+    ):
+        result = tools.call(name, arguments)
+        assert (result.status, result.error_code) == ("forbidden", "policy_denied"), name
+        assert "only sources change" in result.message
+        assert result.value.reason == "only sources change"  # type: ignore[attr-defined]  # every receipt has one
+    assert files.tree().fingerprint == before
+
+
+def test_what_a_policy_hides_comes_to_light_by_no_tool(files: Filesystem) -> None:
+    tools = toolset(files, policy=SECRETS)
+    found = tools.call("grep", {"pattern": "port"})
+    assert "knocking" not in found.message
+    assert "server.key" not in found.message
+    assert "token" not in tools.call("glob", {"pattern": "**/*"}).message
+    for name, arguments in (
+        ("read_file", {"path": "/secrets/token"}),
+        ("read_file", {"path": "/server.key"}),
+        ("edit_file", {"path": "/secrets/token", "old_string": "no such", "new_string": ""}),
+        ("grep", {"pattern": "port", "path": "/secrets"}),
+        ("cp", {"source": "/server.key", "destination": "/src/copy.txt"}),
+        ("mv", {"source": "/secrets/token", "destination": "/src/token"}),
+        ("mv", {"source": "/secrets", "destination": "/src/public"}),
+        ("cp", {"source": "/secrets", "destination": "/src/public"}),
+        ("shell", {"command": "cat secrets/token"}),
+    ):
+        result = tools.call(name, arguments)
+        assert result.status == "forbidden", (name, arguments)
+        assert "knocking" not in result.message
+    assert files.read("/secrets/token").content == "port knocking\n"
+
+
+def test_a_directory_goes_only_if_all_in_it_may_go(files: Filesystem) -> None:
+    kept = Policy([PolicyRule(effect="deny", operations=["write"], paths="util.py", reason="vendored")])
+    tools = toolset(files, policy=kept)
+    before = files.tree().fingerprint
+    for name, arguments in (
+        ("rm", {"path": "/src", "recursive": True}),
+        ("mv", {"source": "/src", "destination": "/lib"}),
+        ("cp", {"source": "/src", "destination": "/lib"}),
+    ):
+        result = tools.call(name, arguments)
+        assert result.error_code == "policy_denied", name
+        assert "vendored" in result.message
+    assert files.tree().fingerprint == before
+
+
+@frozen
+class Script:
+    """Something that a tool of a user does with the filesystem that it gets."""
+
+
+def handled(files: Filesystem, work: Callable[[Filesystem], object], **bounds: object) -> ToolResult[object]:
+    def handle(params: Script, *, context: ToolContext) -> ToolResult[object]:
+        return ToolResult("done", work(require_filesystem(context)))
+
+    session = files.session  # type: ignore[attr-defined]  # these three have one
+    tools = Toolset(session, files, tools=[Tool("script", "Do it.", Script, handle)], **bounds)  # type: ignore[arg-type]
+    return tools.call("script", {})
+
+
+def read_through_a_link(fs: Filesystem) -> object:
+    fs.symlink("/secrets/token", "/src/way")
+    return fs.read("/src/way")
+
+
+def read_a_copy(fs: Filesystem) -> object:
+    fs.copy("/secrets/token", "/t")
+    return fs.read("/t")
+
+
+def read_after_a_move(fs: Filesystem) -> object:
+    fs.move("/secrets", "/t")
+    return fs.read("/t/token")
+
+
+EVASIONS: dict[str, Callable[[Filesystem], object]] = {
+    "read": lambda fs: fs.read("/secrets/token"),
+    "read_bytes": lambda fs: fs.read_bytes("/secrets/token"),
+    "read_lines": lambda fs: fs.read_lines("/secrets/token"),
+    "open": lambda fs: fs.open("/secrets/token").read(),
+    "tree": lambda fs: fs.tree(),
+    "export": lambda fs: fs.export_bytes(),
+    "snapshot": lambda fs: fs.snapshot(),
+    "bind": lambda fs: fs.bind(Session()).read("/secrets/token"),
+    "grep": lambda fs: fs.grep("knocking", path="/secrets/token"),
+    "link": read_through_a_link,
+    "copy": read_a_copy,
+    "move": read_after_a_move,
+}
+
+
+@pytest.mark.parametrize("evasion", EVASIONS)
+def test_a_tool_of_a_user_cannot_go_around_the_policy(files: Filesystem, evasion: str) -> None:
+    before = files.tree().fingerprint
+    result = handled(files, EVASIONS[evasion], policy=SECRETS)
+    assert result.status == "forbidden", result
+    assert files.tree().fingerprint == before
+
+
+def test_a_tool_of_a_user_searches_without_what_is_hidden(files: Filesystem) -> None:
+    assert handled(files, lambda fs: [match.path for match in fs.grep("port")], policy=SECRETS).value == [
+        "/docs/guide.md",
+        "/src/app.py",
+        "/src/lib/util.py",
+    ]
+
+
+def test_only_links_that_both_follow_are_followed(files: Filesystem) -> None:
+    link = {"path": "/src/link.md"}
+    assert toolset(files, Capability()).call("read_file", link).success
+    assert toolset(files, Capability(follow_symlinks="allow")).call("read_file", link).success
+    assert toolset(files, Capability(follow_symlinks="deny")).call("read_file", link).status == "forbidden"
+    strict = InMemoryFilesystem()
+    strict.write("/a", "")
+    strict.symlink("a", "/b")
+    assert toolset(strict, Capability(follow_symlinks="allow")).call("read_file", {"path": "/b"}).status == "forbidden"
+
+
+def test_links_out_of_the_root_are_outside_of_every_root(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "outside").write_text("secret\n")
+    (tmp_path / "root" / "way").symlink_to("../outside")
+    session = Session()
+    files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store", follow_symlinks="allow")
+    assert Toolset(session, files).call("read_file", {"path": "/way"}).success
+    for capability in (
+        Capability(follow_symlinks="within_root_only"),
+        Capability(follow_symlinks="deny"),
+        Capability(fs_roots=["/src"]),
+    ):
+        result = Toolset(session, files, capability=capability).call("read_file", {"path": "/way"})
+        assert result.error_code == "path_forbidden"
+        assert "secret" not in result.message
+
+
+def test_reading_is_clamped_to_whole_lines(files: Filesystem) -> None:
+    files.write("/src/long.txt", "".join(f"line {n}\n" for n in range(100)))
+    result = toolset(files, Capability(max_read_bytes=20)).call("read_file", {"path": "/src/long.txt"})
+    assert result.value.content == "line 0\nline 1\n"  # type: ignore[attr-defined]  # the receipt of read_file
+    assert result.value.truncated  # type: ignore[attr-defined]  # the receipt of read_file
+    assert "offset=3" in result.message
+    part = toolset(files, Capability(max_read_bytes=4)).call("read_file", {"path": "/src/long.txt", "max_bytes": 50})
+    assert part.value.content == "line"  # type: ignore[attr-defined]  # the receipt of read_file
+    assert handled(files, lambda fs: fs.read_lines("/src/long.txt"), capability=Capability(max_read_bytes=9)).error_code
+    edit = {"path": "/src/long.txt", "old_string": "line 99", "new_string": "end"}
+    assert toolset(files, Capability(max_read_bytes=4)).call("edit_file", edit).success
+
+
+@pytest.mark.parametrize("limit", [None, -1])
+def test_a_tool_that_may_write_is_refused_rather_than_given_a_part_of_a_file(
+    files: Filesystem, limit: int | None
+) -> None:
+    files.write("/src/long.txt", "line\n" * 100)
+
+    def rewrite(fs: Filesystem) -> None:
+        fs.write("/src/long.txt", fs.read("/src/long.txt", limit=limit).content.upper())
+
+    def rewrite_bytes(fs: Filesystem) -> None:
+        fs.write_bytes("/src/long.txt", fs.read_bytes("/src/long.txt", limit=limit).content.upper())
+
+    for work in (rewrite, rewrite_bytes):
+        refused = handled(files, work, capability=Capability(max_read_bytes=499))
+        assert refused.error_code == "limit_exceeded"
+        assert files.read("/src/long.txt").content == "line\n" * 100
+        assert handled(files, work, capability=Capability(max_read_bytes=500)).success
+        files.write("/src/long.txt", "line\n" * 100)
+    part = Capability(max_read_bytes=5)
+    assert handled(files, lambda fs: fs.read("/src/long.txt", limit=10), capability=part).success
+
+
+def test_results_are_clamped(files: Filesystem) -> None:
+    tools = toolset(files, Capability(max_grep_results=2, max_glob_results=3))
+    for limit in (None, 1000):
+        found = tools.call("grep", {"pattern": "port", "max_results": limit})
+        assert (found.value.match_count, found.value.truncated) == (2, True)  # type: ignore[attr-defined]  # grep's
+    paths = tools.call("glob", {"pattern": "**/*"})
+    assert (paths.value.count, paths.value.truncated) == (3, True)  # type: ignore[attr-defined]  # the receipt of glob
+
+
+def test_a_search_looks_at_so_many_files_and_bytes_and_says_so(files: Filesystem) -> None:
+    for bound in (Capability(max_scan_files=2), Capability(max_scan_bytes=25)):
+        found = toolset(files, bound).call("grep", {"pattern": "port"})
+        again = toolset(files, bound).call("grep", {"pattern": "port"})
+        assert found.value.truncated  # type: ignore[attr-defined]  # the receipt of grep
+        assert found.value.match_count == 2  # type: ignore[attr-defined]  # the receipt of grep
+        assert found.message == again.message
+    everything = toolset(files, Capability(max_scan_files=1000, max_scan_bytes=1 << 20))
+    assert not everything.call("grep", {"pattern": "port"}).value.truncated  # type: ignore[attr-defined]  # grep's
+
+
+def test_writes_are_bounded(files: Filesystem) -> None:
+    tools = toolset(files, Capability(max_write_bytes=10))
+    before = files.tree().fingerprint
+    for name, arguments in (
+        ("write_file", {"path": "/a", "content": "12345678901"}),
+        ("write_file", {"path": "/src/app.py", "content": "12345678901", "mode": "append"}),
+        ("edit_file", {"path": "/src/app.py", "old_string": "80", "new_string": "12345678901"}),
+        ("cp", {"source": "/secrets", "destination": "/copy"}),
+    ):
+        result = tools.call(name, arguments)
+        assert (result.status, result.error_code) == ("forbidden", "limit_exceeded"), name
+    assert files.tree().fingerprint == before
+    assert tools.call("write_file", {"path": "/a", "content": "1234567890"}).success
+
+
+def test_one_call_changes_so_many_entries(files: Filesystem) -> None:
+    def write(count: int) -> ToolResult[object]:
+        return handled(
+            files,
+            lambda fs: [fs.write(f"/n{number % count}", "") for number in range(9)],
+            capability=Capability(max_changed_files=3),
+        )
+
+    assert write(3).success
+    before = files.tree().fingerprint
+    assert write(4).error_code == "limit_exceeded"
+    tools = toolset(files, Capability(max_changed_files=3))
+    assert tools.call("rm", {"path": "/src", "recursive": True}).error_code == "limit_exceeded"
+    assert tools.call("mv", {"source": "/src", "destination": "/lib"}).error_code == "limit_exceeded"
+    assert files.tree().fingerprint == before
+    assert tools.call("rm", {"path": "/secrets", "recursive": True}).success
+
+
+def test_a_policy_keeps_contents_out_of_answers(files: Filesystem) -> None:
+    policy = Policy(
+        [PolicyRule(effect="blob", operations=["read", "search"], paths="/secrets", reason="not for models")]
+    )
+    tools = toolset(files, policy=policy)
+    for name, arguments in (("read_file", {"path": "/secrets/token"}), ("grep", {"pattern": "knocking"})):
+        result = tools.call(name, arguments)
+        assert result.success
+        assert "knocking" not in result.message
+        assert (
+            tools.call(name, {**arguments, "output_mode": "require_inline"}).error_code == "inline_required_too_large"
+        )
+    assert "port" in tools.call("grep", {"pattern": "port", "path": "/src"}).message
+
+
+def test_what_a_command_changed_is_judged_at_its_end(files: Filesystem) -> None:
+    tools = toolset(files, policy=SOURCES)
+    assert tools.call("shell", {"command": "echo 1 > src/made"}).success
+    before = files.tree().fingerprint
+    result = tools.call("shell", {"command": "echo 1 > src/other; echo 2 > outside"})
+    assert (result.status, result.error_code) == ("forbidden", "policy_denied")
+    assert files.tree().fingerprint == before
+
+
+def test_without_bounds_a_handler_gets_the_filesystem_itself(files: Filesystem) -> None:
+    assert handled(files, lambda fs: fs).value is files
+
+
+def test_a_filesystem_that_cannot_be_guarded_is_refused_at_once() -> None:
+    assert not isinstance(MockFilesystem(), BaseFilesystem)
+    with pytest.raises(TypeError, match=r"extend weakfs\.filesystem\.BaseFilesystem"):
+        Toolset(Session(), MockFilesystem(), capability=Capability())
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"allowed_fs_ops": ["reed"]},
+        {"max_read_bytes": -1},
+        {"max_scan_files": 1.5},
+        {"allowed_patch_formats": ["v5"]},
+        {"follow_symlinks": "sometimes"},
+    ],
+)
+def test_a_capability_that_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"there (is|are)|whole number|must be in"):
+        Capability(**bad)  # type: ignore[arg-type]  # that is the point
+
+
+def test_an_empty_list_of_operations_allows_none(files: Filesystem) -> None:
+    for name, arguments in CALLS.values():
+        assert toolset(files, Capability(allowed_fs_ops=[])).call(name, arguments).error_code == "operation_forbidden"
+    assert len(DEFAULT_TOOLS) > len(CALLS)
+
+
+PATCH = "*** Begin Patch\n*** Update File: /src/app.py\n@@\n-port = 80\n+port = 81\n*** End Patch\n"
+
+
+def test_patches_are_bounded_in_size_format_files_and_paths(files: Filesystem) -> None:
+    before = files.tree().fingerprint
+    two = PATCH.replace("*** End Patch", "*** Add File: /src/b.py\n+1\n*** End Patch")
+    outside = PATCH.replace("*** End Patch", "*** Add File: /docs/b.md\n+1\n*** End Patch")
+    for bounds, patch, code in (
+        (Capability(max_patch_bytes=len(PATCH) - 1), PATCH, "limit_exceeded"),
+        (Capability(allowed_patch_formats=["unified"]), PATCH, "operation_forbidden"),
+        (Capability(max_changed_files=1), two, "limit_exceeded"),
+        (Capability(max_write_bytes=5), PATCH, "limit_exceeded"),
+        (Capability(fs_roots=["/src"]), outside, "path_forbidden"),
+        (Capability(allowed_fs_ops=["read", "write", "edit"]), PATCH, "operation_forbidden"),
+    ):
+        result = toolset(files, bounds).call("apply_patch", {"patch": patch})
+        assert (result.status, result.error_code) == ("forbidden", code), bounds
+        assert files.tree().fingerprint == before
+    assert toolset(files, policy=SOURCES).call("apply_patch", {"patch": outside}).error_code == "policy_denied"
+    assert (
+        toolset(files, policy=SECRETS).call("apply_patch", {"patch": PATCH.replace("/src/app.py", "/a.key")}).success
+        is False
+    )
+    assert files.tree().fingerprint == before
+    exact = Capability(
+        allowed_fs_ops=["patch"],
+        fs_roots="/src",
+        max_patch_bytes=len(PATCH),
+        allowed_patch_formats="v4a",
+        max_changed_files=1,
+    )
+    assert toolset(files, exact).call("apply_patch", {"patch": PATCH}).success
+
+
+def test_an_edit_replaces_so_many_places(files: Filesystem) -> None:
+    files.write("/src/x.py", "x\n" * 5)
+    arguments: dict[str, object] = {"path": "/src/x.py", "old_string": "x", "new_string": "y", "replace_all": True}
+    refused = toolset(files, Capability(max_edit_replacements=4)).call("edit_file", arguments)
+    assert (refused.status, refused.error_code) == ("forbidden", "limit_exceeded")
+    assert files.read("/src/x.py").content == "x\n" * 5
+    assert toolset(files, Capability(max_edit_replacements=5)).call("edit_file", arguments).success
+
+
+def test_what_a_program_did_in_a_checkout_is_undone_where_it_may_not(files: Filesystem) -> None:
+    def evade(fs: Filesystem) -> object:
+        assert isinstance(fs, SupportsCheckout)
+        with suppress(PermissionError), fs.checkout() as work:
+            (Path(work.directory) / "docs" / "made").write_text("1\n")
+        return None
+
+    before = files.tree().fingerprint
+    assert handled(files, evade, policy=SOURCES).success
+    assert files.tree().fingerprint == before
+    assert handled(files, evade, capability=Capability(max_changed_files=0)).success
+    assert files.tree().fingerprint == before
+
+
+def test_a_policy_with_paths_of_the_host_is_refused(tmp_path: Path) -> None:
+    session = Session()
+    files = HostFilesystem(tmp_path, session=session, store=tmp_path.parent / "store")
+    rule = PolicyRule(effect="deny", operations=["read"], paths=f"{tmp_path}/secrets", reason="hidden")
+    with pytest.raises(ValueError, match="is a path of the host"):
+        Toolset(session, files, policy=Policy([rule]))
+
+
+def test_what_replaces_all_files_is_refused_where_changes_are_bounded(files: Filesystem) -> None:
+    archive, kept = files.export_bytes(), files.snapshot()
+    before = files.tree().fingerprint
+    for bound in (Capability(max_changed_files=1), Capability(max_write_bytes=1)):
+        assert handled(files, lambda fs: fs.import_bytes(archive), capability=bound).error_code == "limit_exceeded"
+        assert handled(files, lambda fs: fs.restore(kept), capability=bound).error_code == "limit_exceeded"
+    assert files.tree().fingerprint == before

@@ -1,0 +1,506 @@
+"""Codex's rollout files: read, performed by our tools, and compared with what they record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.sampling import share
+from tests.transcripts.claude_code_model import as_jsonl
+from tests.transcripts.codex_model import ROOT, Add, Chunk, Codex, Delete, Form, Line, Operation, Update
+from tests.transcripts.test_transcripts_claude_code import Imported
+from weakfs.transcripts import Source, read_transcript
+
+FORMS: tuple[Form, ...] = get_args(Form)
+
+
+def meta(cwd: str = ROOT) -> Line:
+    return {"timestamp": "t", "type": "session_meta", "payload": {"id": "r1", "cwd": cwd}}
+
+
+def item(**payload: object) -> Line:
+    return {"timestamp": "t", "type": "response_item", "payload": payload}
+
+
+def patch_call(id: str, *lines: str) -> Line:
+    patch = "\n".join(["*** Begin Patch", *lines, "*** End Patch", ""])
+    return item(type="custom_tool_call", status="completed", call_id=id, name="apply_patch", input=patch)
+
+
+def shell_call(id: str, command: object, **more: object) -> Line:
+    arguments = json.dumps({"command": command, **more})
+    return item(type="function_call", name="shell", arguments=arguments, call_id=id)
+
+
+def output(id: str, text: str = "Success. Updated the following files:\nM a\n", code: int = 0) -> Line:
+    body = json.dumps({"output": text, "metadata": {"exit_code": code, "duration_seconds": 0.1}})
+    return item(type="function_call_output", call_id=id, output=body)
+
+
+def applied(id: str, **changes: object) -> Line:
+    payload = {"type": "patch_apply_end", "call_id": id, "success": True, "stdout": "", "stderr": ""}
+    named = {f"{ROOT}/{name}": change for name, change in changes.items()}
+    return {"timestamp": "t", "type": "event_msg", "payload": {**payload, "changes": named}}
+
+
+def test_an_update_is_checked_from_what_a_command_showed(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            shell_call("1", ["bash", "-lc", "cat a"]),
+            output("1", "port = 80\n"),
+            patch_call("2", "*** Update File: a", "@@", "-port = 80", "+port = 8080"),
+            applied("2", a={"type": "update", "unified_diff": "@@ -1 +1 @@\n-port = 80\n+port = 8080\n"}),
+            output("2"),
+        ],
+    )
+
+    assert done.agreements == [("agreed", "rebuilt"), ("agreed", "rebuilt")]
+    assert done.text("/a") == "port = 8080\n"
+
+
+def test_an_added_and_a_deleted_file_are_checked_exactly(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            patch_call("1", "*** Add File: a", "+one"),
+            applied("1", a={"type": "add", "content": "one\n"}),
+            output("1"),
+            patch_call("2", "*** Delete File: b"),
+            applied("2", b={"type": "delete", "content": "two\n"}),
+            output("2"),
+        ],
+    )
+
+    assert done.agreements == [("agreed", "exactly")] * 2
+    assert [entry.path for entry in done.files.walk()] == ["/a"]
+
+
+def test_an_update_of_a_file_that_is_not_known_is_checked_from_what_it_shows_of_it(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            patch_call("1", "*** Update File: a", "@@", " zero", "-one", "+two"),
+            applied("1", a={"type": "update", "unified_diff": "@@ -7 +7 @@\n-one\n+two\n", "move_path": None}),
+            output("1"),
+            patch_call("2", "*** Update File: b", "@@", "-port = 80", "+port = 8080"),
+            applied("2", b={"type": "update", "unified_diff": "@@ -1 +1 @@\n-port = 80\n+port = 8080\n"}),
+            output("2"),
+        ],
+    )
+
+    assert done.agreements == [("agreed", "rebuilt")] * 2
+    # Of lines that are not shown none are made up.
+    assert not done.files.exists("/a")
+    assert done.text("/b") == "port = 8080\n"
+
+
+def test_what_is_recorded_of_other_files_in_a_patch_stays(tmp_path: Path) -> None:
+    diff = "@@ -7 +7 @@\n-one\n+two\n"
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            patch_call("1", "*** Update File: a", "*** Move to: c", "@@", "-one", "+two", "*** Add File: b", "+new"),
+            applied(
+                "1",
+                a={"type": "update", "unified_diff": diff, "move_path": f"{ROOT}/c"},
+                b={"type": "add", "content": "new\n"},
+            ),
+            output("1"),
+        ],
+    )
+
+    assert done.agreements == [("agreed", "rebuilt")]
+    assert [entry.path for entry in done.files.walk()] == ["/b"]
+
+
+def test_an_update_of_a_file_of_which_nothing_is_shown_is_not_checked(tmp_path: Path) -> None:
+    done = Imported(tmp_path / "t", [meta(), patch_call("1", "*** Update File: a", "@@", "-one", "+two"), output("1")])
+
+    assert done.agreements == [("not_checked", "not_at_all")]
+
+
+def test_a_patch_whose_difference_does_not_fit_the_known_text_is_not_checked_against_that(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            patch_call("1", "*** Add File: a", "+one"),
+            applied("1", a={"type": "add", "content": "one\n"}),
+            patch_call("2", "*** Update File: a", "@@", "-one", "+two"),
+            applied("2", a={"type": "update", "unified_diff": "@@ -7 +7 @@\n-other\n+two\n", "move_path": None}),
+            output("2"),
+        ],
+    )
+
+    assert done.agreements == [("agreed", "exactly"), ("not_checked", "not_at_all")]
+    assert done.text("/a") == "one\n"
+
+
+def test_without_an_event_the_answer_is_compared(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            patch_call("1", "*** Add File: a", "+one"),
+            output("1"),
+            patch_call("2", "*** Update File: a", "@@", "-one", "+two"),
+            output("2"),
+            patch_call("3", "*** Update File: a", "@@", "-none", "+two"),
+            output("3", "apply_patch verification failed: Failed to find expected lines", 1),
+        ],
+    )
+
+    assert done.agreements == [("agreed", "exactly"), ("agreed", "rebuilt"), ("agreed", "rebuilt")]
+    assert done.text("/a") == "two\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["apply_patch", "PATCH"],
+        ["bash", "-lc", "apply_patch <<'EOF'\nPATCH\nEOF\n"],
+        ["/bin/bash", "-lc", 'apply_patch <<"PATCH_END"\nPATCH\nPATCH_END'],
+        ["bash", "-lc", "cd sub && apply_patch << EOF\nPATCH\nEOF"],
+        "applypatch <<'EOF'\nPATCH\nEOF",
+        f"cd '{ROOT}/sub' && apply_patch <<'EOF'\nPATCH\nEOF\n",
+        "apply_patch <<'EOF'\nPATCH\nEOF\ngit status --short",
+    ],
+)
+def test_a_patch_is_found_in_a_shell_command(tmp_path: Path, command: str | list[str]) -> None:
+    patch = '*** Begin Patch\n*** Add File: a.txt\n+one\'s "own"\n*** End Patch'
+    words = [command] if isinstance(command, str) else command
+    filled = [word.replace("PATCH\n", patch + "\n") if "\n" in word else word.replace("PATCH", patch) for word in words]
+    script = filled[0] if isinstance(command, str) else filled
+    done = Imported(tmp_path / "t", [meta(), shell_call("1", script), output("1")])
+
+    assert done.agreements == [("agreed", "exactly")]
+    where = "/sub/a.txt" if "sub" in str(command) else "/a.txt"
+    assert done.text(where) == 'one\'s "own"\n'
+
+
+@pytest.mark.parametrize(
+    ("command", "shown", "is_whole"),
+    [
+        ("cat a", "one\ntwo\n", True),
+        ("cat ./a", "one\ntwo", True),
+        ("nl -ba a", "     1\tone\n     2\ttwo\n", True),
+        ("sed -n '1,200p' a", "one\ntwo\n", True),
+        ("head -n 50 a", "one\ntwo\n", True),
+        ("cat a | head", "one\ntwo\n", False),
+        ("cat a b", "one\ntwo\n", False),
+        ("cat -A a", "one$\ntwo$\n", False),
+        ("cat a", "one\n\u20261234 tokens truncated\u2026\ntwo\n", False),
+    ],
+)
+def test_a_file_is_rebuilt_from_a_command_that_shows_all_of_it(
+    tmp_path: Path, command: str, shown: str, is_whole: bool
+) -> None:
+    done = Imported(tmp_path / "t", [meta(), shell_call("1", ["bash", "-lc", command]), output("1", shown)])
+
+    assert [one.agreement for one in done.verdicts] == ["agreed" if is_whole else "no_counterpart"]
+    assert done.files.exists("/a") == is_whole
+    if is_whole:
+        assert done.text("/a").splitlines() == ["one", "two"]
+
+
+def test_a_file_is_rebuilt_from_parts_that_were_shown_one_after_another(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            shell_call("1", ["bash", "-lc", "sed -n '1,2p' a"]),
+            output("1", "one\ntwo\n"),
+            shell_call("2", ["bash", "-lc", "sed -n '3,9p' a"]),
+            output("2", "three\n"),
+            patch_call("3", "*** Update File: a", "@@", "-two", "+2"),
+            applied("3", a={"type": "update", "unified_diff": "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"}),
+            output("3"),
+        ],
+    )
+
+    assert done.agreements == [("agreed", "rebuilt")] * 3
+    assert done.text("/a") == "one\n2\nthree\n"
+
+
+def test_parts_of_a_file_that_was_changed_between_them_are_not_put_together(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            shell_call("1", ["bash", "-lc", "sed -n '1,2p' a"]),
+            output("1", "one\ntwo\n"),
+            patch_call("2", "*** Update File: a", "@@", "-two", "+2"),
+            output("2"),
+            shell_call("3", ["bash", "-lc", "sed -n '3,9p' a"]),
+            output("3", "three\n"),
+        ],
+    )
+
+    assert [one.agreement for one in done.verdicts] == ["not_checked"] * 3
+    assert not done.files.exists("/a")
+
+
+def test_paths_start_where_the_command_works(tmp_path: Path) -> None:
+    add = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\nEOF"
+    turn = {"type": "turn_context", "payload": {"cwd": f"{ROOT}/turn"}}
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            shell_call("1", ["bash", "-lc", add], workdir=f"{ROOT}/desk"),
+            output("1"),
+            turn,
+            shell_call("2", ["bash", "-lc", add]),
+            output("2"),
+            shell_call("3", ["bash", "-lc", add], workdir="/elsewhere"),
+            output("3"),
+        ],
+    )
+
+    assert [one.agreement for one in done.verdicts] == ["agreed", "agreed", "outside"]
+    assert sorted(entry.path for entry in done.files.walk() if entry.is_file) == ["/desk/a", "/turn/a"]
+
+
+def test_of_a_patch_with_a_path_outside_the_rest_is_put_there(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            patch_call("1", "*** Add File: a", "+one", "*** Add File: /etc/b", "+two"),
+            applied("1", a={"type": "add", "content": "one\n"}),
+            output("1"),
+        ],
+    )
+
+    assert done.agreements == [("outside", "not_at_all")]
+    assert done.text("/a") == "one\n"
+
+
+def test_a_patch_that_ended_in_the_middle_leaves_its_files_unknown(tmp_path: Path) -> None:
+    failed = applied("2", a={"type": "update", "unified_diff": ""})
+    failed["payload"]["success"] = False
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            patch_call("1", "*** Add File: a", "+one"),
+            output("1"),
+            patch_call("2", "*** Update File: a", "@@", "-one", "+two"),
+            failed,
+            output("2", "failed", 1),
+            patch_call("3", "*** Update File: a", "@@", "-one", "+two"),
+            output("3"),
+        ],
+    )
+
+    assert [one.agreement for one in done.verdicts] == ["agreed", "not_checked", "not_checked"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "succeeded"),
+    [
+        ('{"output":"x","metadata":{"exit_code":0}}', True),
+        ('{"output":"x","metadata":{"exit_code":1}}', False),
+        ("Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess.", True),
+        ("Exit code: 1\nWall time: 0 seconds\nOutput:\nno", False),
+        ("Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n", True),
+        ("Success. Updated the following files:\nA a\n", True),
+        ("apply_patch verification failed: invalid patch", False),
+        ("something else", None),
+        ({"content": "Success.", "success": True}, True),
+        ([{"type": "input_text", "text": "Exit code: 0\nOutput:\n"}], True),
+        (None, None),
+        (7, None),
+    ],
+)
+def test_an_output_says_whether_the_call_succeeded(tmp_path: Path, answer: object, succeeded: bool | None) -> None:
+    lines = [
+        meta(),
+        patch_call("1", "*** Add File: a", "+one"),
+        item(type="function_call_output", call_id="1", output=answer),
+    ]
+    (tmp_path / "t").write_bytes(as_jsonl(lines))
+
+    transcript = read_transcript(tmp_path / "t")
+
+    assert transcript.skipped == ()
+    assert transcript.calls[0].recorded_error == (None if succeeded is None else not succeeded)
+
+
+def test_the_oldest_files_have_no_envelope(tmp_path: Path) -> None:
+    told = f"<environment_context>\n  <cwd>{ROOT}</cwd>\n</environment_context>"
+    lines: list[Line] = [
+        {"id": "r1", "timestamp": "t", "instructions": None, "git": {}},
+        {"record_type": "state"},
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": told}]},
+        shell_call("1", ["apply_patch", f"*** Begin Patch\n*** Add File: {ROOT}/a\n+one\n*** End Patch"])["payload"],
+        output("1")["payload"],
+    ]
+    done = Imported(tmp_path / "t", lines)
+
+    assert done.agreements == [("agreed", "exactly")]
+    assert done.text("/a") == "one\n"
+    assert read_transcript(tmp_path / "t").calls[0].source == Source("codex", ROOT, ROOT)
+
+
+def test_what_was_compacted_is_not_performed_again(tmp_path: Path) -> None:
+    call = patch_call("1", "*** Add File: a", "+one")
+    again = {
+        "type": "compacted",
+        "payload": {"message": "", "replacement_history": [call["payload"]], **call["payload"]},
+    }
+    done = Imported(tmp_path / "t", [meta(), call, output("1"), again])
+
+    assert len(done.verdicts) == 1
+
+
+def test_an_event_after_the_answer_still_tells_of_the_call(tmp_path: Path) -> None:
+    done = Imported(
+        tmp_path / "t",
+        [
+            meta(),
+            patch_call("1", "*** Delete File: a"),
+            output("1"),
+            applied("1", a={"type": "delete", "content": "one\n"}),
+        ],
+    )
+
+    assert done.agreements == [("agreed", "exactly")]
+
+
+WORDS = st.sampled_from(["", "a", "b", "c", "  a", "a  ", "\tb", "say \u201ca\u201d", "x\u2014y", "\u00e9", "{", "}"])
+NAMES = st.sampled_from(["a", "src/b.py", "c"])
+
+
+@st.composite
+def chunks(draw: st.DrawFn, lines: list[str]) -> Chunk:
+    """Draw a chunk that mostly fits somewhere."""
+    start = draw(st.integers(0, len(lines)))
+    part = lines[start : start + draw(st.integers(0, 4))]
+    marked: list[str] = []
+    for line in part:
+        if draw(st.integers(0, 6)) == 0:
+            line = draw(st.sampled_from([line.strip(), line + " ", line.replace("\u2014", "-"), "other"]))
+        kind = draw(st.sampled_from([" ", " ", "-", "+-", "-+"]))
+        marked += [mark + (line if mark != "+" else draw(WORDS)) for mark in kind]
+    if not marked or draw(st.integers(0, 3)) == 0:
+        marked.append("+" + draw(WORDS))
+    anchor = draw(st.none() | st.none() | st.sampled_from([line for line in lines if line.strip()] or ["none"]))
+    return Chunk(tuple(marked), anchor, draw(st.integers(0, 9)) == 0)
+
+
+@st.composite
+def operations(draw: st.DrawFn, program: Codex) -> list[Operation]:
+    """Draw the operations of one patch, each on another file."""
+    made: list[Operation] = []
+    for name in draw(st.lists(NAMES, min_size=1, max_size=2, unique=True)):
+        text = program.disk.get(name)
+        kind = draw(st.sampled_from(["add", "update", "update", "update", "delete", "move"]))
+        if kind == "add" or (text is None and draw(st.integers(0, 3))):
+            made.append(Add(name, tuple(draw(st.lists(WORDS, min_size=1, max_size=8)))))
+        elif kind == "delete":
+            made.append(Delete(name))
+        else:
+            lines = (text or b"").decode().split("\n")
+            many = draw(st.lists(chunks(lines), min_size=1, max_size=2))
+            made.append(Update(name, tuple(many), f"moved/{name}" if kind == "move" else None))
+    return made
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> Codex:
+    """Draw a session, perhaps with commands that show files, and files that something else changed."""
+    program = Codex(with_event=draw(st.integers(0, 3)) > 0)
+    for _ in range(draw(st.integers(1, 6))):
+        kind = draw(st.integers(0, 9))
+        if kind == 0:
+            lines = draw(st.lists(WORDS, max_size=6))
+            end = draw(st.sampled_from(["\n", "\r\n"]))
+            program.disk[draw(NAMES)] = (end.join(lines) + draw(st.sampled_from(["", end]))).encode()
+        elif kind < 4:
+            program.show(draw(NAMES))
+        else:
+            program.apply(draw(operations(program)), draw(st.sampled_from(FORMS)))
+    return program
+
+
+ANY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=share(400))
+
+
+@ANY
+@given(sessions())
+def test_no_recorded_success_differs(tmp_path: Path, program: Codex) -> None:
+    done = Imported(tmp_path / "t", program.lines)
+
+    for verdict in done.verdicts:
+        allowed = {"agreed", "not_checked", "no_counterpart"}
+        if verdict.recorded_success is False:
+            allowed.add("ours_succeeded")
+        assert verdict.agreement in allowed
+
+
+@ANY
+@given(st.data())
+def test_where_every_file_was_made_by_a_patch_all_agrees(tmp_path: Path, data: st.DataObject) -> None:
+    program = Codex()
+    for _ in range(data.draw(st.integers(1, 6))):
+        program.apply(data.draw(operations(program)), data.draw(st.sampled_from(FORMS)))
+
+    done = Imported(tmp_path / "t", program.lines)
+
+    for succeeded, verdict in zip(program.outcomes, done.verdicts, strict=True):
+        if succeeded:
+            assert verdict.agreement == "agreed"
+        else:
+            assert verdict.agreement in ("agreed", "not_checked", "ours_succeeded")
+    files = {entry.path[1:]: done.files.read_bytes(entry.path).content for entry in done.files.walk() if entry.is_file}
+    assert files == program.disk
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 3)
+    | st.sampled_from(["", "x", "{", "*** Begin Patch", f"{ROOT}/a", "\0"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["type", "call_id", "output", "command", "add", "unified_diff", f"{ROOT}/a"]), inner
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@ANY
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["type", "payload", "timestamp"]), ANYTHING)), st.data())
+def test_no_value_anywhere_makes_the_importer_raise(
+    tmp_path: Path, spoilt: list[tuple[int, str, object]], data: st.DataObject
+) -> None:
+    lines: list[dict[str, Any]] = [
+        meta(),
+        shell_call("1", ["bash", "-lc", "cat a"]),
+        output("1", "one\n"),
+        patch_call("2", "*** Update File: a", "@@", "-one", "+two"),
+        applied("2", a={"type": "update", "unified_diff": "@@ -1 +1 @@\n-one\n+two\n"}),
+        output("2"),
+    ]
+    for at, name, value in spoilt[:2]:
+        lines[at][name] = value
+    at = data.draw(st.integers(0, 5))
+    payload = lines[at].get("payload")
+    if isinstance(payload, dict) and payload:
+        name = data.draw(st.sampled_from(sorted(payload)))
+        payload[name] = data.draw(ANYTHING)
+
+    Imported(tmp_path / "t", lines)

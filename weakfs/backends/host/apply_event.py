@@ -1,0 +1,148 @@
+"""Making an event happen on a disk: what it leads to is what the reducer of that event makes of the same entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from errno import EXDEV
+from typing import Any, cast
+
+from weakfs.reducers import events as e
+from weakfs.reducers.apply import REDUCERS
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find, put
+from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.directory.entries import temporary_name
+from weakfs.snapshots.journal.journal import Journal
+
+
+def apply(disk: HostDirectory, journal: Journal, event: e.Event, *places: Segments) -> None:
+    """Let `event` happen at the places that its paths lead to, each step in the journal before it is made.
+
+    Files that have other names, perhaps outside, are never changed in place.
+    """
+    APPLY[type(event)](disk, journal, event, *places)
+
+
+def _put_leaf(disk: HostDirectory, journal: Journal, event: Any, segments: Segments) -> None:
+    """Write, append, splice or link: one file gets a new content."""
+    old = disk.node(segments)
+    new = _reduced(event, segments, old)
+    if type(new) is not tuple:
+        return
+    _check_writable(disk, segments, old)
+    at = _make_parents(disk, journal, segments, event.at)
+    before = disk.status(segments[:-1])
+    _put_beside(disk, journal, segments, new, exclusive=old is None)
+    # As in memory: a directory is modified when its set of names changes, and not when a file in it does.
+    disk.stamp(segments[:-1], at if old is None or before is None else before.st_mtime_ns)
+
+
+def _reduced(event: Any, segments: Segments, old: Node | None, source: Segments | None = None) -> Node | None:
+    """Give what the reducer of `event` makes of an entry."""
+    held = put(EMPTY_TREE, source or segments, old, 0) if old is not None else EMPTY_TREE
+    path = "/" + "/".join(segments)
+    named = {"destination": path, "source": "/" + "/".join(source)} if source is not None else {"path": path}
+    return find(REDUCERS[type(event)](held, _evolved(event, named)), segments)
+
+
+def _evolved(event: Any, named: dict[str, str]) -> Any:
+    import attrs
+
+    return attrs.evolve(event, filesystem=None, **named)
+
+
+def _put_beside(
+    disk: HostDirectory, journal: Journal, segments: Segments, leaf: leaves.Leaf, *, exclusive: bool
+) -> None:
+    temporary = temporary_name()
+    journal.absent((*segments[:-1], temporary.decode()))
+    journal.keep(segments)
+    disk.put_leaf(segments, leaf, exclusive=exclusive, temporary=temporary)
+
+
+def _check_writable(disk: HostDirectory, segments: Segments, old: Node | None) -> None:
+    if type(old) is tuple and leaves.is_file(old):
+        disk.check_writable(segments)
+
+
+def _make_parents(disk: HostDirectory, journal: Journal, segments: Segments, at: int) -> int:
+    """Make the directories that a path lies in, modified at `at`."""
+    for depth in range(1, len(segments)):
+        above = segments[:depth]
+        if disk.status(above) is None:
+            journal.absent(above)
+            disk.make_directory(above, mode=leaves.DIRECTORY_MODE, modified_at=at)
+            disk.stamp(above[:-1], at)
+    return at
+
+
+def _make_directory(disk: HostDirectory, journal: Journal, event: e.DirectoryMade, segments: Segments) -> None:
+    _make_parents(disk, journal, (*segments, ""), event.at)
+
+
+def _delete(disk: HostDirectory, journal: Journal, event: e.EntryDeleted, segments: Segments) -> None:
+    journal.keep(segments)
+    disk.remove(segments)
+    disk.stamp(segments[:-1], event.at)
+
+
+def _move(disk: HostDirectory, journal: Journal, event: e.EntryMoved, source: Segments, destination: Segments) -> None:
+    _make_parents(disk, journal, destination, event.at)
+    journal.keep(destination)
+    journal.moved(source, destination)
+    try:
+        disk.rename(source, destination)
+    except OSError as error:
+        # Another disk is mounted there.
+        if error.errno != EXDEV:
+            raise
+        node = disk.whole(source)
+        disk.remove(destination)
+        journal.absent(destination)
+        disk.put(destination, node)
+        journal.keep(source)
+        disk.remove(source)
+    disk.stamp(source[:-1], event.at)
+    disk.stamp(destination[:-1], event.at)
+
+
+def _copy(disk: HostDirectory, journal: Journal, event: e.EntryCopied, source: Segments, destination: Segments) -> None:
+    new = cast(Node, _reduced(event, destination, disk.whole(source), source))
+    there = disk.node(destination)
+    at = _make_parents(disk, journal, destination, event.at)
+    before = disk.status(destination[:-1])
+    if type(new) is FileTree:
+        journal.absent(destination)
+        disk.put(destination, new)
+    else:
+        _check_writable(disk, destination, there)
+        _put_beside(disk, journal, destination, new, exclusive=there is None)
+    disk.stamp(destination[:-1], at if there is None or before is None else before.st_mtime_ns)
+
+
+def _change_mode(disk: HostDirectory, journal: Journal, event: e.ModeChanged, segments: Segments) -> None:
+    status = disk.status(segments)
+    node = disk.node(segments)
+    if status is None or node is None or (type(node) is tuple and leaves.is_link(node)):
+        return
+    if type(node) is tuple and status.st_nlink > 1 and not leaves.is_special(node):
+        before = disk.status(segments[:-1])
+        _put_beside(disk, journal, segments, leaves.with_mode(node, event.mode), exclusive=False)
+        if before is not None:
+            disk.stamp(segments[:-1], before.st_mtime_ns)
+        return
+    journal.status(segments)
+    disk.set_status(segments, mode=event.mode)
+
+
+APPLY: dict[type, Callable[..., None]] = {
+    e.FileWritten: _put_leaf,
+    e.FileAppended: _put_leaf,
+    e.FileSpliced: _put_leaf,
+    e.LinkMade: _put_leaf,
+    e.DirectoryMade: _make_directory,
+    e.EntryDeleted: _delete,
+    e.EntryMoved: _move,
+    e.EntryCopied: _copy,
+    e.ModeChanged: _change_mode,
+}

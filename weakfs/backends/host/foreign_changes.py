@@ -1,0 +1,72 @@
+"""What the disk holds where something is about to change, told to the session if that does not know it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weakfs.backends.host.root import HostRoot
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved
+from weakfs.reducers.external_trees import ExternalTrees
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find, tree_of, walk
+from weakfs.session import Session
+
+# Contents up to this size are held by the event itself, larger ones in the store.
+SMALL = 1 << 20
+
+
+def found_before(
+    root: HostRoot, session: Session, event: Any, places: list[Segments], filesystem: str
+) -> list[EntryFound]:
+    """Give the events by which the session learns what is at the paths of `event` before it happens."""
+    known = (session[ExternalTrees].latest() or ExternalTrees()).tree(filesystem)
+    paths = [event.source, event.destination] if isinstance(event, EntryMoved | EntryCopied) else [event.path]
+    as_whole = isinstance(event, EntryMoved | EntryCopied | EntryDeleted)
+    found: list[EntryFound] = []
+    for path, place in zip(paths, places, strict=True):
+        if path == "/" or place[:1] == ("..",):
+            continue
+        one = _found(root, place, find(known, segments_of(path)), as_whole=as_whole)
+        if one is not None:
+            found.append(EntryFound(path, one, session.now(), filesystem))
+    return found
+
+
+def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: bool) -> FileTree | None:
+    """Give what is at a path as a tree of that alone; `None` if that is what is known."""
+    directory = root.directory
+    node = directory.node(place)
+    if type(node) is FileTree:
+        if not as_whole:
+            # One that gets other permission bits: what is known to lie in it stays.
+            return None if type(known) is FileTree else tree_of({place[-1]: node})
+        whole = directory.subtree(place)
+        if type(known) is FileTree and type(whole) is FileTree and _looks_like_all(whole, known):
+            return None
+    elif node is None:
+        return None if known is None else EMPTY_TREE
+    elif type(known) is tuple and _looks_like(node, known):
+        return None
+    elif leaves.is_link(node) or leaves.is_special(node):
+        return tree_of({place[-1]: node})
+    elif leaves.size_of(node) <= SMALL:
+        content = leaves.content_of(node)
+        return tree_of({place[-1]: leaves.file(content, mode=node[leaves.MODE], at=node[leaves.MODIFIED_AT])})
+    return root.keep(place)
+
+
+def _looks_like(one: Node, other: Node) -> bool:
+    if type(one) is not tuple or type(other) is not tuple:
+        return type(one) is type(other)
+    return (
+        leaves.kind_of(one) == leaves.kind_of(other)
+        and leaves.size_of(one) == leaves.size_of(other)
+        and one[leaves.MODIFIED_AT] == other[leaves.MODIFIED_AT]
+        and (leaves.is_link(one) or one[leaves.MODE] == other[leaves.MODE])
+    )
+
+
+def _looks_like_all(one: FileTree, other: FileTree) -> bool:
+    mine, known = dict(walk(one)), dict(walk(other))
+    return mine.keys() == known.keys() and all(_looks_like(node, known[path]) for path, node in mine.items())

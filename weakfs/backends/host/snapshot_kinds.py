@@ -1,0 +1,153 @@
+"""How the snapshots of a host directory are kept: as a tree in the store, as git commits, or as tar archives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import attrs
+
+from weakfs.backends.host.root import HostRoot
+from weakfs.filesystem import FilesystemSnapshot, Limits
+from weakfs.reducers import ExternalFsSnapshot, FileTree
+from weakfs.reducers.tree.leaf import CONTENT, DEVICE, SOCKET
+from weakfs.reducers.tree.node import find, put, walk
+from weakfs.session import UnknownSnapshot
+from weakfs.snapshots.archive.archive_snapshot import commit_archive
+from weakfs.snapshots.archive.archived_blob import Archived
+from weakfs.snapshots.archive.tar import unpack_in_place
+from weakfs.snapshots.store.catalogue import root_name
+
+SnapshotKind = Literal["tree", "git", "tar"]
+
+UNLIMITED = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None)
+
+# How often another session may take the very id that was to be ours.
+ATTEMPTS = 100
+
+
+class Kinds:
+    """Takes snapshots of one kind, and reads those of every kind."""
+
+    __slots__ = ("_root", "kind")
+
+    def __init__(self, root: HostRoot, kind: SnapshotKind) -> None:
+        if kind not in get_args(SnapshotKind):
+            raise ValueError(f"cannot keep snapshots as {kind!r}; use 'tree', 'git' or 'tar'")
+        self.kind: SnapshotKind = kind
+        self._root = root
+
+    def take(
+        self, tag: str | None, next_id: Callable[[], str], filesystem_id: str, at: int
+    ) -> tuple[FilesystemSnapshot, ExternalFsSnapshot]:
+        """Keep the files as they are: what the caller gets, and what the session writes down.
+
+        `GitUnavailable` where git is needed and is not there.
+        """
+        takes = {"tree": self._take_tree, "git": self._take_git, "tar": self._take_tar}
+        for attempt in range(1, ATTEMPTS + 1):
+            snapshot_id = next_id()
+            # Sessions of the same id, such as one that is resumed again and again, count from the same number.
+            while os.path.lexists(self._root.store.catalogue.path_of(snapshot_id)):
+                snapshot_id = next_id()
+            try:
+                taken = takes[self.kind](snapshot_id, tag, filesystem_id, at)
+            except FileExistsError:
+                if attempt == ATTEMPTS:
+                    raise
+                continue
+            return taken, recorded(taken)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _take_tree(self, snapshot_id: str, tag: str | None, filesystem_id: str, at: int) -> FilesystemSnapshot:
+        path = self._root.path
+        with self._root.store.writer() as writer:
+            seen = self._root.look_into(writer)
+            about = {"root": root_name(path)}
+            stored = writer.commit(seen, snapshot_id=snapshot_id, created_at=at, tag=tag, extra=about)
+        return FilesystemSnapshot(snapshot_id, filesystem_id, at, "tree", stored.ref, path, tag, None, seen.tree)
+
+    def _take_git(self, snapshot_id: str, tag: str | None, filesystem_id: str, at: int) -> FilesystemSnapshot:
+        root, store, path = self._root, self._root.store, self._root.path
+        with store.git_writer() as sink:
+            seen = root.look_into(sink)
+            stored, root.base = sink.commit(
+                seen, snapshot_id=snapshot_id, created_at=at, tag=tag, root_path=path, base=root.base
+            )
+        commit = stored.extra["commit"]
+        return FilesystemSnapshot(snapshot_id, filesystem_id, at, "git", commit, path, tag, store.git.path, seen.tree)
+
+    def _take_tar(self, snapshot_id: str, tag: str | None, filesystem_id: str, at: int) -> FilesystemSnapshot:
+        path = self._root.path
+        with self._root.store.writer() as writer:
+            seen = self._root.look_into(writer)
+            stored, archive = commit_archive(
+                writer, seen, snapshot_id=snapshot_id, created_at=at, tag=tag, root_path=path
+            )
+        ref = stored.extra["archive"]
+        return FilesystemSnapshot(snapshot_id, filesystem_id, at, "tar", ref, path, tag, None, None, archive)
+
+    def with_own_tree(self, snapshot: FilesystemSnapshot) -> FilesystemSnapshot:
+        """Give a snapshot with the tree that the store has of it, if that is the very one."""
+        try:
+            stored = self._root.store.get(snapshot.snapshot_id)
+        except UnknownSnapshot:
+            return snapshot
+        if snapshot.ref not in (stored.ref, *stored.extra.values()):
+            return snapshot
+        return attrs.evolve(snapshot, tree=self._root.store.tree(stored))
+
+    def tree_of(self, snapshot: FilesystemSnapshot, limits: Limits, *, is_own: bool) -> FileTree:
+        """Give the files of a snapshot; contents are read when somebody asks.
+
+        `limits` are for the archive of another filesystem, if `is_own` is not true. What an archive cannot say, whether
+        a socket or a device was there, is known to the store that it was made in; elsewhere those that are there now
+        stay.
+        """
+        if snapshot.tree is not None:
+            return snapshot.tree
+        store = self._root.store
+        try:
+            stored = store.get(snapshot.snapshot_id)
+        except UnknownSnapshot:
+            if snapshot.data is None:
+                raise
+        else:
+            if snapshot.ref in (stored.ref, *stored.extra.values()):
+                return store.tree(stored)
+        if snapshot.data is None:
+            raise UnknownSnapshot(
+                f"cannot read snapshot {snapshot.snapshot_id!r}: the store {store.path!r} has another of that id; open "
+                f"the filesystem with the store that it was taken in"
+            )
+        archived = Archived(snapshot.data)
+        tree = unpack_in_place(archived, limits=UNLIMITED if is_own else limits, at=snapshot.created_at)
+        return with_unarchived(tree, self._root.look())
+
+
+def with_unarchived(wanted: FileTree, now: FileTree) -> FileTree:
+    """Give a tree with the sockets and devices of another where it has nothing, in directories that it has."""
+    for path, node in walk(now):
+        if type(node) is FileTree or node[CONTENT] not in (SOCKET, DEVICE):
+            continue
+        segments = tuple(path[1:].split("/"))
+        parent = find(wanted, segments[:-1])
+        if type(parent) is FileTree and find(wanted, segments) is None:
+            wanted = put(wanted, segments, node, parent.modified_at)
+    return wanted
+
+
+def recorded(snapshot: FilesystemSnapshot) -> ExternalFsSnapshot:
+    """Give what a session writes down of a snapshot."""
+    return ExternalFsSnapshot(
+        snapshot.snapshot_id,
+        snapshot.filesystem_id,
+        snapshot.created_at,
+        snapshot.kind,
+        snapshot.ref,
+        snapshot.root_path,
+        snapshot.git_dir,
+        snapshot.tag,
+        snapshot.data,
+    )

@@ -1,0 +1,1 @@
+"""A writable layer over another filesystem."""

@@ -1,0 +1,270 @@
+"""A layer over other files: those are read in place, and what changes stays in a session until it is written down."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from typing import cast
+
+from weakfs.backends.overlay.commit import conflicts, refuse_conflicts, refuse_inside_transaction, write_down
+from weakfs.backends.overlay.layers import counterpart, is_untouched, is_whiteout, merged, upper_for
+from weakfs.backends.overlay.lower_entries import Reads
+from weakfs.backends.overlay.plan import Layers, after, before, seen
+from weakfs.backends.session_backed import SessionFilesystem
+from weakfs.backends.trampoline import Steps, run
+from weakfs.filesystem import BaseFilesystem, Filesystem, Limits, SymlinkPolicy
+from weakfs.filesystem.paths import Parsed
+from weakfs.filesystem.primitives import Primitives
+from weakfs.reducers import FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff
+from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, LayerEmptied
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.leaf import Leaf, content_of, size_of
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments
+from weakfs.session import Session, SessionError, SessionView
+
+
+class OverlayFilesystem(SessionFilesystem):
+    """The files of `lower`, with changes that stay in a session's `FileTree` slice.
+
+    Nothing is copied up front: a file is copied up before its first change, and a deletion is a whiteout.
+    `commit()` writes all changes down or none, `discard()` gives them up, `diff()` shows them. What a program
+    changes in `lower` meanwhile is seen, except where the layer holds something in its place. `lower` is one of
+    weakfs's own backends, with a session of its own if it is a memory filesystem.
+    """
+
+    __slots__ = ("_known", "_lower", "_read")
+
+    def __init__(
+        self,
+        lower: Filesystem,
+        session: Session | SessionView | None = None,
+        *,
+        limits: Limits = Limits(),  # noqa: B008  # frozen
+        read_only: bool = False,
+        follow_symlinks: SymlinkPolicy = "deny",
+    ) -> None:
+        if not isinstance(lower, BaseFilesystem):
+            raise TypeError(
+                f"cannot lay files over {lower!r:.60}: it is no filesystem that derives from BaseFilesystem; give an "
+                f"InMemoryFilesystem or a HostFilesystem"
+            )
+        super().__init__(session, limits, read_only, follow_symlinks)
+        own = getattr(lower, "session", None)
+        if own is self._session and getattr(lower, "filesystem_id", "").startswith(("memory:", "overlay:")):
+            raise ValueError(
+                f"cannot lay files over {lower!r}: its files are in the same slice of the same session; give the "
+                f"overlay a session of its own"
+            )
+        self._lower = lower
+        # The upper and the lower tree that were merged last, and what came of it.
+        self._known: tuple[FileTree, FileTree, FileTree] | None = None
+        self._read = Reads()
+
+    def __repr__(self) -> str:
+        return f"<OverlayFilesystem of {self._session!r} over {self._lower!r}>"
+
+    @property
+    def lower(self) -> Filesystem:
+        """The files below."""
+        return cast(Filesystem, self._lower)
+
+    @property
+    def root(self) -> str:
+        """The root of the files below."""
+        return str(self.lower.root)
+
+    @property
+    def filesystem_id(self) -> str:
+        """What snapshots of this filesystem are known by: the session, or the one that it was forked from."""
+        session = self._session
+        return f"overlay:{session.origin_id}" if isinstance(session, Session) else "overlay:view"
+
+    def bind(self, session: Session) -> OverlayFilesystem:
+        """Give the same layer over the same files in another session, such as a fork."""
+        return OverlayFilesystem(
+            self.lower,
+            session,
+            limits=self.limits,
+            read_only=self._read_only,
+            follow_symlinks=self.follow_symlinks,
+        )
+
+    # The layer
+
+    def diff(self) -> TreeDiff:
+        """Tell how the files differ from those below. O(what the layer holds), plus the tree below."""
+        below = self.lower.tree()
+        return diff(below, self._over(below))
+
+    def commit(self) -> TreeDiff:
+        """Write every change down, all or none, and tell what was: the layer holds nothing afterwards.
+
+        Raises `OSError` (EBUSY) that names every path that changed below since it was read, copied up or hidden, with
+        nothing written; what `lower` raises where it cannot be written, with `lower` as it was. `SessionError` inside a
+        transaction that `lower`, with a session of its own, would not be undone with.
+        """
+        session = self._changing("write down", "the layer")
+        refuse_inside_transaction(self.lower, session)
+        with session.lock:
+            below = self.lower.tree()
+            now = self._over(below)
+            layers = Layers(self._upper(), self._lower)
+            refuse_conflicts(conflicts(layers, self._found(), self._entries_read(), below, now))
+            found = diff(below, now)
+            with session.transaction():
+                write_down(self.lower, session, below, now)
+                session.dispatch(LayerEmptied("commit", session.now()))
+        self._told()
+        return found
+
+    def discard(self) -> TreeDiff:
+        """Give up every change and tell which: a record, so that a rollback brings them back."""
+        session = self._changing("discard", "the layer")
+        with session.lock:
+            found = self.diff()
+            session.dispatch(LayerEmptied("discard", session.now()))
+        self._told()
+        return found
+
+    # The whole
+
+    def tree(self) -> FileTree:
+        """Give all files as one immutable value. O(what the layer holds), plus the tree below."""
+        return self._over(self.lower.tree())
+
+    def _over(self, lower: FileTree) -> FileTree:
+        upper, known = self._upper(), self._known
+        if known is None or known[0] is not upper or known[1] is not lower:
+            self._known = known = (upper, lower, merged(upper, lower))
+        return known[2]
+
+    # Primitives
+
+    def _parse(self, path: str | os.PathLike[str]) -> Parsed:
+        return self._lower._parse(path)
+
+    def _pinned(self) -> Primitives:
+        session = self._session
+        if isinstance(session, SessionView):
+            return self
+        lower = self._lower._pinned()
+        if not isinstance(lower, BaseFilesystem):
+            return self
+        return OverlayFilesystem(
+            cast(Filesystem, lower), session.view(), limits=self.limits, follow_symlinks=self.follow_symlinks
+        )
+
+    def _upper(self) -> FileTree:
+        return self._slice.latest() or EMPTY_TREE
+
+    def _find(self, segments: Segments) -> Node | None:
+        node: Node | None = self._upper()
+        if not segments:
+            return self._lower._find(()) if is_untouched(cast(FileTree, node)) else node
+        for name in segments:
+            if type(node) is not FileTree:
+                return None
+            node = maps.get(node._children, name)
+            if node is None:
+                return self._lower._find(segments)
+        return None if is_whiteout(node) else node
+
+    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        held = Layers(self._upper(), self._lower).held(segments)
+        below = list(self._lower._entries(segments)) if type(self._lower._find(segments)) is FileTree else []
+        if type(held) is not FileTree:
+            return below
+        own = [(name, node) for name, node in maps.items(held._children) if not is_whiteout(node)]
+        return [*((name, node) for name, node in below if maps.get(held._children, name) is None), *own]
+
+    def _content(self, path: str, leaf: Leaf) -> bytes:
+        segments = self._parse(path)[1]
+        if Layers(self._upper(), self._lower).held(segments) is not None:
+            return content_of(leaf)
+        return self._lower._content(path, leaf)
+
+    def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
+        canonical, leaf = super()._file(path, verb)
+        return canonical, self._noted(canonical, leaf, verb)
+
+    def _noted(self, path: str, leaf: Leaf, verb: str) -> Leaf:
+        segments = self._parse(path)[1]
+        if verb != "read" or Layers(self._upper(), self._lower).held(segments) is not None:
+            return leaf
+        content = self._lower._content(path, leaf)
+        self._remember(path, segments, leaf, content)
+        return (content, *leaf[1:])
+
+    def _remember(self, path: str, segments: Segments, leaf: Leaf, content: bytes) -> None:
+        """Write down what was read, once as long as it stays the same."""
+        session = self._session
+        if not isinstance(session, Session) or self._read_only:
+            return
+        entry = seen(self._lower, segments, leaf, content)
+        if self._entries_read().get(path) == entry:
+            return
+        try:
+            session.dispatch(entry)
+        except SessionError:
+            # A session that takes no changes any more can still be read, and will never be written down.
+            return
+
+    def _entries_read(self) -> Mapping[str, LowerEntry]:
+        return self._read.newest(self._session.table("state"))
+
+    def _found(self) -> FileTree:
+        found = self._session[LowerFound].latest()
+        return EMPTY_TREE if found is None else found.tree
+
+    def _totals(self, segments: Segments) -> tuple[int, int, int]:
+        return run(self._counted(segments))
+
+    def _counted(self, segments: Segments) -> Steps[tuple[int, int, int]]:
+        lower = self._lower
+        held = Layers(self._upper(), lower).held(segments)
+        size, files, directories = (0, 0, 0)
+        if type(lower._find(segments)) is FileTree:
+            size, files, directories = lower._totals(segments)
+        for name, node in maps.items(held._children) if type(held) is FileTree else ():
+            here = (*segments, name)
+            below = lower._find(here)
+            if below is not None:
+                less = (*lower._totals(here), 1) if type(below) is FileTree else (size_of(below), 1, 0, 0)
+                size, files, directories = size - less[0], files - less[1], directories - less[2] - less[3]
+            if type(node) is FileTree:
+                more = yield self._counted(here)
+                size, files, directories = size + more[0], files + more[1], directories + more[2] + 1
+            elif not is_whiteout(node):
+                size, files = size + size_of(node), files + 1
+        return size, files, directories
+
+    def _height(self, segments: Segments) -> int:
+        return run(self._measured(segments))
+
+    def _measured(self, segments: Segments) -> Steps[int]:
+        if type(Layers(self._upper(), self._lower).held(segments)) is not FileTree:
+            return self._lower._height(segments)
+        highest = 0
+        for name, node in self._entries(segments):
+            height = (yield self._measured((*segments, name))) if type(node) is FileTree else 0
+            highest = max(highest, height + 1)
+        return highest
+
+    def _commit(self, event: Event) -> None:
+        session = cast(Session, self._session)
+        if isinstance(event, TreeRestored):
+            lower = self.lower.tree()
+            upper = upper_for(lower, event.tree)
+            first: list[Event] = [EntryFound("/", counterpart(lower, upper), event.at)]
+            event = TreeRestored(upper, event.source, event.at)
+        else:
+            first = before(Layers(self._upper(), self._lower), event)
+        # What is copied up shows as before; what is hidden must be hidden together with the change.
+        copied_up = not isinstance(event, TreeRestored) and all(isinstance(one, EntryFound) for one in first)
+        may_hide = isinstance(event, EntryDeleted | EntryMoved | EntryCopied)
+        with nullcontext() if copied_up and not may_hide else session.transaction():
+            for one in (*first, event):
+                session.dispatch(one)
+            for one in after(Layers(self._upper(), self._lower), event) if may_hide else ():
+                session.dispatch(one)

@@ -1,0 +1,105 @@
+"""Two trees as one: what is seen of a lower tree under an upper one, and the upper one that shows what is wanted.
+
+In the upper tree a whiteout hides what lies below at its path, a leaf replaces it, and a directory joins it. Pure.
+"""
+
+from __future__ import annotations
+
+from weakfs.backends.trampoline import Steps, run
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODE, MODIFIED_AT, WHITEOUT, Leaf
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, tree_of
+
+# Bytes, files (with links) and directories, as a directory's totals are told.
+Totals = tuple[int, int, int]
+
+
+def is_whiteout(node: Node | None) -> bool:
+    """Tell a whiteout from what is there and from what is not."""
+    return type(node) is tuple and node[CONTENT] is WHITEOUT
+
+
+def is_untouched(root: FileTree) -> bool:
+    """Tell whether a root is as a session begins with: nothing was ever held here."""
+    begun = (root.mode, root.modified_at, root.created_at) == (leaves.DIRECTORY_MODE, 0, 0)
+    return begun and not root.node_count
+
+
+def bare(tree: FileTree) -> FileTree:
+    """Give a directory's bits and times without what is in it."""
+    return FileTree({}, tree.mode, tree.modified_at, tree.created_at)
+
+
+def merged(upper: FileTree, lower: FileTree) -> FileTree:
+    """Give what is seen of two roots. O(what the upper one holds)."""
+    return lower if is_untouched(upper) else run(_merged(upper, lower))
+
+
+def _merged(upper: FileTree, lower: FileTree) -> Steps[FileTree]:
+    children = lower._children
+    size, files, directories = lower.total_size, lower.file_count, lower.directory_count
+    for name, node in maps.items(upper._children):
+        below: Node | None = maps.get(lower._children, name)
+        seen: Node | None = None if is_whiteout(node) else node
+        if type(node) is FileTree:
+            seen = yield _merged(node, below if type(below) is FileTree else EMPTY_TREE)
+        less, more = totals_of(below), totals_of(seen)
+        size, files, directories = (a - b + c for a, b, c in zip((size, files, directories), less, more, strict=True))
+        if seen is not None:
+            children = maps.put(children, name, seen)
+        elif below is not None:
+            children = maps.remove(children, name)
+    return FileTree(children, upper.mode, upper.modified_at, upper.created_at, files, directories, size)
+
+
+def totals_of(node: Node | None) -> Totals:
+    """Give what a node with all that is in it counts for."""
+    if node is None:
+        return 0, 0, 0
+    if type(node) is FileTree:
+        return node.total_size, node.file_count, node.directory_count + 1
+    return leaves.size_of(node), 1, 0
+
+
+def upper_for(lower: FileTree, wanted: FileTree) -> FileTree:
+    """Give the upper tree under which `lower` shows as `wanted`, times included. O(what differs)."""
+    return run(_difference(lower, wanted)) or bare(wanted)
+
+
+def _difference(lower: FileTree, wanted: FileTree) -> Steps[FileTree | None]:
+    held: dict[str, Node] = {}
+    for name, old, new in maps.differences(lower._children, wanted._children):
+        if new is None:
+            held[name] = leaves.special(WHITEOUT, at=wanted.modified_at)
+        elif type(new) is FileTree:
+            inner = (yield _difference(old, new)) if type(old) is FileTree else new
+            if inner is not None:
+                held[name] = inner
+        elif type(old) is not tuple or not _is_same(old, new):
+            held[name] = new
+    own = (wanted.mode, wanted.modified_at, wanted.created_at)
+    if not held and own == (lower.mode, lower.modified_at, lower.created_at):
+        return None
+    return tree_of(held, mode=wanted.mode, modified_at=wanted.modified_at, created_at=wanted.created_at)
+
+
+def _is_same(one: Leaf, other: Leaf) -> bool:
+    times = (one[MODIFIED_AT], one[CREATED_AT]) == (other[MODIFIED_AT], other[CREATED_AT])
+    return times and one[MODE] == other[MODE] and leaves.same(one, other)
+
+
+def counterpart(lower: FileTree, upper: FileTree) -> FileTree:
+    """Give what lies below wherever an upper tree holds something: a directory that joins its own bits and times."""
+    return run(_counterpart(lower, upper))
+
+
+def _counterpart(lower: FileTree, upper: FileTree) -> Steps[FileTree]:
+    held: dict[str, Node] = {}
+    for name, node in maps.items(upper._children):
+        below = maps.get(lower._children, name)
+        if type(below) is FileTree and type(node) is FileTree:
+            held[name] = yield _counterpart(below, node)
+        elif below is not None:
+            held[name] = below
+    return tree_of(held, mode=lower.mode, modified_at=lower.modified_at, created_at=lower.created_at)

@@ -1,0 +1,236 @@
+"""What must happen in the layer around a change, so that what lies below shows as it should afterwards.
+
+Before the change: what it changes is copied up (`EntryFound`), with the directories on the way, and a directory that
+takes the place of one that was deleted hides what that held. After it: what went away is hidden (`EntryHidden`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import cast
+
+from attrs import frozen
+
+from weakfs.backends.overlay.layers import bare, is_untouched, is_whiteout
+from weakfs.backends.trampoline import Steps, run
+from weakfs.filesystem.primitives import Primitives
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.events import (
+    DirectoryMade,
+    EntryCopied,
+    EntryDeleted,
+    EntryFound,
+    EntryHidden,
+    EntryMoved,
+    Event,
+    ModeChanged,
+)
+from weakfs.reducers.lower_entries import LowerEntry
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.leaf import Leaf
+from weakfs.reducers.tree.node import FileTree, Node, Segments, find, tree_of
+from weakfs.session.blobs.blob import digest_of
+
+
+def shown(segments: Segments) -> str:
+    """Give the path of segments."""
+    return "/" + "/".join(segments)
+
+
+@frozen(eq=False)
+class Layers:
+    """An upper tree over a lower filesystem, as they are at one moment."""
+
+    upper: FileTree
+    lower: Primitives
+
+    def held(self, segments: Segments) -> Node | None:
+        """Give what the upper tree holds at a path, or in its way: a whiteout or a file."""
+        node: Node | None = self.upper
+        for name in segments:
+            if type(node) is not FileTree:
+                break
+            node = maps.get(node._children, name)
+        return node
+
+    def below(self, segments: Segments) -> Node | None:
+        """Give what shows of the lower filesystem at a path that the upper tree does not hold itself."""
+        held = self.held(segments[:-1]) if segments else self.upper
+        if held is not None and type(held) is not FileTree:
+            return None
+        return self.lower._find(segments)
+
+    def hides(self, segments: Segments) -> bool:
+        """Tell whether something of the lower filesystem would show at a path if nothing were held there."""
+        return self.lower._find(segments) is not None and type(self.held(segments[:-1])) in (FileTree, type(None))
+
+
+def before(layers: Layers, event: Event) -> list[Event]:
+    """Give the events that go before a change."""
+    if isinstance(event, EntryMoved | EntryCopied):
+        source, destination = segments_of(event.source), segments_of(event.destination)
+        found = [*_way(layers, source), *_copied(layers, source, with_contents=True)]
+        known = {one.path for one in found}
+        found += [one for one in _way(layers, destination) if one.path not in known]
+        if layers.held(destination) is None:
+            found += _copied(layers, destination, with_contents=False)
+        return [*found, *_revealed(layers, destination[:-1], event.at)]
+    segments = segments_of(cast("DirectoryMade", event).path)
+    if isinstance(event, DirectoryMade):
+        return [*_way(layers, segments), *_revealed(layers, segments, event.at)]
+    if isinstance(event, EntryDeleted):
+        return list(_way(layers, segments))
+    if not segments:
+        return [*_way(layers, ("",))] if isinstance(event, ModeChanged) else []
+    found = [*_way(layers, segments), *_copied(layers, segments, with_contents=False)]
+    return [*found, *_revealed(layers, segments[:-1], event.at)]
+
+
+def after(now: Layers, event: Event) -> list[Event]:
+    """Give the events that go behind a change, which led to these layers."""
+    hidden: list[Event] = []
+    if isinstance(event, EntryDeleted | EntryMoved):
+        gone = segments_of(event.path if isinstance(event, EntryDeleted) else event.source)
+        if now.hides(gone) and now.held(gone) is None:
+            hidden.append(_hidden(now, gone, event.at))
+    if isinstance(event, EntryMoved | EntryCopied):
+        destination = segments_of(event.destination)
+        hidden += _foreign(now, destination, event.at)
+    return hidden
+
+
+def _way(layers: Layers, segments: Segments) -> Iterator[EntryFound]:
+    """Copy up the directories above a path, each with its own bits and times only."""
+    root = cast(FileTree, layers.lower._find(()))
+    if is_untouched(layers.upper) and not is_untouched(bare(root)):
+        yield EntryFound("/", bare(root), root.modified_at)
+    above = root if is_untouched(layers.upper) else layers.upper
+    for depth in range(1, len(segments)):
+        here = segments[:depth]
+        held = layers.held(here)
+        node = held if held is not None else layers.lower._find(here)
+        if type(node) is not FileTree:
+            return
+        if held is None:
+            yield EntryFound(shown(here), tree_of({here[-1]: bare(node)}), above.modified_at)
+        above = node
+
+
+def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Iterator[EntryFound]:
+    """Copy up what lies below at a path, as far as the upper tree does not hold something in its place."""
+    held = layers.held(segments)
+    if held is None:
+        node = layers.below(segments)
+        if node is not None:
+            above = layers.held(segments[:-1])
+            if type(above) is not FileTree or is_untouched(layers.upper):
+                above = layers.lower._find(segments[:-1])
+            whole = _whole(layers.lower, segments, node) if with_contents else _alone(layers.lower, segments, node)
+            yield EntryFound(shown(segments), tree_of({segments[-1]: whole}), cast(FileTree, above).modified_at)
+        return
+    stack = [(segments, held)] if with_contents and type(held) is FileTree else []
+    while stack:
+        here, own = stack.pop()
+        if type(layers.below(here)) is not FileTree:
+            continue
+        for name, node in sorted(layers.lower._entries(here), key=_by_name):
+            below, mine = (*here, name), maps.get(own._children, name)
+            if mine is None:
+                whole = _whole(layers.lower, below, node)
+                yield EntryFound(shown(below), tree_of({name: whole}), own.modified_at)
+            elif type(mine) is FileTree:
+                stack.append((below, mine))
+
+
+def _alone(lower: Primitives, segments: Segments, node: Node) -> Node:
+    return bare(node) if type(node) is FileTree else _with_content(lower, segments, node)
+
+
+def _whole(lower: Primitives, segments: Segments, node: Node) -> Node:
+    return run(_wholly(lower, segments, node))
+
+
+def _wholly(lower: Primitives, segments: Segments, node: Node) -> Steps[Node]:
+    if type(node) is not FileTree:
+        return _with_content(lower, segments, node)
+    entries: dict[str, Node] = {}
+    for name, child in lower._entries(segments):
+        entries[name] = yield _wholly(lower, (*segments, name), child)
+    return tree_of(entries, mode=node.mode, modified_at=node.modified_at, created_at=node.created_at)
+
+
+def _with_content(lower: Primitives, segments: Segments, leaf: Leaf) -> Leaf:
+    """Give a leaf whose content no longer depends on the file below."""
+    if not leaves.is_file(leaf):
+        return leaf
+    content = lower._content(shown(segments), leaf)
+    return leaves.file(content, mode=leaf[leaves.MODE], at=leaf[leaves.MODIFIED_AT], created_at=leaf[leaves.CREATED_AT])
+
+
+def _revealed(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidden]:
+    """Hide what a deleted directory held below, where one is about to be made in its place."""
+    for depth in range(1, len(segments) + 1):
+        here = segments[:depth]
+        held = layers.held(here)
+        if held is None:
+            return
+        if not is_whiteout(held) or type(layers.lower._find(here)) is not FileTree:
+            continue
+        onward = segments[depth] if depth < len(segments) else None
+        for name, node in sorted(layers.lower._entries(here), key=_by_name):
+            if name != onward or type(node) is not FileTree:
+                yield _hidden(layers, (*here, name), at)
+
+
+def _foreign(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidden]:
+    """Hide what lies below a directory that was put here whole, and is not its own."""
+    stack = [(segments, find(layers.upper, segments))]
+    while stack:
+        here, held = stack.pop()
+        if type(held) is not FileTree or type(layers.below(here)) is not FileTree:
+            continue
+        for name, _ in sorted(layers.lower._entries(here), key=_by_name):
+            own = maps.get(held._children, name)
+            if own is None:
+                yield _hidden(layers, (*here, name), at)
+            stack.append(((*here, name), own))
+
+
+def _by_name(entry: tuple[str, Node]) -> str:
+    return entry[0]
+
+
+def _hidden(layers: Layers, segments: Segments, at: int) -> EntryHidden:
+    node = layers.lower._find(segments)
+    return EntryHidden(shown(segments), at, None if node is None else seen(layers.lower, segments, node))
+
+
+def seen(lower: Primitives, segments: Segments, node: Node, content: bytes | None = None) -> LowerEntry:
+    """Describe an entry below. A file's content counts if it is given, else what `stat` tells."""
+    path = shown(segments)
+    if type(node) is FileTree:
+        digest = sha256()
+        for one in _told(lower, segments):
+            digest.update(one)
+        return LowerEntry(path, "directory", 0, node.modified_at, node.mode, digest.hexdigest())
+    size, at, mode = leaves.size_of(node), node[leaves.MODIFIED_AT], node[leaves.MODE]
+    told = None if content is None else digest_of(content).hex()
+    if leaves.is_link(node):
+        told = digest_of(leaves.content_of(node)).hex()
+    return LowerEntry(path, leaves.kind_of(node), size, at, mode, told)
+
+
+def _told(lower: Primitives, segments: Segments) -> Iterator[bytes]:
+    """Tell all that `stat` tells of what is in a directory."""
+    stack = [segments]
+    while stack:
+        here = stack.pop()
+        for name, node in sorted(lower._entries(here), key=_by_name):
+            if type(node) is FileTree:
+                stack.append((*here, name))
+                told = f"directory {node.mode} {shown((*here, name))}"
+            else:
+                told = f"{leaves.kind_of(node)} {leaves.size_of(node)} {node[1]} {node[2]} {shown((*here, name))}"
+            yield told.encode() + b"\0"

@@ -1,0 +1,173 @@
+"""The commands about directories of the host, as click sees them: what is kept of one, and going back to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from weakfs.cli.errors import DONE, UNMET
+from weakfs.cli.options import EXIT_STATUSES, directory_argument, json_option, kind_option, store_option
+from weakfs.cli.output import Output
+
+if TYPE_CHECKING:
+    from weakfs.backends.host.snapshot_kinds import SnapshotKind
+
+foreign_option = click.option("--foreign", is_flag=True, help="Even if the snapshot is of another directory.")
+
+
+@click.command("snapshot")
+@directory_argument
+@click.option("--tag", metavar="TEXT", help="A name for it.")
+@kind_option
+@store_option
+@click.option("--max-bytes", metavar="N", type=click.IntRange(min=0), help="Refuse to let the store get larger.")
+@json_option
+def snapshot_command(
+    directory: str, tag: str | None, kind: SnapshotKind, store: str | None, max_bytes: int | None, as_json: bool
+) -> int:
+    """Keep all files of DIR as they are now, and print the id of that snapshot.
+
+    Snapshots are kept outside DIR, equal contents once. What changed since the last one is read, nothing else.
+    """
+    from weakfs.cli.commands.snapshots import show_taken, take
+    from weakfs.cli.directories import open_directory
+
+    files = open_directory(directory, store=store, kind=kind, max_bytes=max_bytes)
+    taken = take(files, directory, tag)
+    show_taken(Output(finish_unread=True), files, taken, as_json=as_json)
+    return DONE
+
+
+@click.command("snapshots")
+@directory_argument
+@store_option
+@json_option
+def snapshots_command(directory: str, store: str | None, as_json: bool) -> int:
+    """List the snapshots that are kept of DIR, oldest first.
+
+    "frees" is what dropping that one alone would free, in bytes; "bytes" is the size of its files.
+    """
+    from weakfs.cli.commands.snapshots import show_snapshots
+    from weakfs.cli.directories import open_directory
+
+    files = open_directory(directory, store=store, read_only=True)
+    show_snapshots(Output(), files, directory, as_json=as_json)
+    return DONE
+
+
+@click.command("restore", epilog=EXIT_STATUSES)
+@directory_argument
+@click.argument("snapshot", required=False)
+@click.option("--latest", is_flag=True, help="The newest snapshot that no restore took.")
+@click.option("--dry-run", is_flag=True, help="Only tell what would change.")
+@click.option("--keep/--no-keep", default=True, help="Take a snapshot of what is there first.  [default: keep]")
+@foreign_option
+@click.option("--exit-code", is_flag=True, help="Exit with 3 if something differed.")
+@store_option
+@json_option
+def restore_command(
+    directory: str,
+    snapshot: str | None,
+    latest: bool,
+    dry_run: bool,
+    keep: bool,
+    foreign: bool,
+    exit_code: bool,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Make DIR exactly what SNAPSHOT says: its id, the beginning of that, or its tag.
+
+    What differs is put back and nothing else is touched; the names are printed (A was added, D removed, M changed).
+    What was there is kept as a snapshot too, so that a restore can be undone.
+    """
+    from weakfs.cli.commands.restore import restore
+    from weakfs.cli.directories import open_directory, usage
+
+    if latest == (snapshot is not None):
+        raise usage("cannot restore: name one snapshot, or give --latest; see: weakfs snapshots DIR")
+    files = open_directory(directory, store=store, read_only=dry_run)
+    out = Output(finish_unread=True)
+    differed = restore(out, files, directory, snapshot, foreign=foreign, dry_run=dry_run, keep=keep, as_json=as_json)
+    return UNMET if exit_code and differed else DONE
+
+
+@click.command("drop")
+@directory_argument
+@click.argument("snapshots", metavar="[SNAPSHOT]...", nargs=-1)
+@click.option(
+    "--keep-last", metavar="N", type=click.IntRange(min=0), help="Drop all but the last N and those with a tag."
+)
+@click.option("--tagged", is_flag=True, help="With --keep-last, drop those with a tag too.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be dropped.")
+@foreign_option
+@store_option
+@json_option
+def drop_command(
+    directory: str,
+    snapshots: tuple[str, ...],
+    keep_last: int | None,
+    tagged: bool,
+    dry_run: bool,
+    foreign: bool,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Give snapshots of DIR up. "weakfs compact" then frees what only they needed."""
+    from weakfs.cli.commands.snapshots import chosen, drop
+    from weakfs.cli.directories import open_directory, usage
+
+    if bool(snapshots) == (keep_last is not None):
+        raise usage("cannot drop: name snapshots, or give --keep-last N; see: weakfs snapshots DIR")
+    if tagged and keep_last is None:
+        raise usage(
+            "cannot use --tagged with names: a snapshot that is named is dropped whatever its tag; leave it out"
+        )
+    files = open_directory(directory, store=store, read_only=True)
+    choice = chosen(files, snapshots, keep_last, tagged=tagged, foreign=foreign)
+    drop(Output(finish_unread=True), files, choice, dry_run=dry_run, as_json=as_json)
+    return DONE
+
+
+@click.command("compact")
+@directory_argument
+@store_option
+@json_option
+def compact_command(directory: str, store: str | None, as_json: bool) -> int:
+    """Free what no snapshot of DIR needs any more.
+
+    Contents that only a session needs which is at work and not saved yet are not known here: let it end first.
+    """
+    from weakfs.cli.commands.snapshots import compact
+    from weakfs.cli.directories import open_directory
+
+    files = open_directory(directory, store=store, read_only=True)
+    compact(Output(finish_unread=True), files, directory, as_json=as_json)
+    return DONE
+
+
+@click.command("repair")
+@directory_argument
+@store_option
+@json_option
+def repair_command(directory: str, store: str | None, as_json: bool) -> int:
+    """Undo what a killed process left unfinished in DIR.
+
+    Every command that changes DIR does that first, as does opening it in a program.
+    """
+    from weakfs.cli.commands.restore import repair
+    from weakfs.cli.directories import recover
+
+    repair(Output(finish_unread=True), directory, recover(directory, store), as_json=as_json)
+    return DONE
+
+
+COMMANDS = (
+    snapshot_command,
+    snapshots_command,
+    restore_command,
+    drop_command,
+    compact_command,
+    repair_command,
+)

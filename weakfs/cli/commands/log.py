@@ -1,0 +1,242 @@
+"""`weakfs log`: one row for each call of a session, and for each change that belongs to no call."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias, cast
+
+from attrs import evolve, frozen
+from rich.cells import cell_len
+
+from weakfs.cli.calls import NumberedCall, calls_of, target_of
+from weakfs.cli.commands.diff import count_lines
+from weakfs.cli.commands.log_records import Selection, Tags, record_fields, selected, snapshot_fields, subject
+from weakfs.cli.errors import telling
+from weakfs.cli.formatting import date_and_time, moment, padded, shortened, shown
+from weakfs.cli.output import Output, progress
+from weakfs.cli.sessions import Trees
+from weakfs.cli.states import steps_of
+from weakfs.reducers import EntryFound, LowerEntry
+from weakfs.session import Merged, Record, Session, Snapshot
+from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.tools import ToolCall
+from weakfs.tools.slices import KeptBlob
+
+# Records that change no file: what was found below or outside, and contents kept for an answer.
+OBSERVATIONS = (EntryFound, LowerEntry, KeptBlob)
+
+Entry: TypeAlias = NumberedCall | Record | Snapshot
+# Lines added and removed.
+Lines: TypeAlias = tuple[int, int]
+
+# Rows are as wide as this, or as the terminal if it is wider.
+WIDTH = 80
+# Columns are no wider than this. A wider value takes the room from the path in its row.
+MAX_ACTION = 14
+MAX_STATUS = 9
+MAX_LINES = 9
+MIN_PATH = 8
+
+# Fewer records are read before a sign of life could be seen.
+LARGE = 20_000
+
+
+@frozen
+class Row:
+    """One row of the log. `lines` is `None` where nothing changed, or where that is not known."""
+
+    number: str
+    at: int
+    action: str
+    target: str
+    status: str
+    lines: Lines | None = None
+
+    @property
+    def changes(self) -> str:
+        """The lines added and removed, as they are shown."""
+        return "" if self.lines is None or self.lines == (0, 0) else f"+{self.lines[0]} -{self.lines[1]}"
+
+
+def show_calls(out: Output, session: Session, wanted: Selection, *, as_json: bool) -> None:
+    """Print the wanted calls and changes, oldest first, with the snapshots between them unless some are picked out."""
+    tags = Tags(session)
+    found = _entries(session, wanted)
+    if wanted.limit is not None:
+        found = deque(found, maxlen=wanted.limit)
+    entries = list(found)
+    with telling("read the history"), progress("reading history", wanted=len(session.records) > LARGE):
+        lines = _lines_of(session, entries)
+    if as_json:
+        for entry in entries:
+            out.record(**_fields(entry, lines.get(_key(entry)), tags))
+        return
+    _show_table(out, [evolve(_row(entry, tags), lines=lines.get(_key(entry))) for entry in entries])
+
+
+def _entries(session: Session, wanted: Selection) -> Iterable[Entry]:
+    """Yield the entries that have a row, in order."""
+    calls = calls_of(session)
+    by_record = {call.record.seq: call for call in calls if call.record is not None}
+    owned = {
+        seq for call in calls if call.first is not None and call.last is not None
+        for seq in range(call.first, call.last + 1)
+    }  # fmt: skip
+    matching = None if wanted.is_everything else selected(session, wanted)
+    if matching is None or (wanted.path is None and wanted.filesystem is None):
+        yield from (call for call in calls if call.record is None and wanted.cause in (None, call.call.call_id))
+    waiting = deque(sorted(session.snapshots, key=lambda snapshot: snapshot.seq) if matching is None else ())
+    for record in session.records:
+        while waiting and waiting[0].seq < record.seq:
+            yield waiting.popleft()
+        call = by_record.get(record.seq)
+        is_own = record.seq not in owned and not isinstance(record.event, OBSERVATIONS)
+        if call is not None:
+            if matching is None or _is_wanted(call, record, matching, wanted):
+                yield call
+        elif is_own and (matching is None or record.seq in matching):
+            yield record
+    yield from waiting
+
+
+def _is_wanted(call: NumberedCall, record: Record, matching: set[int], wanted: Selection) -> bool:
+    """Tell whether the record of a call, or one that it made, is among those that were picked out."""
+    if wanted.cause is not None and wanted.cause != call.call.call_id:
+        return False
+    if record.seq in matching and wanted.path is None:
+        return True
+    if call.first is None or call.last is None:
+        return False
+    return any(seq in matching for seq in range(call.first, call.last + 1))
+
+
+def _key(entry: Entry) -> int | None:
+    """Give the record by which the changes of an entry are found."""
+    if isinstance(entry, NumberedCall):
+        return entry.last_state
+    return entry.seq if isinstance(entry, Record) else None
+
+
+def _lines_of(session: Session, entries: Sequence[Entry]) -> dict[int | None, Lines | None]:
+    """Count the lines that entries changed, by `_key`. One pass over the history, and what each one changed."""
+    begins: dict[int, int] = {}
+    for entry in entries:
+        if isinstance(entry, NumberedCall) and entry.first is not None and entry.last_state is not None:
+            begins[entry.last_state] = entry.first
+        elif isinstance(entry, Record) and not isinstance(entry.event, Merged):
+            # The records of a merged fork are counted one by one.
+            begins[entry.seq] = entry.seq
+    found: dict[int | None, Lines | None] = {}
+    if not begins:
+        return found
+    trees = Trees(session)
+    first = set(begins.values())
+    before = {}
+    with collector_at_rest():
+        for step in steps_of(session):
+            seq = step.record.seq
+            if seq in first:
+                before[seq] = step.before
+            if seq not in begins:
+                continue
+            old, new = before.pop(begins[seq]), step.after
+            if old is not None and new is not None:
+                counts = [count_lines(*pair) for pair in trees.changed(old, new).values()]
+                known = [count for count in counts if count is not None]
+                if len(known) == len(counts):
+                    found[seq] = (sum(added for added, _ in known), sum(removed for _, removed in known))
+    return found
+
+
+def _row(entry: Entry, tags: Tags) -> Row:
+    if isinstance(entry, Snapshot):
+        return Row("", entry.at, "snapshot", shown(entry.tag or entry.snapshot_id), "")
+    if isinstance(entry, Record):
+        # Types of weakfs itself are known without the name of their package.
+        tag = tags.of(entry)
+        action = tag.removeprefix("fs/").removeprefix("session/")
+        return Row("", entry.at, shown(action), subject(entry), shown(entry.cause or ""))
+    call = entry.call
+    return Row(str(entry.number), call.started_at, shown(call.tool), _target(call), status_of(call))
+
+
+def status_of(call: ToolCall) -> str:
+    """Say how a call ended: its status, with the error code where that says more."""
+    code = call.error_code
+    if code is None or code == call.status:
+        return shown(call.status)
+    return shown(code if call.status == "error" or call.status in code else f"{call.status}: {code}")
+
+
+def _target(call: ToolCall) -> str:
+    """Say what a call was about: what its arguments name, else what its receipt says was changed."""
+    arguments = _read(call.read_arguments)
+    target = target_of(arguments)
+    paths = () if target else _read(call.read_receipt).get("changed_paths")
+    named = [shown(path) for path in cast("list[object]", paths) if isinstance(path, str)] if paths else []
+    return f"{named[0]} and {len(named) - 1} more" if len(named) > 1 else named[0] if named else target
+
+
+def _read(read: Callable[[], object]) -> Mapping[str, object]:
+    try:
+        value = read()
+    except ValueError:
+        # What another program recorded need not be JSON.
+        return {}
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _show_table(out: Output, rows: Sequence[Row]) -> None:
+    if not rows:
+        return
+    number = max(3, *(len(row.number) for row in rows))
+    action = min(max(cell_len(row.action) for row in rows), MAX_ACTION)
+    lines = min(max(len(row.changes) for row in rows), MAX_LINES)
+    status = min(max(cell_len(row.status) for row in rows), MAX_STATUS)
+    for row in rows:
+        head = f"{row.number:>{number}}  {date_and_time(row.at)}  "
+        room = max(out.width, WIDTH) - len(head) - action - len("  " * 3)
+        # A value that is wider than its column shortens the path.
+        changes = f"{row.changes:>{lines}}"
+        ended = shortened(row.status, max(room - MIN_PATH - len(changes), MIN_PATH))
+        path = room - len(changes) - max(cell_len(ended), status)
+        out.line(
+            head,
+            (padded(row.action, action), "cyan" if row.number else "yellow"),
+            "  ",
+            "  ".join([padded(row.target, path), changes, ""])
+            if ended
+            else f"{padded(row.target, path)}  {changes}".rstrip(),
+            (ended, _style(row)),
+        )
+
+
+def _style(row: Row) -> str:
+    return "magenta" if not row.number else "green" if row.status == "ok" else "red"
+
+
+def _fields(entry: Entry, lines: Lines | None, tags: Tags) -> dict[str, object]:
+    added, removed = (None, None) if lines is None else lines
+    if isinstance(entry, Snapshot):
+        return snapshot_fields(entry)
+    if isinstance(entry, Record):
+        return {**record_fields(entry, tags), "added": added, "removed": removed}
+    call = entry.call
+    return {
+        "type": "call",
+        "number": entry.number,
+        "id": call.call_id,
+        "at": moment(call.started_at, fraction=True),
+        "ended_at": moment(call.ended_at, fraction=True),
+        "tool": call.tool,
+        "target": _target(call),
+        "caller": call.caller,
+        "added": added,
+        "removed": removed,
+        "status": call.status,
+        "error_code": call.error_code,
+        "summary": call.summary,
+        "first_record": entry.first,
+        "last_record": entry.last,
+    }

@@ -1,0 +1,206 @@
+"""`weakfs log --records`: the records of a session, with the snapshots between them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from attrs import frozen
+
+from weakfs.cli.formatting import counted, moment, shown
+from weakfs.cli.output import Output
+from weakfs.filesystem.paths import is_within
+from weakfs.reducers import (
+    EntryCopied,
+    EntryDeleted,
+    EntryFound,
+    EntryHidden,
+    EntryMoved,
+    TreeMounted,
+    TreeRestored,
+)
+from weakfs.session import (
+    Merged,
+    Record,
+    RolledBack,
+    Session,
+    SliceAppended,
+    SliceCleared,
+    SliceSeeded,
+    Snapshot,
+)
+from weakfs.tools import ToolCall
+
+Entry = Record | Snapshot
+
+# What acts on everything below its path.
+WHOLE_TREES = (EntryCopied, EntryDeleted, EntryFound, EntryHidden, EntryMoved, TreeMounted)
+
+
+@frozen
+class Selection:
+    """Which records are wanted: of one cause, on a path or below it, the newest few, of one external filesystem."""
+
+    cause: str | None = None
+    path: str | None = None
+    limit: int | None = None
+    filesystem: str | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is left out, so that snapshots are shown too."""
+        return self.cause is None and self.path is None and self.filesystem is None
+
+
+class Tags:
+    """The tags of the types that a session's records have."""
+
+    def __init__(self, session: Session) -> None:
+        self.shapes = session.registry.by_type
+
+    def of(self, record: Record) -> str:
+        """Give the tag of a record's event."""
+        return self.shapes[type(record.event)].tag
+
+
+def show_records(out: Output, session: Session, wanted: Selection, *, as_json: bool) -> None:
+    """Print the wanted records, oldest first, and between them the snapshots, unless records are picked out."""
+    tags = Tags(session)
+    found = _limited(_selected(session, wanted), wanted.limit)
+    if as_json:
+        for entry in found:
+            fields = snapshot_fields(entry) if isinstance(entry, Snapshot) else record_fields(entry, tags)
+            out.record(**fields)
+        return
+    width = max((len(shape.tag) for shape in tags.shapes.values()), default=0)
+    number_width = max(len(str(session.seq)), 3)
+    for entry in found:
+        if isinstance(entry, Snapshot):
+            name = shown(entry.tag or entry.snapshot_id)
+            out.line(f"{'':{number_width}}  {moment(entry.at)}  ", (f"snapshot {name}", "bold yellow"))
+            continue
+        out.line(
+            f"{entry.seq:>{number_width}}  {moment(entry.at)}  ",
+            (f"{tags.of(entry):<{width}}", "cyan"),
+            "  ",
+            (f"{shown(entry.cause or '-'):<10}", "magenta"),
+            f"  {subject(entry)}".rstrip(),
+        )
+
+
+def selected(session: Session, wanted: Selection) -> set[int]:
+    """Give the numbers of the records that are picked out."""
+    return {entry.seq for entry in _selected(session, wanted)}
+
+
+def _selected(session: Session, wanted: Selection) -> Iterator[Entry]:
+    if wanted.is_everything:
+        yield from _with_snapshots(session)
+        return
+    touched = _Touched(wanted.path)
+    for record in session.records:
+        if (
+            touched.by(record)
+            and (wanted.cause is None or record.cause == wanted.cause)
+            and wanted.filesystem in (None, getattr(record.event, "filesystem", None))
+        ):
+            yield record
+
+
+def _with_snapshots(session: Session) -> Iterator[Entry]:
+    waiting = deque(sorted(session.snapshots, key=lambda snapshot: snapshot.seq))
+    for record in session.records:
+        while waiting and waiting[0].seq < record.seq:
+            yield waiting.popleft()
+        yield record
+    yield from waiting
+
+
+def _limited(entries: Iterator[Entry], limit: int | None) -> Iterable[Entry]:
+    return entries if limit is None else deque(entries, maxlen=limit)
+
+
+class _Touched:
+    """Tells of records, given one after another, whether they may have changed something at a path or below."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._last = 0
+
+    def by(self, record: Record) -> bool:
+        if self._path is None:
+            return True
+        event = record.event
+        if isinstance(event, RolledBack):
+            # Undoes or brings back what the records since its target did.
+            touched = event.target < self._last
+        elif isinstance(event, TreeRestored):
+            touched = True
+        else:
+            touched = any(
+                is_within(path, self._path) or (isinstance(event, WHOLE_TREES) and is_within(self._path, path))
+                for path in _paths(event)
+            )
+        if touched:
+            self._last = record.seq
+        return touched
+
+
+def _paths(event: object) -> tuple[str, ...]:
+    """Give the paths that an event names."""
+    if isinstance(event, EntryMoved | EntryCopied):
+        return (event.source, event.destination)
+    path = getattr(event, "path", None)
+    return (path,) if isinstance(path, str) else ()
+
+
+def subject(record: Record) -> str:
+    """Say in a few words what a record is about."""
+    event = record.event
+    if isinstance(event, RolledBack):
+        return f"to record {event.target}" if event.snapshot_id is None else f"to {shown(event.snapshot_id)}"
+    if isinstance(event, TreeMounted):
+        return f"{shown(event.path)} from {shown(event.source)}"
+    if isinstance(event, ToolCall):
+        return f"{shown(event.tool)} {shown(event.status)}"
+    if isinstance(event, Merged):
+        return f"{counted(event.count, 'record')} of {shown(event.fork)}"
+    if isinstance(event, SliceAppended | SliceCleared | SliceSeeded):
+        return shown(event.slice)
+    return " -> ".join(map(shown, _paths(event)))
+
+
+def snapshot_fields(snapshot: Snapshot) -> dict[str, object]:
+    """Describe a snapshot as JSON has it."""
+    return {
+        "type": "snapshot",
+        "id": snapshot.snapshot_id,
+        "tag": snapshot.tag,
+        "seq": snapshot.seq,
+        "at": moment(snapshot.at, fraction=True),
+    }
+
+
+def record_fields(record: Record, tags: Tags) -> dict[str, object]:
+    """Describe a record as JSON has it."""
+    return {
+        "type": "record",
+        "seq": record.seq,
+        "at": moment(record.at, fraction=True),
+        "tag": tags.of(record),
+        "cause": record.cause,
+        "event": dict(_plain_fields(tags, record.event)),
+    }
+
+
+def _plain_fields(tags: Tags, event: object) -> Iterator[tuple[str, object]]:
+    """Give the fields of an event that are plain values; of bytes their number, of the rest nothing."""
+    shape = tags.shapes[type(event)]
+    for name, value in zip(shape.names, shape.pack(event), strict=True):
+        if name == "filesystem" and value is None:
+            # The session's own files, as nearly always.
+            continue
+        if value is None or isinstance(value, str | int | float):
+            yield name, value
+        elif isinstance(value, bytes):
+            yield f"{name}_bytes", len(value)

@@ -1,0 +1,236 @@
+"""`weakfs replay`: a saved session rebuilt from its records alone, and compared with what its file says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from weakfs.cli.commands.diff import named
+from weakfs.cli.errors import telling
+from weakfs.cli.formatting import counted, shown
+from weakfs.cli.output import Output, progress
+from weakfs.reducers import ExternalTrees, FileTree, diff
+from weakfs.reducers.tree.node import EMPTY_TREE
+from weakfs.session import Session, SessionError, SessionView
+from weakfs.session.codec.round_trip import difference
+from weakfs.session.files.content_references import check_contents
+from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.log import Log
+from weakfs.session.history.reconstruction import Moment, Rebuilding
+from weakfs.session.history.timeline import ordered_snapshots
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.table import EMPTY_TABLE, Table
+
+# As much of a digest as is shown to people.
+SHORT = 16
+# No more differences of one slice are told than this.
+MANY = 10
+# Replaying fewer records is over before a sign of life could be seen.
+LARGE = 20_000
+
+# By the filesystem's id, `None` for the session's own files.
+Trees = dict["str | None", FileTree]
+
+
+@frozen
+class Files:
+    """The files of one filesystem at one moment, as they were replayed, and where that was asked as they were saved."""
+
+    filesystem: str | None
+    digest: str
+    fingerprint: str
+    saved_digest: str | None = None
+    saved_fingerprint: str | None = None
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the digests are equal, as far as there are two."""
+        return self.saved_digest in (None, self.digest) and self.saved_fingerprint in (None, self.fingerprint)
+
+
+@frozen
+class Finding:
+    """What was found of one moment; `differences` are slices, each with the places that are not the same."""
+
+    moment: Moment
+    files: tuple[Files, ...]
+    differences: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """Say in a word what the comparison gave."""
+        if not self.moment.is_same or not all(files.is_same for files in self.files):
+            return "differs"
+        return "as recorded" if self.moment.rebuilt is None else "same"
+
+
+def show_replay(out: Output, session: Session, file: str, *, verify: bool, as_json: bool) -> bool:
+    """Replay a session and print what came of it; tell whether all that was compared is the same.
+
+    `Failure` names a record that cannot be applied, or a content that is gone with what needs it.
+    """
+    records = len(session.records)
+    bar = progress(f"replaying {file}", wanted=records > LARGE)
+    with telling(f"replay {file!r}"), bar, collector_at_rest():
+        found = _verified(session) if verify else _replayed(session)
+    after = session.seq - records
+    if as_json:
+        _show_as_json(out, found, records, after, is_verified=verify)
+    else:
+        _show_lines(out, found, records, after, is_verified=verify)
+    return not any(one.verdict == "differs" for one in found)
+
+
+def _replayed(session: Session) -> list[Finding]:
+    """Replay into a new session, and look at its snapshots and its end."""
+    try:
+        again = session.replayed()
+    except Exception as error:
+        # Reducers of a user's own may raise anything; which record it was stands in a note.
+        if not (notes := getattr(error, "__notes__", ())):
+            raise
+        raise SessionError(f"{notes[-1]}: {error}") from error
+    rules, line, _ = again.parts()
+    found: list[Finding] = []
+    for one in ordered_snapshots(line):
+        moment = Moment("snapshot", one.seq, EMPTY_TABLE, one.state, snapshot_id=one.snapshot_id, tag=one.tag)
+        found.append(Finding(moment, _files(rules, moment, is_verified=False)))
+    end = Moment("end", line.seq, EMPTY_TABLE, line.state)
+    return [*found, Finding(end, _files(rules, end, is_verified=False))]
+
+
+def _verified(session: Session) -> list[Finding]:
+    """Work the past out anew, once every content that it needs was read, and compare each moment with the file."""
+    rules, line, own = session.parts()
+    check_contents(rules.registry, line, read_all=True)
+    found: list[Finding] = []
+    for moment in Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments():
+        is_told = moment.kind in ("snapshot", "end") or not moment.is_same
+        files = _files(rules, moment, is_verified=True) if is_told else ()
+        places = tuple((tag, tuple(_places(moment, tag))) for tag in moment.differing)
+        found.append(Finding(moment, files, places))
+    return found
+
+
+def _files(rules: Rules, moment: Moment, *, is_verified: bool) -> tuple[Files, ...]:
+    """Give the digests of every filesystem at a moment."""
+    saved = _trees(rules, moment.seq, moment.recorded) if is_verified else {}
+    trees = saved if moment.rebuilt is None else _trees(rules, moment.seq, moment.rebuilt)
+    names = sorted({*trees, *saved}, key=lambda name: (name is not None, name or ""))
+    found: list[Files] = []
+    for name in names:
+        tree = trees.get(name, EMPTY_TREE)
+        was = saved.get(name, EMPTY_TREE) if is_verified else None
+        before = (None, None) if was is None else (was.digest, was.fingerprint)
+        found.append(Files(name, tree.digest, tree.fingerprint, *before))
+    return tuple(found)
+
+
+def _trees(rules: Rules, seq: int, state: Table) -> Trees:
+    """Give the files of a state: the session's own, where it has some or knows of no others, and external ones."""
+    view = SessionView(rules, seq, state, EMPTY_TABLE)
+    own = view[FileTree].latest() or EMPTY_TREE
+    external = (view[ExternalTrees].latest() or ExternalTrees()).trees
+    trees: Trees = {name: known.tree for name, known in external.items()}
+    return {None: own, **trees} if own.node_count or not trees else trees
+
+
+def _places(moment: Moment, tag: str) -> Iterator[str]:
+    """Name what differs in a slice: paths of files, else the first place of its values."""
+    if moment.rebuilt is None:
+        return
+    saved, replayed = (table.get(tag, Log[object]()) for table in (moment.recorded, moment.rebuilt))
+    mine, theirs = saved.last(), replayed.last()
+    if isinstance(mine, FileTree) and isinstance(theirs, FileTree):
+        yield from _paths(mine, theirs, "")
+    elif isinstance(mine, ExternalTrees) and isinstance(theirs, ExternalTrees):
+        for name in sorted({*mine.trees, *theirs.trees}):
+            yield from _paths(mine.tree(name), theirs.tree(name), f"{name}: ")
+    else:
+        told = difference(saved, replayed, tag)
+        yield (told or tag).partition(": ")[0]
+
+
+def _paths(saved: FileTree, replayed: FileTree, prefix: str) -> Iterator[str]:
+    found = list(named(diff(replayed, saved)))
+    for one in found[:MANY]:
+        yield f"{prefix}{one.path} ({one.change})"
+    if len(found) > MANY:
+        yield f"{prefix}{counted(len(found) - MANY, 'more path')}"
+    if not found and saved.fingerprint == replayed.fingerprint:
+        yield f"{prefix}times"
+
+
+def _show_lines(out: Output, found: list[Finding], records: int, after: int, *, is_verified: bool) -> None:
+    width = max(len(str(one.moment.seq)) for one in found)
+    for one in found:
+        moment = one.moment
+        if moment.kind in ("rollback", "merge") and one.verdict != "differs":
+            continue
+        name = shown(moment.tag or moment.snapshot_id or "")
+        verdict = f"  {one.verdict}" if is_verified else ""
+        out.line(f"{moment.seq:>{width}}  ", (f"{moment.kind} {name}".rstrip(), "bold"), (verdict, _style(one)))
+        for files in one.files:
+            _show_files(out, files, width)
+        for tag, places in one.differences:
+            out.line(f"{'':{width}}  ", (shown(f"{tag} differs: {', '.join(places) or 'its values'}"), "red"))
+        if moment.problem is not None:
+            out.line(f"{'':{width}}  ", (shown(moment.problem), "red"))
+    begun = f" after record {after:,}, which is the earliest state that is kept" if after else ""
+    summary = f": {_summary(found)}" if is_verified else ""
+    out.line(("replayed", "bold"), f" {counted(records, 'record')}{begun}{summary}")
+
+
+def _style(found: Finding) -> str:
+    return "red" if found.verdict == "differs" else "green"
+
+
+def _show_files(out: Output, files: Files, width: int) -> None:
+    place = "" if files.filesystem is None else f"{shown(files.filesystem)}: "
+    digests = f"digest {files.digest[:SHORT]}  fingerprint {files.fingerprint[:SHORT]}"
+    out.line(f"{'':{width}}  {place}{digests}")
+    if not files.is_same and files.saved_digest is not None and files.saved_fingerprint is not None:
+        saved = f"digest {files.saved_digest[:SHORT]}  fingerprint {files.saved_fingerprint[:SHORT]}"
+        out.line(f"{'':{width}}  {place}saved: {saved}")
+
+
+def _summary(found: list[Finding]) -> str:
+    verdicts = [one.verdict for one in found]
+    differing, untold = verdicts.count("differs"), verdicts.count("as recorded")
+    told = f"{counted(len(found) - untold, 'moment')} compared, "
+    told += f"{differing:,} of them not as saved" if differing else "all as saved"
+    if untold:
+        told += f"; the records do not tell {untold:,} more, taken as saved"
+    return told
+
+
+def _show_as_json(out: Output, found: list[Finding], records: int, after: int, *, is_verified: bool) -> None:
+    for one in found:
+        moment = one.moment
+        fields: dict[str, object] = {"type": moment.kind, "seq": moment.seq}
+        if moment.snapshot_id is not None:
+            fields |= {"id": moment.snapshot_id, "tag": moment.tag}
+        if is_verified:
+            fields["verdict"] = one.verdict
+            fields["differences"] = [{"slice": tag, "places": list(places)} for tag, places in one.differences]
+        if moment.problem is not None:
+            fields["problem"] = moment.problem
+        fields["filesystems"] = [_fields(files) for files in one.files]
+        out.record(**fields)
+    total: dict[str, object] = {"type": "total", "records": records, "after": after, "moments": len(found)}
+    if is_verified:
+        verdicts = [one.verdict for one in found]
+        total |= {"differing": verdicts.count("differs"), "as_recorded": verdicts.count("as recorded")}
+    out.record(**total)
+
+
+def _fields(files: Files) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "filesystem": files.filesystem,
+        "digest": files.digest,
+        "fingerprint": files.fingerprint,
+    }
+    if files.saved_digest is not None:
+        fields |= {"saved_digest": files.saved_digest, "saved_fingerprint": files.saved_fingerprint}
+    return fields

@@ -1,0 +1,99 @@
+"""`weakfs restore` and `weakfs repair`: a directory as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weakfs.backends import HostFilesystem
+from weakfs.cli.commands.diff import LOOKS, amounts
+from weakfs.cli.commands.snapshots import described, take
+from weakfs.cli.directories import BEFORE_RESTORING, find, kept, newest, scanning, short_ids
+from weakfs.cli.errors import INTERRUPTED, Failure, telling
+from weakfs.cli.formatting import counted, shown, typed
+from weakfs.cli.output import Output
+from weakfs.filesystem import RestoreReport
+from weakfs.reducers import FileTree, TreeDiff
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.tree.node import find as entry_at
+from weakfs.snapshots import StoredSnapshot
+
+
+def restore(
+    out: Output,
+    files: HostFilesystem,
+    directory: str,
+    name: str | None,
+    *,
+    foreign: bool,
+    dry_run: bool,
+    keep: bool,
+    as_json: bool,
+) -> bool:
+    """Make a directory what a snapshot says, and print what that changes; tells whether anything did.
+
+    `name` is `None` for the newest one. With `keep` a snapshot of what is there is taken first and told.
+    """
+    with telling(f"restore {directory!r}"):
+        wanted = newest(files) if name is None else find(files, name, foreign=foreign)
+    short = short_ids(files.store.list())[wanted.snapshot_id]
+    before = take(files, directory, f"{BEFORE_RESTORING}{short}") if keep and not dry_run else None
+    if before is not None:
+        _show_kept(out, files, before, as_json=as_json)
+    report = _go_to(files, directory, wanted, dry_run=dry_run)
+    found = changes(files.external.root.last, report)
+    if as_json:
+        for change, path in _named(found):
+            out.record(type="change", change=change, path=path)
+        kind = "would_restore" if dry_run else "restored"
+        out.record(type=kind, **described(wanted), before=None if before is None else before.snapshot_id)
+    else:
+        for change, path in sorted(_named(found), key=lambda one: one[1]):
+            out.line(LOOKS[change], f"  {shown(path)}")
+        out.line(("would restore" if dry_run else "restored", "bold"), " ", (short, "yellow"), f": {amounts(found)}")
+    return bool(report.written or report.removed)
+
+
+def repair(out: Output, directory: str, undone: int, *, as_json: bool) -> None:
+    """Print how much unfinished work was undone when the directory was opened."""
+    if as_json:
+        out.record(type="repaired", root=directory, undone=undone)
+    elif undone:
+        pieces = counted(undone, "piece of work", "pieces of work")
+        out.line(("repaired", "bold"), f" {shown(directory)}: undid {pieces} that had been left unfinished")
+    else:
+        out.line(f"nothing to repair in {shown(directory)}")
+
+
+def changes(before: FileTree, report: RestoreReport) -> TreeDiff:
+    """Say of each path that a restore wrote whether something was there."""
+    there = {path: entry_at(before, segments_of(path)) is not None for path in report.written}
+    return TreeDiff(
+        tuple(path for path in report.written if not there[path]),
+        report.removed,
+        tuple(path for path in report.written if there[path]),
+        (),
+    )
+
+
+def _go_to(files: HostFilesystem, directory: str, wanted: StoredSnapshot, *, dry_run: bool) -> RestoreReport:
+    try:
+        with telling(f"restore {directory!r}"), scanning(files, f"restoring {directory}"):
+            return files.restore(kept(files, wanted), dry_run=dry_run)
+    except KeyboardInterrupt:
+        # Nearly always it is as it was; but the last step, which lets everything stay, may have been done.
+        see = typed("weakfs", "restore", directory, wanted.snapshot_id, "--dry-run")
+        raise Failure(f"interrupted; to see where {directory!r} stands: {see}", status=INTERRUPTED) from None
+
+
+def _show_kept(out: Output, files: HostFilesystem, before: StoredSnapshot, *, as_json: bool) -> None:
+    if as_json:
+        out.record(type="snapshot", **described(before))
+        return
+    name = short_ids(files.store.list())[before.snapshot_id]
+    out.line(("kept", "bold"), " what is there as ", (name, "yellow"), "; restoring that undoes this")
+
+
+def _named(found: TreeDiff) -> Iterator[tuple[str, str]]:
+    yield from (("added", path) for path in found.added)
+    yield from (("removed", path) for path in found.removed)
+    yield from (("changed", path) for path in found.changed)

@@ -1,0 +1,86 @@
+"""`weakfs stats`: how much a saved session holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import cast
+
+import orjson
+
+from weakfs.cli.errors import telling
+from weakfs.cli.formatting import moment
+from weakfs.cli.output import Output
+from weakfs.cli.sessions import files_of
+from weakfs.session import Session
+from weakfs.tools import ToolCall
+
+Value = int | str | None
+Groups = dict[str, dict[str, Value]]
+
+
+def show_statistics(out: Output, session: Session, file: str, filesystem: str | None, *, as_json: bool) -> None:
+    """Print what is in a session and its file, in groups."""
+    with telling(f"read the session {file!r}"):
+        groups = measure(session, Path(file), filesystem)
+    if as_json:
+        out.record(**groups)
+        return
+    for title, values in groups.items():
+        out.table(title.replace("_", " "), _rows(values) or [("none", "")])
+
+
+def measure(session: Session, file: Path, filesystem: str | None) -> Groups:
+    """Count what is in a session and its file. O(records), and the digests of all files."""
+    records = session.records
+    files = files_of(session, session, filesystem)
+    totals, tree = files.statistics(), files.tree()
+    calls = session[ToolCall].all()
+    shapes = session.registry.by_type
+    return {
+        "session": {
+            "id": session.session_id,
+            "records": len(records),
+            "first_record": records[0].seq if len(records) else None,
+            "last_record": records[-1].seq if len(records) else None,
+            "from": moment(records[0].at) if len(records) else None,
+            "to": moment(records[-1].at) if len(records) else None,
+            "snapshots": len(session.snapshots),
+            "file_bytes": file.stat().st_size,
+            "blobs": _blobs(file),
+        },
+        "files": {
+            **({} if filesystem is None else {"filesystem": filesystem}),
+            "files": totals.file_count,
+            "directories": totals.directory_count,
+            "bytes": totals.total_size,
+            "digest": tree.digest,
+            "fingerprint": tree.fingerprint,
+        },
+        "events": _counted(shapes[type(record.event)].tag for record in records),
+        "calls_by_status": _counted(call.status for call in calls),
+        "calls_by_tool": _counted(call.tool for call in calls),
+    }
+
+
+def _counted(names: Iterable[str]) -> dict[str, Value]:
+    return dict(sorted(Counter(names).items()))
+
+
+def _blobs(file: Path) -> int:
+    """Count the distinct contents that a session file holds; it was read before, so that it is one."""
+    document = cast("dict[str, list[object]]", orjson.loads(file.read_bytes()))
+    return len(document["blobs"])
+
+
+def _rows(values: dict[str, Value]) -> list[tuple[str, str]]:
+    """Write a group out; where it holds nothing but numbers they end below one another."""
+    written = {name: _written(value) for name, value in values.items()}
+    numbers = all(isinstance(value, int) for value in values.values())
+    width = max(map(len, written.values()), default=0) if numbers else 0
+    return [(name, text.rjust(width)) for name, text in written.items()]
+
+
+def _written(value: Value) -> str:
+    return f"{value:,}" if isinstance(value, int) else "-" if value is None else value

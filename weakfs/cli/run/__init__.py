@@ -1,0 +1,1 @@
+"""`weakfs run`: perform the calls of a transcript."""

@@ -1,0 +1,119 @@
+"""What `weakfs run` says of recorded calls: whether ours did what theirs did, and how that is known."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from weakfs.cli.formatting import shown
+from weakfs.cli.output import Output
+from weakfs.cli.run.calls import Outcome
+from weakfs.tools.results import summarize
+from weakfs.transcripts import TranscriptCall
+from weakfs.transcripts.comparison import Verdict
+
+# What stands before a call, and in which style.
+_MARKS: Final = {
+    "agreed": ("agreed     ", "green"),
+    "differs": ("differs    ", "bold red"),
+    "ours_succeeded": ("tolerant   ", "yellow"),
+    "not_checked": ("not checked", "yellow"),
+    "outside": ("outside    ", "yellow"),
+}
+_HOW: Final = {"exactly": "exactly", "rebuilt": "from rebuilt text", "not_at_all": "not at all"}
+
+
+def show_comparison(out: Output, width: int, number: int, call: TranscriptCall, verdict: Verdict) -> None:
+    """Print the line of one call, and below it why. Calls of tools that have no counterpart are only counted."""
+    if verdict.agreement == "no_counterpart":
+        return
+    head = f"{number:>{width}}  "
+    told = f"  {shown(call.tool):<10}  {_target(call, verdict)}".rstrip()
+    how = f" ({_HOW[verdict.checked]})" if verdict.checked != "not_at_all" else ""
+    out.line(head, _MARKS[verdict.agreement], told + how)
+    if verdict.detail:
+        style = "red" if verdict.agreement == "differs" else ""
+        out.below(width + len("  agreed       "), shown(verdict.detail) + _place(verdict), style)
+    if verdict.result is None and verdict.recorded_error:
+        told = summarize(verdict.recorded_error.strip())
+        out.below(width + len("  agreed       "), f"it failed in the recording: {shown(told)}", "")
+
+
+def comparison_fields(number: int, call: TranscriptCall, verdict: Verdict) -> dict[str, object]:
+    """Give the object of one call: the recorded one, what ours answered, and how they agree."""
+    result, difference = verdict.result, verdict.difference
+    return {
+        "type": "call",
+        "number": number,
+        "line": call.line,
+        **file_field(call.file),
+        "id": call.call_id,
+        "tool": call.tool,
+        "performed": verdict.tool if result is not None else None,
+        "path": _path(verdict),
+        "success": None if result is None else result.success,
+        "status": None if result is None else result.status,
+        "error_code": None if result is None else result.error_code,
+        "summary": "" if result is None else result.summary_text,
+        "recorded_success": verdict.recorded_success,
+        "recorded_error": verdict.recorded_error,
+        "agreement": verdict.agreement,
+        "checked": verdict.checked,
+        "detail": verdict.detail,
+        "difference": None if difference is None else attrs.asdict(difference),
+    }
+
+
+def agreement_rows(outcome: Outcome) -> list[tuple[str, str]]:
+    """Give what stands of the recording among the totals; nothing where none was compared."""
+    found = outcome.agreements
+    if not found:
+        return []
+    checked = ", ".join(f"{outcome.checked[name]:,} {how}" for name, how in _HOW.items())
+    rows = [
+        ("agreed", f"{found['agreed']:,}"),
+        ("differ", f"{found['differs']:,}"),
+        ("ours succeeded where theirs failed", f"{found['ours_succeeded']:,}"),
+        ("not checked", f"{found['not_checked']:,}"),
+        ("checked", checked),
+    ]
+    if found["outside"]:
+        rows.append(("outside the session's directory", f"{found['outside']:,}"))
+    if outcome.passed:
+        rows.append(("passed over", ", ".join(f"{number:,} {name}" for name, number in sorted(outcome.passed.items()))))
+    return rows
+
+
+def agreement_fields(outcome: Outcome) -> dict[str, object]:
+    """Give the same for programs."""
+    if not outcome.agreements:
+        return {}
+    names = (*_MARKS, "no_counterpart")
+    return {
+        "agreement": {name: outcome.agreements[name] for name in names},
+        "checked": {name: outcome.checked[name] for name in _HOW},
+        "passed_over": dict(sorted(outcome.passed.items())),
+    }
+
+
+def file_field(file: str) -> dict[str, str]:
+    """Give the field that says in which transcript something stands; nothing where there is only one."""
+    return {"transcript": file} if file else {}
+
+
+def _path(verdict: Verdict) -> str | None:
+    path = (verdict.arguments or {}).get("path")
+    return path if isinstance(path, str) else None
+
+
+def _target(call: TranscriptCall, verdict: Verdict) -> str:
+    for value in (_path(verdict), *((call.arguments or {}).get(name) for name in ("file_path", "path", "pattern"))):
+        if isinstance(value, str):
+            return shown(value)
+    return ""
+
+
+def _place(verdict: Verdict) -> str:
+    found = verdict.difference
+    return "" if found is None else f", from byte {found.offset:,} in line {found.line:,} on"

@@ -1,0 +1,254 @@
+"""What `weakfs run` says of its work: lines for people, or JSON Lines for programs."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from attrs import define
+
+from weakfs.backends import HostFilesystem
+from weakfs.cli.calls import CallCounter, target_of
+from weakfs.cli.commands.diff import amounts, named, show_names
+from weakfs.cli.commands.snapshots import show_taken
+from weakfs.cli.formatting import counted, shown
+from weakfs.cli.output import Output
+from weakfs.cli.run.agreement import agreement_fields, agreement_rows, comparison_fields, file_field, show_comparison
+from weakfs.cli.run.calls import Outcome
+from weakfs.reducers import MountReport, TreeDiff
+from weakfs.session import SaveReport
+from weakfs.snapshots import StoredSnapshot
+from weakfs.tools import ToolResult
+from weakfs.transcripts import Skipped, TranscriptCall
+from weakfs.transcripts.comparison import Verdict
+
+# How many paths that a mount left out are named.
+NAMED = 10
+
+
+class Reporter(Protocol):
+    """Is told each thing as it happens.
+
+    The number of a call is its number in the session; a call that was not made has none.
+    """
+
+    def mounted(self, report: MountReport) -> None: ...
+    def working(self, how: str, directory: str) -> None: ...
+    def kept(self, files: HostFilesystem, snapshot: StoredSnapshot) -> None: ...
+    def skipped(self, skipped: Skipped) -> None: ...
+    def called(self, number: int | None, call: TranscriptCall, result: ToolResult[object]) -> None: ...
+    def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None: ...
+    def broke(self, number: int | None, call: TranscriptCall, error: Exception) -> None: ...
+    def changes(self, found: TreeDiff) -> None: ...
+    def committed(self, directory: str, found: TreeDiff) -> None: ...
+    def not_committed(self, reason: str) -> None: ...
+    def saved(self, report: SaveReport) -> None: ...
+    def total(self, outcome: Outcome, changes: str, undo: str | None) -> None: ...
+
+
+def reporter(out: Output, calls: int, *, as_json: bool) -> Reporter:
+    """Give the reporter for people, or the one for programs."""
+    return _JsonLines(out) if as_json else _Lines(out, len(str(calls)))
+
+
+@define
+class Numbered:
+    """Passes calls on to a reporter with their numbers in the session instead of those in the transcript."""
+
+    told: Reporter
+    counter: CallCounter
+
+    def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None:
+        self.told.called(self.counter.number(), call, result)
+
+    def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None:
+        self.told.compared(self.counter.number(), call, verdict)
+
+    def broke(self, number: int, call: TranscriptCall, error: Exception) -> None:
+        self.told.broke(self.counter.number(), call, error)
+
+
+@define
+class _Lines:
+    """One line a call, and below it what went wrong."""
+
+    out: Output
+    width: int
+
+    def mounted(self, report: MountReport) -> None:
+        what = f"{counted(report.file_count, 'file')}, {counted(report.total_size, 'byte')}"
+        self.out.line(("mounted", "bold"), f" {shown(report.source)}: {what}")
+        for path, reason in report.skipped[:NAMED]:
+            self.out.line(("left out", "yellow"), f" {shown(path)}: {shown(reason)}")
+        if len(report.skipped) > NAMED:
+            self.out.line(("left out", "yellow"), f" {counted(len(report.skipped) - NAMED, 'more path')}")
+
+    def working(self, how: str, directory: str) -> None:
+        what = "changed in place" if how == "root" else "read in place; what changes stays in the session"
+        self.out.line((how, "bold"), f" {shown(directory)}: {what}")
+
+    def kept(self, files: HostFilesystem, snapshot: StoredSnapshot) -> None:
+        show_taken(self.out, files, snapshot, as_json=False)
+
+    def skipped(self, skipped: Skipped) -> None:
+        where = f"{shown(skipped.file)}, line" if skipped.file else "line"
+        self.out.line((f"{where} {skipped.line}", "yellow"), f" {shown(skipped.reason)}")
+
+    def called(self, number: int | None, call: TranscriptCall, result: ToolResult[object]) -> None:
+        mark, style = ("ok    ", "green") if result.success else ("failed", "red")
+        head = f"{number or '':>{self.width}}  "
+        tool, target, summary = f"  {shown(call.tool):<10}  ", target_of(call.arguments), shown(result.summary_text)
+        if not result.success:
+            self.out.line(head, (mark, style), f"{tool}{target}".rstrip())
+            # What could not be read of the arguments is known better here than to the tool, which got none.
+            unread = call.problem if result.error_code == "invalid_arguments" else None
+            self.below(f"{result.error_code}: {shown(unread) if unread else summary}")
+            return
+        told = summary if target in summary else f"{target}: {summary}"
+        if self.out.fits(head + mark + tool + told):
+            self.out.line(head, (mark, style), f"{tool}{told}")
+        else:
+            self.out.line(head, (mark, style), tool.rstrip())
+            self.below(told, style="")
+
+    def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None:
+        if number is not None:
+            show_comparison(self.out, self.width, number, call, verdict)
+        elif verdict.agreement != "no_counterpart":
+            mark = f"{verdict.agreement.replace('_', ' '):<11}"
+            told = f"  {shown(call.tool):<10}  {target_of(call.arguments)}"
+            self.out.line(" " * self.width + "  ", (mark, "yellow"), told.rstrip())
+            if verdict.detail:
+                self.out.below(self.width + len(mark) + len("    "), shown(verdict.detail), "")
+
+    def broke(self, number: int | None, call: TranscriptCall, error: Exception) -> None:
+        self.out.line(
+            f"{number or '':>{self.width}}  ",
+            ("broken", "bold red"),
+            f"  {shown(call.tool)}  {target_of(call.arguments)}",
+        )
+        self.below(f"a fault of the tool, rolled back: {type(error).__name__}: {shown(str(error))}")
+
+    def below(self, text: str, *, style: str = "red") -> None:
+        self.out.below(self.width + len("  failed  "), text, style)
+
+    def changes(self, found: TreeDiff) -> None:
+        if found:
+            self.out.line(("what changes below", "bold"))
+            show_names(self.out, found)
+
+    def committed(self, directory: str, found: TreeDiff) -> None:
+        self.out.line(("committed", "bold"), f" to {shown(directory)}: {amounts(found)}")
+
+    def not_committed(self, reason: str) -> None:
+        self.out.line(("not committed", "yellow"), f": {reason}")
+
+    def saved(self, report: SaveReport) -> None:
+        what = f"{counted(report.size_bytes, 'byte')}, {counted(report.records, 'record')}"
+        self.out.line(("saved", "bold"), f" {shown(report.path)}: {what}")
+        for one in report.missing[:NAMED]:
+            self.out.line(("missing", "yellow"), f" {one.kind} {shown(one.id)}: it is nowhere any more")
+        if len(report.missing) > NAMED:
+            self.out.line(("missing", "yellow"), f" {counted(len(report.missing) - NAMED, 'more thing')}")
+
+    def total(self, outcome: Outcome, changes: str, undo: str | None) -> None:
+        calls = sum(outcome.statuses.values())
+        kinds = ", ".join(f"{number:,} {shown(status)}" for status, number in sorted(outcome.statuses.items()))
+        rows = [("calls", f"{calls:,}" + (f" ({kinds})" if calls else "")), ("rolled back", f"{outcome.failed:,}")]
+        rows += [("files", changes), *agreement_rows(outcome)]
+        if outcome.unread:
+            rows.append(("not read", f"{outcome.unread:,}"))
+        if undo is not None:
+            rows.append(("to undo", undo))
+        self.out.table("total", rows)
+
+
+@define
+class _JsonLines:
+    """One object a line, each with its type."""
+
+    out: Output
+
+    def mounted(self, report: MountReport) -> None:
+        self.out.record(
+            type="mount",
+            source=report.source,
+            path=report.path,
+            files=report.file_count,
+            directories=report.directory_count,
+            bytes=report.total_size,
+            skipped=[{"path": path, "reason": reason} for path, reason in report.skipped],
+        )
+
+    def working(self, how: str, directory: str) -> None:
+        self.out.record(type=how, path=directory)
+
+    def kept(self, files: HostFilesystem, snapshot: StoredSnapshot) -> None:
+        show_taken(self.out, files, snapshot, as_json=True)
+
+    def skipped(self, skipped: Skipped) -> None:
+        self.out.record(type="skipped", line=skipped.line, reason=skipped.reason, **file_field(skipped.file))
+
+    def called(self, number: int | None, call: TranscriptCall, result: ToolResult[object]) -> None:
+        self.out.record(
+            type="call",
+            number=number,
+            line=call.line,
+            **file_field(call.file),
+            id=call.call_id,
+            tool=call.tool,
+            success=result.success,
+            status=result.status,
+            error_code=result.error_code,
+            summary=result.summary_text,
+        )
+
+    def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None:
+        self.out.record(**{**comparison_fields(number or 0, call, verdict), "number": number})
+
+    def broke(self, number: int | None, call: TranscriptCall, error: Exception) -> None:
+        self.out.record(
+            type="call",
+            number=number,
+            line=call.line,
+            **file_field(call.file),
+            id=call.call_id,
+            tool=call.tool,
+            success=False,
+            status="broken",
+            error_code=None,
+            summary=f"{type(error).__name__}: {error}",
+        )
+
+    def changes(self, found: TreeDiff) -> None:
+        for one in named(found):
+            origin = {} if one.source is None else {"from": one.source}
+            self.out.record(type="change", change=one.change, path=one.path, **origin)
+
+    def committed(self, directory: str, found: TreeDiff) -> None:
+        self.out.record(type="committed", path=directory, changes=amounts(found))
+
+    def not_committed(self, reason: str) -> None:
+        self.out.record(type="not_committed", reason=reason)
+
+    def saved(self, report: SaveReport) -> None:
+        self.out.record(
+            type="saved",
+            path=report.path,
+            bytes=report.size_bytes,
+            records=report.records,
+            snapshots=report.snapshots,
+            blobs=report.blobs,
+            missing=[{"kind": one.kind, "id": one.id} for one in report.missing],
+        )
+
+    def total(self, outcome: Outcome, changes: str, undo: str | None) -> None:
+        self.out.record(
+            type="total",
+            calls=sum(outcome.statuses.values()),
+            failed=outcome.failed,
+            statuses=dict(sorted(outcome.statuses.items())),
+            not_read=outcome.unread,
+            changes=changes,
+            **agreement_fields(outcome),
+            **({} if undo is None else {"undo": undo}),
+        )

@@ -1,0 +1,200 @@
+"""Where `weakfs run` works: in memory, in a directory of the host, or in a layer over one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from attrs import define, field, frozen
+
+from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
+from weakfs.backends.host.snapshot_kinds import SnapshotKind
+from weakfs.backends.mount import mount
+from weakfs.cli.commands.snapshots import take
+from weakfs.cli.directories import open_directory, scanning, short_ids
+from weakfs.cli.errors import telling
+from weakfs.cli.formatting import typed
+from weakfs.cli.output import progress
+from weakfs.cli.run.report import Reporter
+from weakfs.filesystem import Filesystem
+from weakfs.processes import SandboxMode
+from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeDiff, diff
+from weakfs.session import Session
+from weakfs.snapshots import StoredSnapshot
+
+if TYPE_CHECKING:
+    from weakfs.backends.overlay.filesystem import OverlayFilesystem
+
+# What the snapshots are called that a run takes: before its first call in place, and before a layer is written down.
+START = "start"
+BEFORE_COMMIT = "before commit"
+
+
+@frozen
+class Job:
+    """What is asked for: transcripts, where they are to be performed, what becomes of it then."""
+
+    transcripts: tuple[str, ...]
+    mount: str | None = None
+    exclude: tuple[str, ...] = ()
+    root: str | None = None
+    overlay: str | None = None
+    commit: bool = False
+    snapshots: SnapshotKind = "tree"
+    store: str | None = None
+    sandbox: SandboxMode | None = None
+    save: str | None = None
+    embed: bool = False
+    session_id: str | None = None
+    strict: bool = False
+
+
+class Place(Protocol):
+    """Files to work on, and what is to be done before and after."""
+
+    @property
+    def files(self) -> Filesystem: ...
+    def begin(self, told: Reporter) -> int:
+        """Get ready and tell what was done; gives how many things could not be taken."""
+        ...
+
+    def take_baseline(self) -> None:
+        """Take the files as they are now for those before the first call, unless they lie outside the session."""
+        ...
+
+    def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
+        """Do what comes after the last call, unless it is `withheld` for that reason; tells what changed."""
+        ...
+
+    def undo(self) -> str | None:
+        """Give the command that puts the directory back, where one was changed."""
+        ...
+
+
+def place_of(job: Job, session: Session) -> Place:
+    """Open the files that a job is about; `Failure` says why that cannot be."""
+    if job.root is not None:
+        files = open_directory(job.root, store=job.store, kind=job.snapshots, session=session)
+        return InPlace(job, session, files)
+    if job.overlay is not None:
+        from weakfs.backends.overlay.filesystem import OverlayFilesystem
+
+        lower = open_directory(job.overlay, store=job.store, kind=job.snapshots, read_only=not job.commit)
+        return Over(job, OverlayFilesystem(lower, session), lower)
+    return InMemory(job, session, InMemoryFilesystem(session))
+
+
+@define
+class InMemory:
+    """Files of the session, with a directory copied in if one is to be."""
+
+    job: Job
+    session: Session
+    files: InMemoryFilesystem
+    before: FileTree = field(init=False, factory=FileTree)
+
+    def begin(self, told: Reporter) -> int:
+        directory, skipped = self.job.mount, 0
+        if directory is not None:
+            wanted = HostMount(directory, exclude=self.job.exclude)
+            with telling(f"mount {directory!r}"), progress(f"mounting {directory}") as advance:
+                report = mount(self.session, wanted, self.files.limits, on_file=lambda _path, _size: advance())
+            # A new session holds no mount, so that this one was made.
+            assert report is not None
+            told.mounted(report)
+            skipped = len(report.skipped)
+        self.take_baseline()
+        return skipped
+
+    def take_baseline(self) -> None:
+        self.before = self.files.tree()
+
+    def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
+        return diff(self.before, self.files.tree())
+
+    def undo(self) -> str | None:
+        return None
+
+
+@define
+class InPlace:
+    """A directory of the host that is changed in place, with a snapshot of how it was."""
+
+    job: Job
+    session: Session
+    files: HostFilesystem
+    before: FileTree = field(init=False, factory=FileTree)
+    start: StoredSnapshot | None = field(init=False, default=None)
+
+    def begin(self, told: Reporter) -> int:
+        directory = str(self.job.root)
+        with telling(f"take a snapshot of {directory!r}"), scanning(self.files, f"reading {directory}"):
+            self.session.snapshot(START)
+            self.before = self.files.external.root.last
+        taken = self.session[ExternalFsSnapshot].latest()
+        assert taken is not None
+        self.start = self.files.store.get(taken.snapshot_id)
+        told.working("root", directory)
+        told.kept(self.files, self.start)
+        return 0
+
+    def take_baseline(self) -> None:
+        pass
+
+    def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
+        directory = str(self.job.root)
+        with telling(f"look at {directory!r}"), scanning(self.files, f"reading {directory}"):
+            return diff(self.before, self.files.tree())
+
+    def undo(self) -> str | None:
+        return None if self.start is None else restoring(self.files, str(self.job.root), self.job.store, self.start)
+
+
+@define
+class Over:
+    """A layer over a directory of the host, which is changed when the layer is written down and not before."""
+
+    job: Job
+    files: OverlayFilesystem
+    lower: HostFilesystem
+    before: StoredSnapshot | None = field(init=False, default=None)
+
+    def begin(self, told: Reporter) -> int:
+        told.working("overlay", str(self.job.overlay))
+        return 0
+
+    def take_baseline(self) -> None:
+        pass
+
+    def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
+        directory = str(self.job.overlay)
+        with telling(f"compare with {directory!r}"), scanning(self.lower, f"reading {directory}"):
+            found = self.files.diff()
+        told.changes(found)
+        if not self.job.commit or not found:
+            return found
+        if withheld is not None:
+            told.not_committed(withheld)
+            return found
+        before = take(self.lower, directory, BEFORE_COMMIT)
+        try:
+            with telling(f"commit to {directory!r}"), scanning(self.lower, f"writing {directory}"):
+                self.files.commit()
+        except BaseException:
+            # Nothing was written, so that there is nothing to go back to.
+            self.lower.store.drop(before.snapshot_id)
+            raise
+        self.before = before
+        told.kept(self.lower, before)
+        told.committed(directory, found)
+        return found
+
+    def undo(self) -> str | None:
+        return (
+            None if self.before is None else restoring(self.lower, str(self.job.overlay), self.job.store, self.before)
+        )
+
+
+def restoring(files: HostFilesystem, directory: str, store: str | None, snapshot: StoredSnapshot) -> str:
+    """Give the command that restores a snapshot."""
+    name = short_ids(files.store.list())[snapshot.snapshot_id]
+    return typed("weakfs", "restore", directory, name, *([] if store is None else ["--store", store]))

@@ -1,0 +1,164 @@
+"""Saved sessions, as the commands that look into one open them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+from weakfs.backends import InMemoryFilesystem
+from weakfs.cli.errors import USAGE, Failure, telling
+from weakfs.cli.formatting import shown
+from weakfs.cli.output import progress
+from weakfs.reducers import ExternalFsSnapshot, ExternalTrees, FileTree, LowerEntry, LowerFound, TreeMounted
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.events import TreeSeen
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, walk
+from weakfs.reducers.tree.partial import filled, missing, without_whiteouts
+from weakfs.session import Registry, Session, SessionView
+from weakfs.transcripts.comparison import IMPORT_CAUSE
+
+# Reading less than this, in bytes, is over before a sign of life could be seen.
+LARGE = 4_000_000
+
+
+def load(file: str, registry: str | None) -> Session:
+    """Read a session file; `Failure` says what is wrong with it. `registry` is `MODULE:NAME`, see `registry_at`."""
+    known = None if registry is None else registry_at(registry)
+    with telling(f"read the session {file!r}"):
+        path = Path(file)
+        with progress(f"reading {file}", wanted=path.stat().st_size > LARGE):
+            return Session.load(path, registry=known)
+
+
+def registry_at(place: str) -> Registry:
+    """Import the registry of a runtime's own types, `MODULE:NAME`; NAME may also be a function that gives it."""
+    module, _, name = place.partition(":")
+    if not module or not name:
+        raise Failure(f"cannot use the registry {place!r}: that is not MODULE:NAME", status=USAGE)
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise Failure(
+            f"cannot use the registry {place!r}: {error}; check PYTHONPATH and the name", status=USAGE
+        ) from error
+    registry = found() if not isinstance(found, Registry) and callable(found) else found
+    if not isinstance(registry, Registry):
+        raise Failure(f"cannot use {place!r}: it is no weakfs.session.Registry; name one", status=USAGE)
+    return registry
+
+
+def moment_of(session: Session, at: str | None) -> Session | SessionView:
+    """Give the session as it was at `at`: a record number, a snapshot's tag or id; `None` is its end."""
+    if at is None:
+        return session
+    with telling(f"look at {at!r}"):
+        return session.at(int(at) if at.isascii() and at.isdigit() else at)
+
+
+def first_moment(session: Session) -> SessionView:
+    """Give the session before its first change of files: after what it begins with.
+
+    That are mounts, and of a recorded session of another program the files as they were before its first call. Where
+    old records were compacted away, the first moment that is left.
+    """
+    records = session.records
+    if not len(records):
+        return session.at(session.seq)
+    first = records[0].seq - 1
+    if first == 0:
+        for record in records:
+            if isinstance(record.event, TreeMounted) or record.cause == IMPORT_CAUSE:
+                first = record.seq
+            elif not isinstance(record.event, ExternalFsSnapshot | TreeSeen):
+                break
+    return session.at(first)
+
+
+def chosen(session: Session, wanted: str | None) -> str | None:
+    """Give the external filesystem whose files are meant; `None` for the session's own.
+
+    Where nobody names one, a session without files of its own is about the only external one that it has.
+    """
+    known = sorted(_external(session).trees)
+    if wanted is not None:
+        if wanted not in known:
+            there = ", ".join(map(shown, known)) or "none"
+            raise Failure(f"the session knows no filesystem {wanted!r}; it has: {there}", status=USAGE)
+        return wanted
+    own = session[FileTree].latest()
+    if not known or (own is not None and own.node_count):
+        return None
+    if len(known) > 1:
+        there = ", ".join(map(shown, known))
+        raise Failure(f"the session has several filesystems: {there}; name one with --filesystem", status=USAGE)
+    return known[0]
+
+
+def tree_of(session: Session, moment: Session | SessionView, filesystem: str | None) -> FileTree:
+    """Give the files of a moment, as far as the session knows them at its end.
+
+    What was found outside only later was there before, as it was found.
+    """
+    return Trees(session).at(moment, filesystem)
+
+
+class Trees:
+    """The files of a session at any of its moments; see `tree_of`. For many moments of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._external = _external(session)
+        self._found = _found(session)
+        self._hidden = tuple(_hidden(session))
+        # A session that is no layer over other files is complete by itself.
+        self._is_layer = bool(self._found.node_count or session[LowerEntry].all())
+
+    def at(self, moment: Session | SessionView, filesystem: str | None) -> FileTree:
+        """Give the files of a moment. For a layer O(its entries), else O(what was found outside only later)."""
+        if filesystem is not None:
+            return _external(moment).known(filesystem).completed(self._external.known(filesystem))
+        own = moment[FileTree].latest() or EMPTY_TREE
+        if not self._is_layer:
+            return own
+        completed = filled(own, missing(_found(moment), self._found), ())
+        return without_whiteouts(filled(completed, self._hidden, ()))
+
+    def changed(self, before: SessionView, after: SessionView) -> dict[str | None, tuple[FileTree, FileTree]]:
+        """Give the files on both sides of a change, by filesystem; only those that may have changed."""
+        names: list[str | None] = []
+        if before[FileTree].latest() is not after[FileTree].latest():
+            names.append(None)
+        old, new = _external(before), _external(after)
+        if old is not new:
+            names += [name for name in sorted(new.trees) if old.tree(name) is not new.tree(name)]
+        return {name: (self.at(before, name), self.at(after, name)) for name in names}
+
+
+def files_of(session: Session, moment: Session | SessionView, filesystem: str | None) -> InMemoryFilesystem:
+    """Give the files of a moment as a filesystem, read-only; see `tree_of`."""
+    held = Session(session_id="shown")
+    held[FileTree].seed(tree_of(session, moment, filesystem))
+    return InMemoryFilesystem(held, read_only=True)
+
+
+def _external(moment: Session | SessionView) -> ExternalTrees:
+    return moment[ExternalTrees].latest() or ExternalTrees()
+
+
+def _found(moment: Session | SessionView) -> FileTree:
+    return (moment[LowerFound].latest() or LowerFound()).tree
+
+
+def _hidden(session: Session) -> Iterator[tuple[Segments, Node]]:
+    """Give what a layer hides at the session's end, as far as it was seen: no contents, and nothing in directories."""
+    seen = {entry.path: entry for entry in session[LowerEntry].all()}
+    for path, node in walk(session[FileTree].latest() or EMPTY_TREE):
+        entry = seen.get(path)
+        if type(node) is tuple and node[leaves.CONTENT] is leaves.WHITEOUT and entry is not None:
+            at = entry.modified_ns
+            directory = FileTree({}, entry.mode, at, at)
+            yield (
+                segments_of(path),
+                directory if entry.kind == "directory" else leaves.file(b"", mode=entry.mode, at=at),
+            )

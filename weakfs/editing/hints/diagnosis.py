@@ -1,0 +1,273 @@
+"""Why a quote is not in a file: the cause by its name, and the nearest place with the first difference there.
+
+Edits and patches of every format use this. Nothing here is ever applied: it goes back to the caller, who can look and
+try again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+from attrs import evolve, field, frozen
+
+from weakfs.editing.hints.alignment import MOST_LINES, Aligner, Alignment, Span
+from weakfs.editing.hints.first_difference import Difference, Quote, clipped, first_difference
+from weakfs.editing.hints.misquotes import MARKER, NUMBERED, Misquote, misquotes, parts_around_elisions
+from weakfs.editing.hints.similarity import loose
+from weakfs.editing.normalization import Haystack, Needle, TooRepetitive
+
+# A longer quote is only looked at so far, and no message is longer than this.
+MOST_LOOKED_AT = 100_000
+MOST_TOLD = 1400
+# So many lines of the nearest place are shown, and so many characters of each.
+MOST_SHOWN = 8
+SHOWN = 100
+# New text of so many characters, white space apart, is not in a file by chance.
+TELLING = 20
+# Lines that are in many files say nothing without the lines around them.
+COMMON = re.compile(
+    r"(?:return\b.{0,12}|pass|break|continue|else\W*|try\W*|finally\W*|end\w*\W*|fi|done|then|do|begin|default:)"
+)
+# So many places of a new text are looked at.
+MOST_PLACES = 20
+
+
+@frozen
+class Diagnosis:
+    """What is wrong with a quote, as sentences; `hint` is a word for it, `lines` the first and last concerned."""
+
+    reason: str
+    hint: str | None = None
+    lines: tuple[int, ...] = ()
+
+
+@frozen
+class Subject:
+    """A quote that is not in a file: its lines and what was to replace them.
+
+    `name` is what messages call it. It is looked for in the blocks `within` first, which `whose` describes, and near
+    to the line `near` (all from 0). `counts_blanks` says that blank lines and the width of white space count,
+    `shows_lines` that the nearest lines are a part of the answer.
+    """
+
+    old: str
+    new: str
+    name: str = "the text to replace"
+    within: Sequence[Span] = ()
+    whose: str = ""
+    near: int = 0
+    counts_blanks: bool = False
+    shows_lines: bool = True
+
+
+@frozen
+class QuotedFile:
+    """The text of a file, for any number of quotes that are not in it."""
+
+    text: str
+    given: Haystack | None = field(default=None, repr=False, eq=False)
+
+    @cached_property
+    def haystack(self) -> Haystack:
+        """The text as it is searched for equivalent texts."""
+        return self.given or Haystack(self.text)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text, without their `\\n`."""
+        return self.text.split("\n")
+
+    @cached_property
+    def rows(self) -> list[str]:
+        """The lines in their loose form."""
+        return loose(self.text).split("\n")
+
+    def diagnose(self, subject: Subject) -> Diagnosis:
+        """Say why a quote is not in the file. O(text)."""
+        old = subject.old[:MOST_LOOKED_AT]
+        if not old.strip():
+            return Diagnosis(
+                "it is only white space, which is matched exactly or not at all; give some of the text around it"
+            )
+        sure: Misquote | None = None
+        for misquote in misquotes(old):
+            found = self._find(misquote.meant) if misquote.meant != old else None
+            if found is not None and not self._numbers_itself(misquote, found):
+                where = named(*found)
+                meant = f"{misquote.why}; {misquote.meant_text} is on {where}: {misquote.remedy}"
+                return Diagnosis(meant, misquote.hint, found)
+            if misquote.is_sure and sure is None:
+                sure = misquote
+        return self._elided(old) or self._nearest(subject, old, sure)
+
+    def _find(self, wanted: str) -> tuple[int, int] | None:
+        """Return the first and last line (from 1) of an equivalent text, `None` where there is none."""
+        needle = Needle.of(wanted)
+        at = self._first(needle)
+        return None if at is None else self._lines(at, at + len(needle.core))
+
+    def _first(self, needle: Needle, after: int = 0) -> int | None:
+        try:
+            return self.haystack.first(needle, after)
+        except TooRepetitive:
+            return None
+
+    def _lines(self, start: int, stop: int) -> tuple[int, int]:
+        first = self.text.count("\n", 0, self.haystack.original(start)) + 1
+        return first, self.text.count("\n", 0, self.haystack.original(stop)) + 1
+
+    def _numbers_itself(self, misquote: Misquote, found: tuple[int, int]) -> bool:
+        """Return whether the file has numbers of its own there: a numbered list, or keys that are numbers."""
+        return misquote.hint == "line_numbers" and NUMBERED.match(self.lines[found[0] - 1]) is not None
+
+    def _elided(self, old: str) -> Diagnosis | None:
+        start = stop = None
+        for part in parts_around_elisions(old):
+            needle = Needle.of(part)
+            at = self._first(needle, stop or 0)
+            if at is None:
+                return None
+            start, stop = (at if start is None else start), at + len(needle.core)
+        if start is None or stop is None:
+            return None
+        lines = self._lines(start, stop)
+        why = f"it leaves lines out (...), which are not filled in; it is around {named(*lines)}"
+        return Diagnosis(f"{why}: give every line of what changes", "elision", lines)
+
+    # The nearest place
+
+    def _nearest(self, subject: Subject, old: str, sure: Misquote | None) -> Diagnosis:
+        place = self._place(subject, sure.meant if sure else old)
+        if sure is not None and self._has_such_lines(sure, place, old):
+            sure, place = None, self._place(subject, old)
+        applied = self._applied(subject, place)
+        if applied is not None:
+            return applied
+        before, meant = (f"{sure.why}; {sure.remedy}. D", sure.meant) if sure else ("d", old)
+        hint = sure.hint if sure else None
+        if place is None:
+            if sure is not None:
+                return Diagnosis(f"{sure.why}; {sure.remedy}. Nothing in the file is like it otherwise", hint)
+            return Diagnosis("nor is anything like it; read the file again and copy the text exactly")
+        quote = _quote_of(meant, counts_blanks=subject.counts_blanks)
+        difference = first_difference(self.lines, self.rows, quote, place, subject.name)
+        if difference is None:
+            rest = "\n".join(_lines_of(meant, counts_blanks=subject.counts_blanks)[MOST_LINES:])
+            if rest:
+                return self._nearest(evolve(subject, near=place.stop), rest, None)
+            difference = Difference("Its lines are there, but it begins or ends inside a word; give whole lines.")
+        lines = (place.start + 1, place.stop)
+        parts = [f"{before}id you mean {named(*lines)}{self._inside(subject, place)}? {difference.text}"]
+        parts += self._shown(place, difference) if subject.shows_lines else []
+        while sum(map(len, parts)) > MOST_TOLD and len(parts) > 1:
+            parts.pop()
+        return Diagnosis("\n".join(parts), hint or "similar", lines)
+
+    def _place(self, subject: Subject, old: str) -> Alignment | None:
+        quote = _quote_of(old, counts_blanks=subject.counts_blanks)
+        if not quote.rows:
+            return None
+        aligner = Aligner(self.lines, self.rows, quote.lines, quote.rows, subject.near)
+        return aligner.nearest(subject.within)
+
+    def _has_such_lines(self, misquote: Misquote, place: Alignment | None, old: str) -> bool:
+        """Return whether the file itself has what seems to be wrong with a quote."""
+        if misquote.hint == "line_numbers":
+            return place is not None and any(map(NUMBERED.match, self.lines[place.start : place.stop]))
+        markers = {line.strip() for line in old.split("\n") if MARKER.fullmatch(line.strip())}
+        return any(line.strip() in markers for line in self.lines)
+
+    def _inside(self, subject: Subject, place: Alignment) -> str:
+        for first, end in subject.within:
+            if first <= place.start and place.stop <= end:
+                return f", in the block of {subject.whose} ({named(first + 1, end)})"
+        return ""
+
+    def _shown(self, place: Alignment, difference: Difference) -> list[str]:
+        if place.stop - place.start < 2:
+            return []
+        at = place.start if difference.line is None else difference.line
+        first = max(place.start, min(at - MOST_SHOWN // 2, place.stop - MOST_SHOWN))
+        told = range(first, min(place.stop, first + MOST_SHOWN))
+        return [
+            "Copy the text exactly, without the line numbers:",
+            *(f"{at + 1} | {clipped(self.lines[at].rstrip(), SHOWN)}" for at in told),
+        ]
+
+    # What is done already
+
+    def _applied(self, subject: Subject, place: Alignment | None) -> Diagnosis | None:
+        """Look for the new text: at the nearest place, or where it says so much that it is not there by chance."""
+        new = subject.new[:MOST_LOOKED_AT]
+        added = _added_lines(subject.old, new)
+        if not added:
+            return None
+        has_context = len(added) < sum(any(map(str.isalnum, line)) for line in new.split("\n"))
+        lines = self._at_place(new, place) if place and (has_context or not all(map(COMMON.fullmatch, added))) else None
+        # Old lines that are there leave little doubt that the change is not made yet.
+        if lines is None and (place is None or len(added) > 1):
+            lines = self._only_place(new, TELLING if place is None else 2 * TELLING)
+        if lines is None:
+            return None
+        why = f"the new text is there already, on {named(*lines)}; there may be nothing to do"
+        return Diagnosis(why, "already_applied", lines)
+
+    def _at_place(self, new: str, place: Alignment) -> tuple[int, int] | None:
+        """Return the lines of the new text where it stands as whole lines at the nearest place of the old one."""
+        around = new.count("\n") + 1
+        first = max(0, place.start - around)
+        nearby = QuotedFile("\n".join(self.lines[first : place.stop + around]))
+        if len(nearby.text) > MOST_LOOKED_AT:
+            return None
+        needle = Needle.of(new)
+        after = 0
+        for _ in range(MOST_PLACES):
+            at = nearby._first(needle, after)
+            if at is None:
+                return None
+            after = at + len(needle.core)
+            top, bottom = nearby._lines(at, after)
+            if top + first <= place.stop and place.start < bottom + first and nearby._are_whole_lines(at, after):
+                return top + first, bottom + first
+        return None
+
+    def _only_place(self, new: str, least: int) -> tuple[int, int] | None:
+        """Return the lines of a new text that is long enough not to be there by chance, and there only once."""
+        needle = Needle.of(new)
+        at = self._first(needle)
+        if at is None or len("".join(new.split())) < least or self._first(needle, at + 1) is not None:
+            return None
+        return self._lines(at, at + len(needle.core))
+
+    def _are_whole_lines(self, at: int, after: int) -> bool:
+        text, start, stop = self.text, self.haystack.original(at), self.haystack.original(after)
+        end = text.find("\n", stop)
+        before = text[text.rfind("\n", 0, start) + 1 : start]
+        return not before.strip().strip("\ufeff") and not text[stop : end if end >= 0 else len(text)].strip()
+
+
+def _lines_of(old: str, *, counts_blanks: bool) -> list[str]:
+    lines = [line.removesuffix("\r") for line in old.split("\n")]
+    if not counts_blanks:
+        return [line for line in lines if line.strip()]
+    said = [at for at, line in enumerate(lines) if line.strip()]
+    return lines[said[0] : said[-1] + 1] if said else []
+
+
+def _quote_of(old: str, *, counts_blanks: bool) -> Quote:
+    lines = _lines_of(old, counts_blanks=counts_blanks)[:MOST_LINES]
+    return Quote(tuple(lines), tuple(loose("\n".join(lines)).split("\n")), counts_blanks)
+
+
+def _added_lines(old: str, new: str) -> list[str]:
+    """Return the lines with a letter or a digit that a new text has and the old one has not."""
+    known = {line.strip() for line in old.split("\n")}
+    lines = map(str.strip, new.split("\n"))
+    return [line for line in lines if line not in known and any(map(str.isalnum, line))]
+
+
+def named(first: int, last: int) -> str:
+    """Return what lines are called in a message."""
+    return f"line {first}" if first == last else f"lines {first}-{last}"

@@ -1,0 +1,141 @@
+"""Applying a patch to a filesystem: read all of it, work all of it out, then write all of it or nothing."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Literal, get_args
+
+from attrs import frozen
+
+from weakfs.editing.patches.change_order import Step, steps_of
+from weakfs.editing.patches.commit import commit, foresee, transaction
+from weakfs.editing.patches.errors import refusal
+from weakfs.editing.patches.formats.dialect import Dialect, FinalNewline, OnAmbiguous, OnExisting
+from weakfs.editing.patches.formats.search_replace import parse_search_replace
+from weakfs.editing.patches.formats.unified import parse_unified
+from weakfs.editing.patches.formats.v4a import parse_v4a
+from weakfs.editing.patches.operations import Operation, UpdateFile
+from weakfs.editing.patches.staging import HunkFit, Stage
+from weakfs.filesystem.protocol import Filesystem
+
+PatchFormat = Literal["v4a", "unified", "search_replace"]
+
+
+@frozen
+class PatchOps:
+    """How many operations a patch had. A file that is changed and moved counts in both."""
+
+    add: int = 0
+    update: int = 0
+    delete: int = 0
+    move: int = 0
+
+
+@frozen
+class PatchReport:
+    """What a patch changed, or with `dry_run` would change.
+
+    `changed_paths` are in the order of the patch, of a move the old path and the new one; `replaced` those where
+    another file gave way. A file that is left as it was is in neither. `hunks` tells of each hunk how it fitted.
+    """
+
+    files_changed: int
+    changed_paths: tuple[str, ...]
+    ops: PatchOps
+    replaced: tuple[str, ...]
+    hunks: tuple[HunkFit, ...]
+    summary: str
+    dry_run: bool
+
+
+def apply_patch(
+    fs: Filesystem,
+    patch: str,
+    *,
+    patch_format: PatchFormat = "v4a",
+    dry_run: bool = False,
+    on_existing: OnExisting = "replace",
+    on_ambiguous: OnAmbiguous = "reject",
+    final_newline: FinalNewline = "keep",
+    added_file_newline: bool = True,
+) -> PatchReport:
+    """Apply a V4A patch, a unified diff or SEARCH/REPLACE blocks: all of it, or nothing if anything is wrong with it.
+
+    `dry_run` answers or raises the same and writes nothing. `on_existing` says what becomes of a file where another
+    is added or moved to, `on_ambiguous` whether a hunk that fits in several places goes to the first.
+    `final_newline="add"` ends every updated file with a newline, `added_file_newline=False` no added one.
+
+    Raises `PatchError`, whose `errors` tell of each hunk or file that is wrong, and the `OSError` of a filesystem
+    that refuses the change, such as a quota. O(patch + files).
+    """
+    _check("on_existing", on_existing, get_args(OnExisting))
+    _check("on_ambiguous", on_ambiguous, get_args(OnAmbiguous))
+    _check("final_newline", final_newline, get_args(FinalNewline))
+    _check("patch_format", patch_format, get_args(PatchFormat))
+    ends_added = added_file_newline or patch_format == "unified"
+    return _apply(
+        fs, patch, patch_format, Dialect(on_existing, on_ambiguous, final_newline, ends_added), dry_run=dry_run
+    )
+
+
+def apply_patch_as_codex(fs: Filesystem, patch: str) -> PatchReport:
+    """Apply a V4A patch as Codex does, byte for byte: for sessions that were recorded with it.
+
+    What it does in another way is told in `weakfs.editing.patches.formats.codex`. Raises as `apply_patch` does.
+    """
+    return _apply(fs, patch, "v4a", Dialect(is_codex=True), dry_run=False)
+
+
+def _apply(fs: Filesystem, patch: str, patch_format: PatchFormat, dialect: Dialect, *, dry_run: bool) -> PatchReport:
+    operations = _parsed(patch, patch_format, dialect)
+    with nullcontext() if dry_run else transaction(fs):
+        stage = Stage(fs, dialect)
+        stage.prepare(operations)
+        for operation in operations:
+            stage.do(operation)
+        if stage.problems:
+            raise refusal(stage.problems)
+        steps = steps_of(stage.places)
+        foresee(fs, steps)
+        if not dry_run:
+            commit(fs, steps)
+    return _report(stage, steps, dry_run)
+
+
+def paths_in(patch: str, *, patch_format: PatchFormat = "v4a") -> tuple[str, ...]:
+    """Give the paths that a patch names, as it writes them, in order. Raises `PatchParseError`."""
+    named: dict[str, None] = {}
+    for operation in _parsed(patch, patch_format, Dialect()):
+        named[operation.path] = None
+        if isinstance(operation, UpdateFile) and operation.move_to is not None:
+            named[operation.move_to] = None
+    return tuple(named)
+
+
+def _check(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}; use {' or '.join(map(repr, choices))}")
+
+
+def _parsed(patch: str, patch_format: str, dialect: Dialect) -> tuple[Operation, ...]:
+    if not isinstance(patch, str):
+        raise TypeError(f"a patch is text, not {type(patch).__name__}; decode it first")
+    if patch_format == "v4a":
+        return parse_v4a(patch, as_codex=dialect.is_codex)
+    return parse_unified(patch) if patch_format == "unified" else parse_search_replace(patch)
+
+
+def _report(stage: Stage, steps: list[Step], dry_run: bool) -> PatchReport:
+    counts = stage.counts
+    made = {path for step in steps for path in (step.path, step.destination)}
+    changed = tuple(path for path in stage.touched if path in made)
+    replaced = tuple(path for path in stage.replaced if path in made)
+    ops = PatchOps(counts["add"], counts["update"], counts["delete"], counts["move"])
+    told = [f"{count} {verb}" for verb, count in _verbs(ops) if count]
+    files = f"{len(changed)} file{'' if len(changed) == 1 else 's'} changed"
+    summary = files + (f" ({', '.join(told)})" if told else "") if changed else "nothing changed"
+    return PatchReport(len(changed), changed, ops, replaced, tuple(stage.fits), summary, dry_run)
+
+
+def _verbs(ops: PatchOps) -> tuple[tuple[str, int], ...]:
+    return ("added", ops.add), ("updated", ops.update), ("deleted", ops.delete), ("moved", ops.move)

@@ -1,0 +1,153 @@
+"""From what a patch leaves to the changes that make it so, in an order in which none is in another's way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+from attrs import frozen
+
+from weakfs.editing.patches.document import Document
+from weakfs.editing.patches.splicing import Piece, pieces_between
+from weakfs.editing.patches.staged_files import Entry, Places
+from weakfs.filesystem.paths import parent
+from weakfs.filesystem.results import FileStat
+
+Verb = Literal["delete", "move", "clear", "write", "link", "chmod"]
+
+NEW_FILE = 0o644
+
+
+@frozen(eq=False)
+class Step:
+    """One change of the filesystem: `content` is what `write` puts there, `to` where `move` and `link` lead.
+
+    `pieces` are what of the content differs from what is there, where writing those is better.
+    """
+
+    verb: Verb
+    path: str
+    to: str = ""
+    content: bytes = b""
+    mode: int = 0
+    is_new: bool = False
+    pieces: tuple[Piece, ...] | None = None
+
+    @property
+    def destination(self) -> str:
+        """The path at which there is something afterwards, or nothing any more."""
+        return self.to if self.verb == "move" else self.path
+
+    @property
+    def written(self) -> int:
+        """How many bytes it writes."""
+        return len(self.content) if self.pieces is None else sum(len(content) for _, _, content in self.pieces)
+
+
+def steps_of(places: Places) -> list[Step]:
+    """Give the changes: what goes first, then what moves, then what is written. Reads what moves in circles."""
+    moves = _moves(places)
+    sources = set(moves.values())
+    deletes: list[Step] = []
+    writes: list[Step] = []
+    for path, entry in places.now.items():
+        there = places.before(path)
+        if entry is None:
+            if _was_entry(there) and path not in sources:
+                deletes.append(Step("delete", path))
+        elif path not in moves:
+            _rewritten(places, path, entry, there, deletes, writes)
+        else:
+            _after_move(places, path, entry, writes)
+    moved = [Step("move", source, to=path) for path, source in moves.items()]
+    cleared = [Step("clear", path) for path in places.giving_way]
+    return [*deletes, *moved, *cleared, *_smaller_first(places, writes)]
+
+
+def _was_entry(there: FileStat | None) -> bool:
+    return there is not None and not there.is_directory
+
+
+def _moves(places: Places) -> dict[str, str]:
+    """Find what one move can do: new path and old one, where the old one is empty afterwards and nothing in the way."""
+    heirs = Counter(entry.origin for entry in places.now.values() if entry is not None)
+    moves: dict[str, str] = {}
+    for path, entry in places.now.items():
+        origin = None if entry is None else entry.origin
+        if origin is None or origin == path or heirs[origin] > 1 or places.now.get(origin) is not None:
+            continue
+        if origin in places.now and not places.is_emptied_by(origin) and _is_free(places, path):
+            moves[path] = origin
+    return moves
+
+
+def _is_free(places: Places, path: str) -> bool:
+    """Tell whether a move to this path can come before all that is written."""
+    there = places.before(path)
+    if there is not None and there.is_directory:
+        return False
+    above = parent(path)
+    while above != "/":
+        if above in places.now:
+            return False
+        above = parent(above)
+    return True
+
+
+def _rewritten(
+    places: Places, path: str, entry: Entry, there: FileStat | None, deletes: list[Step], writes: list[Step]
+) -> None:
+    was_link = there is not None and there.is_symlink
+    if entry.target is not None:
+        if there is not None and there.target == entry.target:
+            return
+        if _was_entry(there):
+            deletes.append(Step("delete", path))
+        writes.append(Step("link", path, to=entry.target, is_new=True))
+        return
+    if was_link:
+        deletes.append(Step("delete", path))
+    is_new = not _was_entry(there) or was_link
+    if is_new:
+        writes.append(Step("write", path, content=entry.data(places.fs), is_new=True))
+    elif entry.content is not None or entry.origin != path:
+        writes += _written(places, path, path, entry)
+    mode = NEW_FILE if there is None or is_new else there.mode
+    if entry.mode is not None and entry.mode != mode:
+        writes.append(Step("chmod", path, mode=entry.mode))
+
+
+def _written(places: Places, old_path: str, path: str, entry: Entry) -> list[Step]:
+    """Give the step that makes an entry's content of what is there, if it is another."""
+    made = entry.data(places.fs)
+    try:
+        held = places.fs.read_bytes(old_path).content
+    except PermissionError:
+        if entry.origin is not None:
+            raise
+        # A new file may replace one that may not be read.
+        return [Step("write", path, content=made)]
+    if held == made:
+        return []
+    document = entry.content if isinstance(entry.content, Document) and entry.origin == old_path else None
+    return [Step("write", path, content=made, pieces=pieces_between(held, made, document))]
+
+
+def _after_move(places: Places, path: str, entry: Entry, writes: list[Step]) -> None:
+    assert entry.origin is not None
+    origin = places.before(entry.origin)
+    if entry.content is not None:
+        writes += _written(places, entry.origin, path, entry)
+    if entry.target is None and entry.mode is not None and origin is not None and entry.mode != origin.mode:
+        writes.append(Step("chmod", path, mode=entry.mode))
+
+
+def _smaller_first(places: Places, writes: list[Step]) -> list[Step]:
+    """Put what makes files smaller first, so that a quota that the result keeps is kept all the time."""
+
+    def growth(step: Step) -> int:
+        there = places.before(step.path)
+        return 0 if step.verb != "write" or there is None else len(step.content) - there.size_bytes
+
+    shrinking = [step for step in writes if growth(step) < 0]
+    return [*shrinking, *(step for step in writes if growth(step) >= 0)]

@@ -1,0 +1,1 @@
+"""Patch formats: V4A, unified diffs and SEARCH/REPLACE blocks."""

@@ -1,0 +1,82 @@
+"""The names of files in the headers of unified diffs: quoted, with prefixes, with times behind them."""
+
+from __future__ import annotations
+
+import re
+
+from weakfs.reducers.tree import name_escaping as names
+
+NOTHING = "/dev/null"
+
+# What git puts before the old and the new name, `a/` and `b/` unless diff.mnemonicPrefix is set.
+_PREFIXES = {("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"), ("1/", "2/"), ("b/", "a/")}
+
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_ESCAPE = re.compile(rb"\\([0-7]{1,3}|.)", re.DOTALL)
+_CONTROL = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
+
+# How diff -N shows a file that is not there, in any time zone.
+_NEVER = re.compile(r"(?:1970-01-01|1969-12-31) \d\d:\d\d:\d\d(?:\.0+)?(?: [+-]\d{4})?")
+
+
+def unquoted(text: str) -> str | None:
+    """Give a name without the quotes and escapes that git writes; `None` for one that starts a quote and ends none."""
+    if not text.startswith('"'):
+        return text
+    found = _QUOTED.fullmatch(text)
+    return None if found is None else _plain(found[1])
+
+
+def _plain(escaped: str) -> str:
+    data = _ESCAPE.sub(_unescaped, escaped.encode(errors="surrogatepass"))
+    return names.from_bytes(data)
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    code: bytes = found[1]
+    return bytes([int(code, 8) & 0xFF]) if code[:1].isdigit() else _CONTROL.get(code, code)
+
+
+def name_and_time(text: str) -> tuple[str | None, bool]:
+    """Read what stands behind `---` or `+++`: the name, and whether a time says that there is no such file."""
+    if text.startswith('"'):
+        found = _QUOTED.match(text)
+        return (None, False) if found is None else (_plain(found[1]), False)
+    name, _, time = text.partition("\t")
+    return name.rstrip("\r"), _NEVER.fullmatch(time.strip()) is not None
+
+
+def both_names(text: str) -> tuple[str, str] | None:
+    """Read what stands behind `diff --git`: both names with their prefixes; `None` where they cannot be told apart."""
+    if '"' in text:
+        return _quoted_names(text)
+    half, odd = divmod(len(text) - 1, 2)
+    if not odd and text[half : half + 1] == " ":
+        old, new = text[:half], text[half + 1 :]
+        if old == new or _without_prefix(old, new) is not None:
+            return old, new
+    parts = text.split(" ")
+    return (parts[0], parts[1]) if len(parts) == 2 else None
+
+
+def _quoted_names(text: str) -> tuple[str, str] | None:
+    first = _QUOTED.match(text)
+    if first is not None:
+        new = unquoted(text[first.end() :].removeprefix(" "))
+        return None if new is None else (_plain(first[1]), new)
+    old, _, rest = text.partition(' "')
+    new = unquoted('"' + rest)
+    return None if new is None else (old, new)
+
+
+def _without_prefix(old: str, new: str) -> str | None:
+    same = old[2:] == new[2:] and (old[:2], new[:2]) in _PREFIXES
+    return old[2:] if same else None
+
+
+def paths_of(old: str, new: str) -> tuple[str, str]:
+    """Take the prefixes from two names, if they have them; one of them may be `/dev/null`."""
+    prefixed = (old[:2], new[:2]) in _PREFIXES
+    if prefixed or (new == NOTHING and old[:2] == "a/") or (old == NOTHING and new[:2] == "b/"):
+        return (old if old == NOTHING else old[2:]), (new if new == NOTHING else new[2:])
+    return old, new

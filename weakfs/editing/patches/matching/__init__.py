@@ -1,0 +1,1 @@
+"""Matching hunks to the place in a file that they mean."""

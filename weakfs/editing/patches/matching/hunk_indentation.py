@@ -1,0 +1,104 @@
+"""The indentation of the lines that a hunk puts in where it fits only apart from indentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from attrs import evolve
+
+from weakfs.editing.line_context import TRIPLE_QUOTES
+from weakfs.editing.patches.document import Document
+from weakfs.editing.patches.errors import quoted
+from weakfs.editing.patches.matching.misfit import Misfit
+from weakfs.editing.patches.matching.placement import BLANKS_PASSED, Place
+from weakfs.editing.reindentation import DoubtfulIndentation, NewLine, OldLine, Reindentation
+
+# So many lines before and after a hunk are looked at for the step of indentation there.
+NEARBY = 100
+
+WITH_INDENTATION = "its new lines were indented like the lines around them"
+
+
+def reindented(document: Document, place: Place) -> Place:
+    """Give a place with its new lines in the indentation of the file. Raises `Misfit` if that is in doubt. O(file)."""
+    if place.anchor is not None:
+        return _below_anchor(document, place)
+    if place.level <= BLANKS_PASSED:
+        return place
+    lines = place.hunk.lines
+    found = _reindentation(document, place)
+    try:
+        found.check()
+        if found.is_verbatim and not found.hangs:
+            return place
+        made = [*_made(found, lines)]
+    except DoubtfulIndentation as error:
+        raise Misfit(error.reason, lines=error.lines, is_all=True) from error
+    notes = place.notes if made == [*lines] else (*place.notes, WITH_INDENTATION)
+    return evolve(place, hunk=evolve(place.hunk, lines=tuple(made)), notes=notes)
+
+
+def _made(found: Reindentation, lines: tuple[str, ...]) -> Iterator[str]:
+    number = 0
+    for line in lines:
+        text = line[1:].lstrip()
+        if not text or line[0] == "-":
+            yield line
+            continue
+        yield f"+{found.of(number)}{text}" if line[0] == "+" else line
+        number += 1
+
+
+def _reindentation(document: Document, place: Place) -> Reindentation:
+    old: list[OldLine] = []
+    new: list[NewLine] = []
+    at, blanks = place.at, 0
+    for line in place.hunk.lines:
+        text = line[1:].strip()
+        if text and line[0] != "+":
+            old.append(OldLine(_indent(line[1:]), text, _indent(document.lines[at]), at + 1))
+        if text and line[0] != "-":
+            new.append(NewLine(_indent(line[1:]), text, len(old) - 1 if line[0] == " " else None, blanks))
+        if line[0] != "-":
+            blanks = 0 if text else blanks + 1
+        at += line[0] != "+"
+    around = islice(document.lines, max(0, place.at - NEARBY), at + NEARBY)
+    nearby = [_indent(line) for line in around if line.strip()]
+    quotes = sum(line.count(quotes) for line in islice(document.lines, place.at) for quotes in TRIPLE_QUOTES)
+    return Reindentation(old, new, nearby, in_string=quotes % 2 == 1)
+
+
+def _below_anchor(document: Document, place: Place) -> Place:
+    """Indent lines that are put below an anchor which was given with another indentation than its line has."""
+    assert place.anchor is not None
+    anchor = _indent(document.lines[place.anchor])
+    texts = [line[1:] for line in place.hunk.lines if line[1:].strip()]
+    named = _indent(place.hunk.anchors[-1])
+    if not texts or named == anchor:
+        return place
+    below = next((line for line in document.lines[place.at :] if line.strip()), "")
+    opens = len(_indent(below)) > len(anchor)
+    wanted = _indent(below) if opens else anchor
+    given = _indent(min(texts, key=lambda text: len(_indent(text))))
+    if given == wanted:
+        return place
+    # As deep below the anchor as it was given there, where that is as deep as what is below it in the file.
+    if given.startswith(named) and anchor + given[len(named) :] == wanted:
+        hunk = evolve(place.hunk, lines=tuple(_shifted(line, given, wanted) for line in place.hunk.lines))
+        return evolve(place, hunk=hunk, notes=(*place.notes, WITH_INDENTATION))
+    raise Misfit(
+        f"its anchor {quoted(place.hunk.anchors[-1])} has another indentation in the file, at line {place.anchor + 1}, "
+        "so that the indentation of the new lines is in doubt; give the anchor and the new lines with the indentation "
+        "of the file, or lines of context around them",
+        lines=(place.anchor + 1,),
+        is_all=True,
+    )
+
+
+def _shifted(line: str, given: str, wanted: str) -> str:
+    return f"+{wanted}{line[1:].removeprefix(given)}" if line[1:].strip() else line
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]

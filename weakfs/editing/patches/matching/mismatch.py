@@ -1,0 +1,124 @@
+"""Why a hunk does not fit: the reason that its search gave, and what is wrong with the lines that it quotes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from attrs import frozen
+
+from weakfs.editing.hints.diagnosis import QuotedFile, Subject
+from weakfs.editing.patches.document import Document
+from weakfs.editing.patches.errors import clipped_message, quoted
+from weakfs.editing.patches.matching.equivalences import LEVELS
+from weakfs.editing.patches.matching.misfit import MAX_PLACES, Misfit
+from weakfs.editing.patches.operations import Hunk
+
+# Lines are compared as freely as anywhere when it is asked whether they are in the file at all.
+FREEST = len(LEVELS) - 1
+# A line that a hunk removes or adds is taken for context with its mark only where that is nearly exact.
+TRAILING_SPACES = LEVELS.index("trailing blanks")
+# What a hunk is called in a diagnosis.
+NAME = "the hunk"
+
+# Why, and the lines of the file (from 1) that this names.
+Reason = tuple[str, tuple[int, ...]]
+
+
+@frozen
+class Mismatches:
+    """The reasons of the hunks that have no place in one file, with the nearest lines if it `shows_lines`."""
+
+    document: Document
+    shows_lines: bool = True
+
+    @cached_property
+    def _file(self) -> QuotedFile:
+        return QuotedFile("\n".join([line.removesuffix("\r") for line in self.document.lines]))
+
+    def reason(self, hunk: Hunk, misfit: Misfit, cursor: int) -> Reason:
+        """Say why a hunk has no place; `cursor` is the line (from 0) behind the hunk before it. O(file)."""
+        why, lines = self._reason(hunk, misfit, cursor)
+        return clipped_message(why), lines
+
+    def _reason(self, hunk: Hunk, misfit: Misfit, cursor: int) -> Reason:
+        if misfit.places:
+            return _several(hunk, misfit)
+        if misfit.is_all:
+            return misfit.reason, misfit.lines
+        if not hunk.old:
+            return f"{misfit.reason}; name lines of the file, each below the one before it", ()
+        found, lines = self._elsewhere(hunk, misfit, cursor) or self._nowhere(hunk, misfit, cursor)
+        if misfit.reason and not found.startswith(misfit.reason):
+            return f"{misfit.reason}; {found}", lines
+        return found, lines
+
+    def _elsewhere(self, hunk: Hunk, misfit: Misfit, cursor: int) -> Reason | None:
+        """Say where the lines of a hunk stand together, `None` where they do not."""
+        at = self.document.find(hunk.old, FREEST, cursor)
+        if at < 0:
+            at = self.document.find(hunk.old, FREEST, 0)
+        if at < 0:
+            return None
+        if hunk.at_end and misfit.reason:
+            return f"they are at line {at + 1}; give the last lines, or leave out what marks the end of the file", (
+                at + 1,
+            )
+        if at < cursor:
+            where = f"it fits at line {at + 1}, above the place of the hunk before it"
+            return f"{where}; put hunks in the order of the file", (at + 1,)
+        if f"at line {at + 1};" in misfit.reason:
+            return misfit.reason, (at + 1,)
+        return f"its lines are at line {at + 1}, which is not where the hunk must be; read the file again", (at + 1,)
+
+    def _nowhere(self, hunk: Hunk, misfit: Misfit, cursor: int) -> Reason:
+        """Say what is wrong with lines that do not stand together in the file."""
+        marked = self._context_without_mark(hunk)
+        if marked is not None:
+            return marked
+        near = cursor if hunk.start is None else max(0, hunk.start - 1)
+        anchor = quoted(hunk.anchors[-1].strip()) if hunk.anchors else ""
+        whose = f"its anchor {anchor}"
+        old, new = "\n".join(hunk.old), "\n".join(hunk.new)
+        subject = Subject(old, new, NAME, misfit.blocks, whose, near, counts_blanks=True, shows_lines=self.shows_lines)
+        if not old.strip():
+            return "its lines are blank, and the file has no such lines there; give more lines of context", ()
+        found = self._file.diagnose(subject)
+        if found.hint in (None, "similar"):
+            return f"its lines are not in the file as it has them; {found.reason}", found.lines
+        return found.reason, found.lines
+
+    def misquote(self, hunk: Hunk) -> str:
+        """Return what else is wrong with the old lines of a hunk, as the end of a sentence; "" where it has no name."""
+        found = self._file.diagnose(Subject("\n".join(hunk.old), "", NAME, counts_blanks=True, shows_lines=False))
+        return "" if found.hint in (None, "similar") else f"; besides, {found.reason}"
+
+    def _context_without_mark(self, hunk: Hunk) -> Reason | None:
+        """Say that a line which begins with '-' or '+' in the file was given as context without the ' ' before it."""
+        lines = [f" {line}" if self._is_unmarked(line) else line for line in hunk.lines]
+        changed = next((line for line, other in zip(hunk.lines, lines, strict=True) if line != other), None)
+        if changed is None:
+            return None
+        old = [line[1:] for line in lines if line[0] != "+"]
+        at = self.document.find(old, FREEST, 0)
+        if at < 0:
+            return None
+        why = f"{quoted(changed)} is a line of the file as it is, with its {changed[0]!r}"
+        return f"{why}, at line {at + 1}; start each line of context with a ' ' before the text of the line", (at + 1,)
+
+    def _is_unmarked(self, line: str) -> bool:
+        return line[0] != " " and self._is_line(line) and not (line[0] == "-" and self._is_line(line[1:]))
+
+    def _is_line(self, line: str) -> bool:
+        return bool(line.strip()) and self.document.find([line], TRAILING_SPACES, 0) >= 0
+
+
+def _several(hunk: Hunk, misfit: Misfit) -> Reason:
+    named = ", ".join(map(str, misfit.places[:MAX_PLACES]))
+    more = " and further ones" if len(misfit.places) > MAX_PLACES else ""
+    remedy = (
+        "or correct the line numbers in the hunk's header"
+        if hunk.start is not None
+        else "or an '@@ ' line that stands above the right place"
+    )
+    why = misfit.reason or "it fits in several places"
+    return f"{why}, at lines {named}{more}; add more lines of context, {remedy}", misfit.places[:MAX_PLACES]

@@ -1,0 +1,400 @@
+"""Finding the one place of a file that a hunk means, or saying why there is none.
+
+A place is found in this order: where the anchor or the header of the hunk says, from exact to forgiving; elsewhere
+only if there is no other. What fits in several places is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import islice
+
+from attrs import evolve, frozen
+
+from weakfs.editing.hints.similarity import alike
+from weakfs.editing.patches.document import Document
+from weakfs.editing.patches.errors import quoted
+from weakfs.editing.patches.matching.anchors import FREEST, Anchors
+from weakfs.editing.patches.matching.equivalences import LEVELS
+from weakfs.editing.patches.matching.misfit import MAX_PLACES, Block, Misfit
+from weakfs.editing.patches.operations import Hunk
+
+# So many places of a hunk of a diff are looked at.
+MOST_PLACES = 1000
+# Of a block so many lines are looked through for what a hunk nearly is, and of the hunk so many.
+MOST_COMPARED = 400
+MOST_LINES = 40
+NEARLY = 0.5
+# Short lines share characters by chance.
+SHORT = 30
+SHORT_LESS = 0.1
+# A place of a diff is the nearest to the stated line if the next one is so many times further away.
+CLEARLY = 10
+
+EXACT = LEVELS.index("exact")
+BLANKS_PASSED = LEVELS.index("trailing blanks")
+
+# Lines that a hunk changes: from which to before which, the same twice where others only come.
+Span = tuple[int, int]
+
+UNMARKED = "its context lines have no ' ' in front: start each of them with a ' '"
+
+
+@frozen
+class Place:
+    """Where a hunk goes: its first line (from 0), the hunk as it fitted there, and how far it was folded for that.
+
+    `notes` say what else was passed over. An addition names the line of its `anchor` (from 0).
+    """
+
+    at: int
+    hunk: Hunk
+    level: int = EXACT
+    notes: tuple[str, ...] = ()
+    anchor: int | None = None
+
+    @property
+    def changes(self) -> Iterator[Span]:
+        """Give the lines that go, or between which others come: from which to before which."""
+        at = start = self.at
+        is_changing = False
+        for line in (*self.hunk.lines, " "):
+            if line[0] == " ":
+                if is_changing:
+                    yield start, at
+                at += 1
+                start, is_changing = at, False
+            else:
+                is_changing = True
+                at += line[0] == "-"
+
+    @property
+    def cursor(self) -> int:
+        """The line behind the last changed one."""
+        return max((stop for _, stop in self.changes), default=self.at + len(self.hunk.old))
+
+
+@frozen
+class Search:
+    """A search in one document from `cursor` on.
+
+    `drift` is by how much earlier hunks of a diff were beside their stated lines, `taken` the lines that earlier hunks
+    change.
+    """
+
+    document: Document
+    anchors: Anchors
+    cursor: int = 0
+    drift: int = 0
+    taken: Sequence[Span] = ()
+    takes_first: bool = False
+
+    def place(self, hunk: Hunk) -> Place:
+        """Find where a hunk goes. Raises `Misfit`. O(file), whatever repeats in it."""
+        *others, last = _readings(hunk)
+        for wanted in others:
+            try:
+                return self._place(wanted)
+            except Misfit as error:
+                if error.places:
+                    error.hunk = wanted
+                    raise
+        try:
+            return self._place(last)
+        except Misfit as error:
+            error.hunk = last
+            raise
+
+    def _place(self, hunk: Hunk) -> Place:
+        if not hunk.old:
+            return self._place_of_addition(hunk)
+        failure = Misfit("")
+        found = None
+        try:
+            found = self._place_of(hunk)
+        except Misfit as error:
+            failure = error
+        if found is not None and found.level <= BLANKS_PASSED:
+            return evolve(found, notes=(*found.notes, UNMARKED)) if hunk.unmarked else found
+        unmarked = self._as_unmarked(hunk)
+        if unmarked is not None:
+            return unmarked
+        # Lines without a mark are context only where they stand to the letter.
+        if found is None or hunk.unmarked:
+            raise failure
+        return found
+
+    def _place_of(self, hunk: Hunk) -> Place:
+        if hunk.start is not None:
+            return self._near(hunk, hunk.start - 1 + self.drift)
+        if hunk.at_end:
+            return self._at_end(hunk)
+        anchors = self.anchors.named(hunk.anchors)
+        return self._anchored(hunk, anchors) if anchors else self._anywhere(hunk)
+
+    def _as_unmarked(self, hunk: Hunk) -> Place | None:
+        """Find a hunk whose context was given without the blank that marks it, where it stands to the letter."""
+        wanted = hunk.with_context_unmarked()
+        if hunk.start is not None or wanted.lines == hunk.lines:
+            return None
+        try:
+            found = self._place_of(wanted)
+        except Misfit:
+            return None
+        return evolve(found, notes=(*found.notes, UNMARKED)) if found.level <= BLANKS_PASSED else None
+
+    # Hunks that only add
+
+    def _place_of_addition(self, hunk: Hunk) -> Place:
+        end = len(self.document.lines)
+        if hunk.start is not None:
+            return Place(min(max(hunk.start + self.drift, self.cursor), end), hunk)
+        anchors = self.anchors.named(hunk.anchors)
+        if hunk.at_end or not anchors:
+            return Place(end, hunk)
+        for level, blocks, notes in self.anchors.blocks(anchors, self.cursor):
+            lines = sorted(blocks)
+            if len(lines) > 1 and not self.takes_first:
+                raise Misfit(
+                    f"its anchor {quoted(anchors[-1])} is in the file several times",
+                    tuple(line + 1 for line in lines[: MAX_PLACES + 1]),
+                )
+            place = Place(lines[0] + 1, hunk, level, notes, lines[0])
+            if self._is_free(place):
+                return place
+        raise self.anchors.unmatched(anchors)
+
+    # Hunks with lines to find
+
+    def _is_free(self, place: Place) -> bool:
+        """Tell whether no earlier hunk changes what this one quotes, nor this one what lies around their lines."""
+        first, last = place.at, place.at + len(place.hunk.old)
+        for start, stop in self.taken:
+            if start < stop:
+                if start < last and first < stop:
+                    return False
+            elif any(begin < start < end for begin, end in place.changes):
+                return False
+        return True
+
+    def _free(self, hunk: Hunk, level: int, start: int, stop: int | None = None) -> Iterator[int]:
+        for at in self.document.places(hunk.old, level, start, stop):
+            if self._is_free(Place(at, hunk, level)):
+                yield at
+
+    def _at_end(self, hunk: Hunk) -> Place:
+        at = len(self.document.lines) - len(hunk.old)
+        for level in range(FREEST + 1):
+            place = Place(at, hunk, level)
+            if at >= 0 and self.document.is_at(hunk.old, level, at) and self._is_free(place):
+                return place
+        raise Misfit("its lines are not the last ones of the file")
+
+    def _anywhere(self, hunk: Hunk, notes: tuple[str, ...] = ()) -> Place:
+        """Find a hunk without an anchor, behind the one before it; both may have lines between them as context."""
+        old = hunk.old
+        lead = next((at for at, line in enumerate(hunk.lines) if line[0] != " "), 0)
+        for start in dict.fromkeys((self.cursor, max(0, self.cursor - lead))):
+            for level in range(FREEST + 1):
+                at = self.document.find(old, level, start)
+                if at < 0:
+                    continue
+                place = Place(at, hunk, level, notes)
+                if self._is_free(place) and (self.takes_first or not self.document.is_again(old, level, at)):
+                    return place
+                found = [*islice(self._free(hunk, level, start), MAX_PLACES + 1)]
+                if len(found) > 1 and not self.takes_first:
+                    raise self._several(found)
+                if found:
+                    return Place(found[0], hunk, level, notes)
+        raise Misfit(self._why_not_free(hunk))
+
+    def _why_not_free(self, hunk: Hunk) -> str:
+        """Say that a hunk would fit, but for the lines that an earlier one changes."""
+        if not self.taken:
+            return ""
+        at = self.document.find(hunk.old, FREEST, 0)
+        if at < 0 or self._is_free(Place(at, hunk)):
+            return ""
+        return f"it overlaps what an earlier hunk of the patch changes, at line {at + 1}; put both in one hunk"
+
+    def _anchored(self, hunk: Hunk, anchors: list[str]) -> Place:
+        """Find a hunk in the block of its anchor; beyond that only if there is no other place."""
+        named: list[int] = []
+        for level, blocks, notes in self.anchors.blocks(anchors, self.cursor):
+            named += blocks
+            place = self._in_blocks(hunk, blocks, is_loose=level > BLANKS_PASSED)
+            if place is not None:
+                return evolve(place, notes=notes)
+        if not named:
+            if len(anchors) > 1:
+                raise self.anchors.unmatched(anchors)
+            note = f"its anchor {quoted(anchors[0].strip())} is not in the file, and was passed over"
+            return self._without_anchor(hunk, anchors, note)
+        return self._beyond(hunk, named, anchors)
+
+    def _without_anchor(self, hunk: Hunk, anchors: list[str], note: str) -> Place:
+        try:
+            return self._anywhere(hunk, (note,))
+        except Misfit as error:
+            unmatched = self.anchors.unmatched(anchors)
+            if error.places:
+                reason = unmatched.reason.partition(";")[0]
+                raise Misfit(f"{reason}, and it fits in several places", error.places) from None
+            raise error from None
+
+    def _in_blocks(self, hunk: Hunk, blocks: Sequence[int], *, is_loose: bool) -> Place | None:
+        """Find a hunk in one of the blocks that its anchor names; `is_loose` says that the anchor fitted freely."""
+        found: dict[int, int] = {}
+        left = [*blocks]
+        for level in range(FREEST + 1):
+            for first in left:
+                inside = [at for at in self._inside(hunk, level, first) if at not in found]
+                if inside:
+                    is_next = len(inside) == 1 or self.takes_first or self._is_next_to(inside[0], first)
+                    found.update(dict.fromkeys(inside[:1] if is_next else inside, level))
+            left = [first for first in left if not any(self._is_inside(hunk, at, first) for at in found)]
+            if not left or (found and is_loose):
+                break
+        if len(found) > 1 and not self.takes_first:
+            raise self._several(sorted(found))
+        return Place(min(found), hunk, found[min(found)]) if found else None
+
+    def _inside(self, hunk: Hunk, level: int, first: int) -> list[int]:
+        start = max(0, first - len(hunk.old) + 1)
+        inside: list[int] = []
+        for at in self._free(hunk, level, start):
+            if self._is_inside(hunk, at, first):
+                inside.append(at)
+            elif at > first:
+                break
+            if len(inside) > MAX_PLACES:
+                break
+        return inside
+
+    def _is_inside(self, hunk: Hunk, at: int, first: int) -> bool:
+        """Tell whether a place begins in a block, or quotes its first line."""
+        return at + len(hunk.old) > first and (at <= first or self.anchors.outline.contains(first, at))
+
+    def _is_next_to(self, at: int, first: int) -> bool:
+        """Tell whether a place follows the anchor at once, or quotes it."""
+        return at <= first or not any(line.strip() for line in self.document.lines[first + 1 : at])
+
+    def _beyond(self, hunk: Hunk, named: Sequence[int], anchors: Sequence[str]) -> Place:
+        anchor = quoted(anchors[-1].strip())
+        blocks = tuple((first, self.anchors.outline.end(first)) for first in named[:MAX_PLACES])
+        first = named[0]
+        places = [*islice(self._free(hunk, FREEST, 0), 2)]
+        if len(places) > 1:
+            where = f"it is not in the block of its anchor {anchor}, line {first + 1}, and fits in several places"
+            raise Misfit(where, tuple(at + 1 for at in islice(self._free(hunk, FREEST, 0), MAX_PLACES + 1)))
+        if not places:
+            raise Misfit(self._why_not_free(hunk), blocks=blocks)
+        at = places[0]
+        if at < min(named):
+            raise Misfit(
+                f"its lines are at line {at + 1}, and its anchor {anchor} is at line {first + 1}, below them; "
+                "give an anchor that is above its lines, or none",
+                lines=(at + 1, first + 1),
+                is_all=True,
+            )
+        self._refuse_near(hunk, at, blocks, anchor)
+        level = next(level for level in range(FREEST + 1) if self.document.is_at(hunk.old, level, at))
+        note = f"its place is outside the block of its anchor {anchor}, and is the only one"
+        return Place(at, hunk, level, (note,))
+
+    def _refuse_near(self, hunk: Hunk, at: int, blocks: Sequence[Block], anchor: str) -> None:
+        """Raise `Misfit` for a place outside of blocks if something like the hunk is in one of them."""
+        for first, end in blocks:
+            near = self._nearly(hunk, (first, end))
+            if near is not None:
+                raise Misfit(
+                    f"its lines are at line {at + 1}, outside the block of its anchor {anchor} "
+                    f"(lines {first + 1}-{end}), in which line {near + 1} is similar; read the file again, and correct "
+                    "the anchor or the lines",
+                    lines=(at + 1, near + 1),
+                    is_all=True,
+                )
+
+    def _nearly(self, hunk: Hunk, block: Block) -> int | None:
+        """Give a line of a block where a hunk nearly stands, `None` where nothing is like it."""
+        old = [line.strip() for line in hunk.old if any(map(str.isalnum, line))][:MOST_LINES]
+        wanted = [line[1:].strip() for line in hunk.lines if line[0] == "-" and any(map(str.isalnum, line))] or old
+        lines = [line.strip() for line in self.document.lines[block[0] + 1 : min(block[1], block[0] + MOST_COMPARED)]]
+        held = set(lines)
+        if old and sum(line in held for line in old) * 2 > len(old):
+            return block[0] + 1 + next(at for at, line in enumerate(lines) if line in old)
+        for line in wanted[:4]:
+            for at, other in enumerate(lines):
+                if other and (other == line or _likeness(other, line) >= NEARLY):
+                    return block[0] + 1 + at
+        return None
+
+    def _near(self, hunk: Hunk, stated: int) -> Place:
+        """Find a hunk at the line that a diff names, else at the one place that is clearly nearest to it."""
+        if hunk.at_end:
+            return self._at_end(hunk)
+        old = hunk.old
+        for level in range(FREEST + 1):
+            if stated >= 0 and self.document.is_at(old, level, stated):
+                place = Place(stated, hunk, level)
+                if self._is_free(place):
+                    return place
+        levels: dict[int, int] = {}
+        start = max(0, self.cursor - len(old) + 1)
+        for level in range(FREEST + 1):
+            for at in islice(self._free(hunk, level, start), MOST_PLACES):
+                if Place(at, hunk).cursor >= self.cursor:
+                    levels.setdefault(at, level)
+        if not levels:
+            raise Misfit(self._why_not_free(hunk))
+        at, *others = sorted(levels, key=lambda at: (abs(at - stated), levels[at], at))
+        if others and not self.takes_first and abs(others[0] - stated) < CLEARLY * abs(at - stated):
+            at = self._under_heading(hunk, levels)
+        named = self.anchors.named(hunk.anchors)[:1]
+        headed = list(self.document.places(named, BLANKS_PASSED, 0)) if named else []
+        if len(headed) == 1 and not self.anchors.outline.contains(headed[0], at):
+            self._refuse_near(hunk, at, [(headed[0], self.anchors.outline.end(headed[0]))], quoted(named[0].strip()))
+        by = at - stated
+        note = (
+            f"its place is {abs(by)} line{'' if abs(by) == 1 else 's'} {'below' if by > 0 else 'above'} the stated one"
+        )
+        return Place(at, hunk, levels[at], (note,))
+
+    def _under_heading(self, hunk: Hunk, levels: dict[int, int]) -> int:
+        """Choose among places by the heading that a diff gives behind the numbers."""
+        for heading in self.anchors.named(hunk.anchors):
+            lines = islice(self.document.places([heading], BLANKS_PASSED, 0), MOST_PLACES)
+            inside = {at for line in lines for at in levels if line < at and self.anchors.outline.contains(line, at)}
+            if len(inside) == 1:
+                return inside.pop()
+        raise self._several(sorted(levels))
+
+    def _several(self, places: Sequence[int]) -> Misfit:
+        return Misfit("", tuple(at + 1 for at in places[: MAX_PLACES + 1]))
+
+
+def _likeness(one: str, other: str) -> float:
+    """Give how alike two lines are, from 0 to 1; of short ones each character counts."""
+    if max(len(one), len(other)) > SHORT:
+        return alike(one, other)
+    return SequenceMatcher(None, one, other, autojunk=False).ratio() - SHORT_LESS
+
+
+def _readings(hunk: Hunk) -> Iterator[Hunk]:
+    """Give what a hunk may mean: its empty lines at both ends as context, then only as what separates hunks."""
+    first, last = hunk.leading_blanks, hunk.trailing_blanks
+    if not first and not last:
+        yield hunk
+        return
+    if hunk.is_blank:
+        yield hunk
+        return
+    # Around lines that only come, empty lines separate hunks: as context they would draw it to any blank line.
+    if all(line[0] == "+" for line in hunk.lines[first : len(hunk.lines) - last]):
+        yield hunk.without_blanks(first, last)
+        return
+    for leading in dict.fromkeys((0, first)):
+        for trailing in dict.fromkeys((0, min(1, last), last)):
+            yield hunk.without_blanks(leading, trailing)

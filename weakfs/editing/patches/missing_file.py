@@ -1,0 +1,19 @@
+"""Telling of a file that is not there: what the patch itself did with it, or which other one may be meant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weakfs.filesystem import missing_path as absence
+from weakfs.filesystem.protocol import Filesystem
+
+
+def why_absent(fs: Filesystem, path: str, gone: Mapping[str, str | None]) -> str:
+    """Say that there is no file at a path, and what to do; `gone` tells where to the patch moved what was there."""
+    if path not in gone:
+        return absence.why_absent(fs, path, excluded=gone.__contains__)
+    to = gone[path]
+    told = "there is no such file then: an earlier operation of this patch"
+    if to is None:
+        return f"{told} deletes it; put this one before that, or leave it out"
+    return f"{told} moves it to {to!r}; use that path"

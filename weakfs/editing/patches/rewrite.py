@@ -1,0 +1,149 @@
+"""Changing a document as hunks say: only the lines that go or come are touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import evolve
+
+from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
+from weakfs.editing.patches.matching.anchors import Anchors
+from weakfs.editing.patches.matching.hunk_indentation import reindented
+from weakfs.editing.patches.matching.line_index import Run
+from weakfs.editing.patches.matching.misfit import Misfit
+from weakfs.editing.patches.matching.outline import Outline
+from weakfs.editing.patches.matching.placement import Place, Search, Span
+from weakfs.editing.patches.operations import Hunk
+
+
+class HunkMisfit(Exception):
+    """Some hunks of an update have no place: `(number from 0, hunk, misfit, cursor)` of each."""
+
+    def __init__(self, failures: list[tuple[int, Hunk, Misfit, int]]) -> None:
+        self.failures = failures
+        super().__init__(f"{len(failures)} hunks do not fit")
+
+
+def rewrite(document: Document, hunks: Sequence[Hunk], *, takes_first: bool, most_failures: int) -> tuple[Place, ...]:
+    """Find the places of all hunks, then change the document; give where each fitted, and how.
+
+    Raises `HunkMisfit`, with at most so many failures, and has changed nothing then.
+    """
+    is_diff = any(hunk.start is not None for hunk in hunks)
+    shows_mark = document.is_marked and is_diff and any(_has_mark(hunk) for hunk in hunks)
+    if shows_mark:
+        document.show_mark()
+    try:
+        places = _places(document, _unmarked(document, hunks), takes_first, most_failures)
+        _change(document, places)
+    finally:
+        if shows_mark:
+            document.hide_mark()
+    return tuple(places)
+
+
+def _has_mark(hunk: Hunk) -> bool:
+    return any(line[1:2] == BYTE_ORDER_MARK for line in hunk.lines)
+
+
+def _unmarked(document: Document, hunks: Sequence[Hunk]) -> Sequence[Hunk]:
+    """Give the hunks without byte order marks where the document holds its own beside its lines."""
+    if not document.is_marked:
+        return hunks
+    return [
+        evolve(hunk, lines=tuple(line[0] + line[1:].removeprefix(BYTE_ORDER_MARK) for line in hunk.lines))
+        if _has_mark(hunk)
+        else hunk
+        for hunk in hunks
+    ]
+
+
+def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_failures: int) -> list[Place]:
+    cursor = drift = 0
+    anchors = Anchors(document, Outline(document.lines))
+    taken: list[Span] = []
+    places: list[Place] = []
+    failures: list[tuple[int, Hunk, Misfit, int]] = []
+    for number, hunk in enumerate(hunks):
+        try:
+            place = reindented(document, Search(document, anchors, cursor, drift, taken, takes_first).place(hunk))
+        except Misfit as error:
+            failures.append((number, error.hunk or hunk, error, cursor))
+            if len(failures) >= most_failures:
+                break
+            continue
+        places.append(place)
+        taken += place.changes
+        # Lines that are put at the end, which nothing in the hunk names, keep no later hunk from its place.
+        if hunk.start is not None or place.hunk.old or place.anchor is not None:
+            cursor = place.cursor
+        if hunk.start is not None:
+            drift = place.at - (hunk.start - 1 if place.hunk.old else hunk.start)
+    if failures:
+        raise HunkMisfit(failures)
+    return places
+
+
+def _change(document: Document, places: list[Place]) -> None:
+    is_diff = any(place.hunk.start is not None for place in places)
+    # The hunks of a diff were made alike, and one of them may show what another has no line for.
+    meant = is_diff and _means_returns(document, places)
+    runs = [run for place in places for run in _runs(document, place, meant or _means_returns(document, [place]))]
+    runs.sort(key=lambda run: run[:2])
+    was_last = len(document.lines)
+    document.replace(_apart(runs))
+    for place in places:
+        hunk = place.hunk
+        at_end = place.at + len(hunk.old) == was_last
+        if at_end and (hunk.old_unended or hunk.new_unended):
+            document.ended = not hunk.new_unended
+            document.ends_in_return = hunk.new_unended and hunk.new[-1].endswith("\r")
+
+
+def _apart(runs: list[Run]) -> list[Run]:
+    """Put runs together that insert at one place, in their order."""
+    made: list[Run] = []
+    for run in runs:
+        if made and run[0] == made[-1][1] == made[-1][0]:
+            made[-1] = (run[0], run[1], made[-1][2] + run[2])
+        else:
+            made.append(run)
+    return made
+
+
+def _runs(document: Document, place: Place, means_returns: bool) -> Iterator[Run]:
+    """Give the runs of lines that a hunk replaces, each added line with its ending."""
+    at = place.at
+    start, added = at, list[str]()
+    for line in (*place.hunk.lines, " "):
+        if line[0] == "+":
+            added.append(line[1:] if means_returns else line[1:].removesuffix("\r"))
+        elif line[0] == "-":
+            at += 1
+        else:
+            if added or at > start:
+                yield start, at, added if means_returns else _with_endings(document.lines, start, at, added)
+            at += 1
+            start, added = at, []
+
+
+def _means_returns(document: Document, places: Sequence[Place]) -> bool:
+    """Tell whether hunks show carriage returns, and in the same lines as the file has them."""
+    if not any(line.endswith("\r") for place in places for line in place.hunk.lines):
+        return False
+    return all(
+        line.endswith("\r") == document.has_return(at)
+        for place in places
+        for at, line in enumerate(place.hunk.old, place.at)
+    )
+
+
+def _with_endings(lines: list[str], start: int, stop: int, added: list[str]) -> list[str]:
+    """Give each line that comes the ending of the one whose place it takes, else of the one before, or after."""
+    made: list[str] = []
+    for number, line in enumerate(added):
+        nearest = start + number if start + number < stop else stop - 1
+        if nearest < 0:
+            nearest = 0
+        made.append(line + "\r" if lines and lines[min(nearest, len(lines) - 1)].endswith("\r") else line)
+    return made

@@ -1,0 +1,89 @@
+"""The difference of two texts as hunks of a unified diff. Pure: lines in, lines out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from weakfs.reducers.tree.line_merge import WORK, TooMuchWork, matches
+
+CONTEXT = 3
+
+# (start in old, stop in old, start in new, stop in new), counted in lines.
+Change: TypeAlias = tuple[int, int, int, int]
+
+
+def hunks(old: list[bytes], new: list[bytes]) -> Iterator[bytes]:
+    """Give the hunks between two lists of lines, with three lines of context."""
+    group: list[Change] = []
+    for change in changes(old, new):
+        if group and change[0] - group[-1][1] > 2 * CONTEXT:
+            yield from _hunk(old, new, group)
+            group = []
+        group.append(change)
+    if group:
+        yield from _hunk(old, new, group)
+
+
+def count_changes(old: list[bytes], new: list[bytes], *, work: int = WORK) -> tuple[int, int]:
+    """Count the lines that were added and those that were removed.
+
+    What cannot be compared within `work` steps counts as replaced between the lines that both begin and end with.
+    """
+    added = removed = 0
+    for start, stop, new_start, new_stop in changes(old, new, work):
+        added += new_stop - new_start
+        removed += stop - start
+    return added, removed
+
+
+def changes(old: list[bytes], new: list[bytes], work: int = WORK) -> Iterator[Change]:
+    """Yield what differs between two lists of lines, in order and with as few lines as is quickly found."""
+    try:
+        equal = matches(old, new, work=work)
+    except TooMuchWork:
+        equal = _common_ends(old, new)
+    i = j = 0
+    for x, y, length in [*equal, (len(old), len(new), 0)]:
+        if i < x or j < y:
+            yield i, x, j, y
+        i, j = x + length, y + length
+
+
+def _common_ends(old: list[bytes], new: list[bytes]) -> list[tuple[int, int, int]]:
+    """Match only what two texts begin and end with; all between counts as replaced."""
+    least = min(len(old), len(new))
+    head = 0
+    while head < least and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < least - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    return [(0, 0, head), (len(old) - tail, len(new) - tail, tail)]
+
+
+def _hunk(old: list[bytes], new: list[bytes], group: list[Change]) -> Iterator[bytes]:
+    start, stop = max(group[0][0] - CONTEXT, 0), min(group[-1][1] + CONTEXT, len(old))
+    new_start = group[0][2] - (group[0][0] - start)
+    new_stop = group[-1][3] + (stop - group[-1][1])
+    yield b"@@ -%s +%s @@\n" % (_range(start, stop), _range(new_start, new_stop))
+    at = start
+    for old_start, old_stop, insert_start, insert_stop in group:
+        yield from _lines(b" ", old[at:old_start])
+        yield from _lines(b"-", old[old_start:old_stop])
+        yield from _lines(b"+", new[insert_start:insert_stop])
+        at = old_stop
+    yield from _lines(b" ", old[at:stop])
+
+
+def _range(start: int, stop: int) -> bytes:
+    length = stop - start
+    if length == 1:
+        return b"%d" % (start + 1)
+    # An empty range is named by the line before it.
+    return b"%d,%d" % (start + 1 if length else start, length)
+
+
+def _lines(sign: bytes, lines: list[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        yield sign + line if line.endswith(b"\n") else sign + line + b"\n\\ No newline at end of file\n"

@@ -1,0 +1,1 @@
+"""The operations that every filesystem derives from its primitives."""

@@ -1,0 +1,183 @@
+"""Reading, derived from the primitives: text by lines, bytes, metadata, listings."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from collections.abc import Iterator
+from errno import EINVAL
+from typing import cast
+
+from weakfs.filesystem.errors import fault
+from weakfs.filesystem.primitives import Primitives, entry_of
+from weakfs.filesystem.results import FileEntry, FileStat, ReadBytesResult, ReadResult, Statistics
+from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODE, MODIFIED_AT, is_file, is_link, size_of
+from weakfs.reducers.tree.listing import in_path_order
+from weakfs.reducers.tree.node import FileTree, Node, Segments
+
+PathArg = str | os.PathLike[str]
+
+
+def decode(path: str, data: bytes, encoding: str) -> str:
+    """Decode a file's bytes; `ValueError` that names the offset of what is not text in that encoding."""
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"cannot read {path!r} as {encoding}: the byte 0x{data[error.start]:02x} at offset {error.start} is not "
+            f"text ({error.reason}); use read_bytes, or another encoding"
+        ) from None
+    except LookupError:
+        raise _no_encoding(path, encoding) from None
+
+
+def check_encoding(path: PathArg, encoding: str) -> None:
+    """Refuse a name that stands for no text encoding: `ValueError`."""
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise _no_encoding(path, encoding) from None
+
+
+def _no_encoding(path: PathArg, encoding: str) -> ValueError:
+    return ValueError(f"cannot open {path!r} as text: {encoding!r} is not an encoding; use one such as 'utf-8'")
+
+
+def count_lines(text: str) -> int:
+    """Count lines, which end at `\\n` only; a last one without it counts too."""
+    return text.count("\n") + (not text.endswith("\n") if text else 0)
+
+
+def slice_lines(text: str, offset: int, limit: int) -> str:
+    """Give `limit` lines from line `offset` (from 0) on, with their line ends."""
+    lines = text.split("\n", min(offset + limit, sys.maxsize))
+    chosen = "\n".join(lines[offset : offset + limit])
+    return chosen + "\n" if len(lines) > offset + limit and limit else chosen
+
+
+class Reading(Primitives):
+    """The methods of a filesystem that change nothing."""
+
+    __slots__ = ()
+
+    def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:
+        """Read text: `limit` lines from line `offset` (from 0) on.
+
+        `limit=None` gives what `limits.default_read_limit` says, `-1` all lines. Nothing is translated: the
+        final newline, `\\r` and a byte order mark are kept. Raises `ValueError` for bytes that do not decode.
+        """
+        if limit is None:
+            limit = self.limits.default_read_limit
+        elif limit == -1:
+            limit = None
+        elif limit < 0:
+            raise ValueError(f"cannot read {limit} lines of {path!r}; give a number from 0 on, or -1 for all")
+        if offset < 0:
+            raise ValueError(f"cannot read {path!r} from line {offset}; give an offset from 0 on")
+        canonical, leaf = self._file(path, "read")
+        content = leaf[CONTENT]
+        data = content if type(content) is bytes else self._content(canonical, leaf)
+        text = decode(canonical, data, encoding)
+        total = text.count("\n") + (not text.endswith("\n") if text else 0)
+        if offset == 0 and (limit is None or limit >= total):
+            return ReadResult(text, canonical, total, 0, limit, False)
+        wanted = max(total - offset, 0) if limit is None else limit
+        return ReadResult(slice_lines(text, offset, wanted), canonical, total, offset, limit, offset + wanted < total)
+
+    def read_bytes(self, path: PathArg, *, offset: int = 0, limit: int | None = None) -> ReadBytesResult:
+        """Read bytes: `limit` of them (`None` or -1: all) from `offset` on."""
+        if offset < 0 or (limit is not None and limit < -1):
+            raise ValueError(
+                f"cannot read {limit} bytes of {path!r} from {offset}; give numbers from 0 on, or limit=-1 for all"
+            )
+        canonical, leaf = self._file(path, "read")
+        content = leaf[CONTENT]
+        if limit is None and offset == 0:
+            data = content if type(content) is bytes else self._content(canonical, leaf)
+            return ReadBytesResult(data, canonical, len(data), 0, None, False)
+        size = size_of(leaf)
+        stop = size if limit is None or limit == -1 else min(offset + limit, size)
+        data = content[offset:stop] if type(content) is bytes else self._piece(canonical, leaf, offset, stop)
+        return ReadBytesResult(data, canonical, size, offset, None if limit == -1 else limit, stop < size)
+
+    def read_lines(self, path: PathArg) -> tuple[str, ...]:
+        """Read all lines of a text, each with its line end."""
+        text = self.read(path, limit=-1).content
+        lines = text.split("\n")
+        last = lines.pop()
+        kept = [line + "\n" for line in lines]
+        return (*kept, last) if last else tuple(kept)
+
+    def exists(self, path: PathArg) -> bool:
+        """Tell whether there is an entry; a symbolic link counts, wherever it points."""
+        return self._locate(path, follow=False)[2] is not None
+
+    def is_file(self, path: PathArg) -> bool:
+        """Tell whether there is a file; a link is one only where links are followed."""
+        node = self._target(path)
+        return type(node) is tuple and is_file(node)
+
+    def is_directory(self, path: PathArg) -> bool:
+        """Tell whether there is a directory; a link is one only where links are followed."""
+        return type(self._target(path)) is FileTree
+
+    def _target(self, path: PathArg) -> Node | None:
+        return self._locate(path, follow=self.follow_symlinks != "deny")[2]
+
+    def stat(self, path: PathArg) -> FileStat:
+        """Tell what is known of an entry without reading it; a link is described itself."""
+        canonical, _, node = self._existing(path, "stat", follow=False)
+        return _stat(canonical, node)
+
+    def readlink(self, path: PathArg) -> str:
+        """Give the target of a symbolic link; `OSError` (EINVAL) for anything else."""
+        canonical, _, node = self._existing(path, "read the link", follow=False)
+        if type(node) is not tuple or not is_link(node):
+            raise fault(OSError, EINVAL, f"cannot read the link {canonical!r}: it is not a symbolic link; use read")
+        return cast(str, node[CONTENT])
+
+    def list(self, path: PathArg = "/") -> tuple[FileEntry, ...]:
+        """List a directory by name. O(its entries)."""
+        now = self._pinned()
+        canonical, segments = now._directory(path, "list")
+        prefix = "/" if canonical == "/" else canonical + "/"
+        return now._listed(segments, prefix)
+
+    def walk(self, path: PathArg = "/") -> Iterator[FileEntry]:
+        """Go through everything below a directory in order of path; follows no link."""
+        now = self._pinned()
+        canonical, segments = now._directory(path, "walk")
+        prefix = "" if canonical == "/" else canonical
+        for below, node in _walk(now, segments, prefix):
+            yield entry_of(below.rpartition("/")[2], below, node)
+
+    def statistics(self) -> Statistics:
+        """Count bytes, files and directories."""
+        size, files, directories = self._totals(())
+        return Statistics(size, files, directories)
+
+
+def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[str, Node]]:
+    """Go through `(path, node)` in the order of the paths' characters, a directory before what is in it."""
+    stack = [(segments, prefix, iter(in_path_order(now._entries(segments))))]
+    while stack:
+        segments, prefix, entries = stack[-1]
+        for name, node in entries:
+            path = f"{prefix}/{name}"
+            yield path, node
+            if type(node) is FileTree:
+                below = (*segments, name)
+                stack.append((below, path, iter(in_path_order(now._entries_if_readable(below)))))
+                break
+        else:
+            stack.pop()
+
+
+def _stat(path: str, node: Node) -> FileStat:
+    if type(node) is FileTree:
+        return FileStat(path, False, True, 0, node.created_at, node.modified_at, node.mode)
+    if is_link(node):
+        target = cast(str, node[CONTENT])
+        return FileStat(path, False, False, 0, node[CREATED_AT], node[MODIFIED_AT], node[MODE], target)
+    return FileStat(path, is_file(node), False, size_of(node), node[CREATED_AT], node[MODIFIED_AT], node[MODE])

@@ -1,0 +1,106 @@
+"""Files as streams: reading ones over the file's bytes, writing ones that take effect when they are closed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from types import TracebackType
+from typing import IO, Literal, cast, get_args, overload
+
+from weakfs.filesystem.operations.read import PathArg, check_encoding
+from weakfs.filesystem.operations.write import Writing
+from weakfs.filesystem.results import WriteMode
+
+TextMode = Literal["r", "w", "x", "a"]
+BytesMode = Literal["rb", "wb", "xb", "ab"]
+MODES = (*get_args(TextMode), *get_args(BytesMode))
+
+_WRITE_MODES: dict[str, WriteMode] = {"w": "overwrite", "x": "create", "a": "append"}
+
+
+class _Pending(io.BytesIO):
+    """Bytes on their way to a file: stored when the stream is closed in peace, dropped otherwise."""
+
+    def __init__(self, store: Callable[[bytes], object]) -> None:
+        super().__init__()
+        self._store: Callable[[bytes], object] | None = store
+
+    def discard(self) -> None:
+        """Let nothing take effect."""
+        self._store = None
+
+    def close(self) -> None:
+        if not self.closed:
+            store, self._store = self._store, None
+            data = self.getvalue()
+            super().close()
+            if store is not None:
+                store(data)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.discard()
+        self.close()
+
+    def __del__(self) -> None:
+        # A stream that was forgotten was not closed without an error.
+        self.discard()
+
+
+class _PendingText(io.TextIOWrapper):
+    def __init__(self, raw: _Pending, encoding: str) -> None:
+        self._raw = raw
+        super().__init__(raw, encoding=encoding, newline="\n", write_through=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._raw.discard()
+        self.close()
+
+    def __del__(self) -> None:
+        self._raw.discard()
+
+
+class Streaming(Writing):
+    """The one method that gives a stream."""
+
+    __slots__ = ()
+
+    @overload
+    def open(
+        self, path: PathArg, mode: TextMode = "r", *, encoding: str = "utf-8", create_parents: bool = True
+    ) -> IO[str]: ...
+    @overload
+    def open(
+        self, path: PathArg, mode: BytesMode, *, encoding: str = "utf-8", create_parents: bool = True
+    ) -> IO[bytes]: ...
+    def open(
+        self,
+        path: PathArg,
+        mode: TextMode | BytesMode = "r",
+        *,
+        encoding: str = "utf-8",
+        create_parents: bool = True,
+    ) -> IO[str] | IO[bytes]:
+        """Open a file as a stream. Lines of text end at `\\n` only and nothing is translated.
+
+        A written stream takes effect when it is closed; leaving its `with` block by an exception, or
+        forgetting it, drops what was written. "x" is "w" on a file that must not exist, at opening and at
+        closing. Missing parents are made, unless `create_parents` is false (`FileNotFoundError`). Errors that can
+        be known are raised here, the others by `close`.
+        """
+        if mode not in MODES:
+            raise ValueError(f"cannot open {path!r} with mode {mode!r}; use one of {', '.join(MODES)}")
+        binary = mode.endswith("b")
+        check_encoding(path, encoding)
+        if mode[0] == "r":
+            data = self._stream(*self._file(path, "read"))
+            return data if binary else io.TextIOWrapper(data, encoding=encoding, newline="\n")
+        write_mode = _WRITE_MODES[mode[0]]
+        self._writable_place(path, write_mode, create_parents)
+        raw = _Pending(lambda data: self.write_bytes(path, data, mode=write_mode, create_parents=create_parents))
+        return raw if binary else cast(IO[str], _PendingText(raw, encoding))

@@ -1,0 +1,330 @@
+"""Changing files, derived from the primitives: every change is checked whole before it becomes an event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from errno import EACCES, EEXIST, EISDIR, ENOTDIR, ENOTEMPTY
+from typing import get_args
+
+from weakfs.filesystem import paths
+from weakfs.filesystem.errors import fault, no_directory, not_found
+from weakfs.filesystem.operations.read import PathArg, Reading
+from weakfs.filesystem.results import WriteMode, WriteResult
+from weakfs.reducers.events import (
+    DirectoryMade,
+    EntryCopied,
+    EntryDeleted,
+    EntryMoved,
+    FileAppended,
+    FileSpliced,
+    FileWritten,
+    LinkMade,
+    ModeChanged,
+)
+from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.tree.leaf import CONTENT, FIFO, Leaf, size_of
+from weakfs.reducers.tree.node import FileTree, Segments
+
+WRITE_MODES = get_args(WriteMode)
+
+
+class Writing(Reading):
+    """The methods of a filesystem that change it."""
+
+    __slots__ = ()
+
+    def write(
+        self, path: PathArg, content: str, *, mode: WriteMode = "overwrite", create_parents: bool = True
+    ) -> WriteResult:
+        """Write text as UTF-8.
+
+        `mode` is "overwrite", "create" (`FileExistsError` if there is an entry) or "append". Missing parents
+        are made, unless `create_parents` is false (`FileNotFoundError`).
+        """
+        if not isinstance(content, str):
+            raise TypeError(f"cannot write {path!r}: text is expected, not {type(content).__name__}; use write_bytes")
+        try:
+            data = content.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"cannot write {path!r}: the text holds a lone surrogate at {error.start}, which UTF-8 has no form for"
+            ) from None
+        return self._store(path, data, mode, create_parents)
+
+    def write_bytes(
+        self, path: PathArg, content: bytes, *, mode: WriteMode = "overwrite", create_parents: bool = True
+    ) -> WriteResult:
+        """Write bytes; see `write`."""
+        if not isinstance(content, bytes | bytearray | memoryview):
+            raise TypeError(f"cannot write {path!r}: bytes are expected, not {type(content).__name__}; use write")
+        return self._store(path, bytes(content), mode, create_parents)
+
+    def append(self, path: PathArg, content: str) -> WriteResult:
+        """Add text to the end of a file, which is made if it is missing."""
+        return self.write(path, content, mode="append")
+
+    def write_lines(self, path: PathArg, lines: Iterable[str]) -> WriteResult:
+        """Write lines, as `read_lines` gives them; one that is not the last is given the `\\n` that it lacks."""
+        given = list(lines)
+        ended = [line if line.endswith("\n") else line + "\n" for line in given[:-1]]
+        return self.write(path, "".join((*ended, *given[-1:])))
+
+    def _store(self, path: PathArg, data: bytes, mode: WriteMode, create_parents: bool) -> WriteResult:
+        if mode not in WRITE_MODES:
+            raise ValueError(f"cannot write {path!r} with mode {mode!r}; use 'overwrite', 'create' or 'append'")
+        with self._exclusive():
+            canonical, node, nodes = self._writable_place(path, mode, create_parents)
+            old_size = 0 if node is None else size_of(node)
+            new_size = len(data) + old_size if mode == "append" else len(data)
+            self.limits.check_size(canonical, new_size)
+            self._check_quota(canonical, new_size - old_size, nodes)
+            at = self._now()
+            if mode == "append" and node is not None:
+                self._commit(FileAppended(canonical, data, at))
+            else:
+                self._commit(FileWritten(canonical, data, at))
+        self._told()
+        return WriteResult(canonical, len(data), mode)
+
+    def splice(self, path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> WriteResult:
+        """Replace pieces of a file, `(start, stop, content)` in bytes of what it holds, in order.
+
+        For editors: the record of the change is as small as the change. `ValueError` for pieces that overlap,
+        are out of order or lie outside the file.
+        """
+        self._refuse_if_read_only("edit", path)
+        chosen = _checked_pieces(path, pieces)
+        with self._exclusive():
+            canonical, leaf = self._file(path, "edit")
+            size = end = size_of(leaf)
+            last = 0
+            for start, stop, content in chosen:
+                if not last <= start <= stop <= end:
+                    raise ValueError(
+                        f"cannot edit {canonical!r}: the piece {start} to {stop} is out of order or outside its "
+                        f"{end} bytes; give pieces in order, without overlap"
+                    )
+                last = stop
+                size += len(content) - (stop - start)
+            self.limits.check_size(canonical, size)
+            self._check_quota(canonical, size - end, 0)
+            if chosen:
+                self._commit(FileSpliced(canonical, chosen, self._now()))
+        self._told()
+        return WriteResult(canonical, sum(len(content) for _, _, content in chosen), "overwrite")
+
+    def mkdir(self, path: PathArg, *, parents: bool = True, exist_ok: bool = True) -> None:
+        """Make a directory, and missing parents unless `parents` is false."""
+        self._refuse_if_read_only("make", path)
+        with self._exclusive():
+            canonical, segments, node = self._locate(path)
+            if type(node) is FileTree and exist_ok:
+                return
+            if node is not None:
+                raise _exists(canonical, "make the directory")
+            nodes = self._check_new(canonical, segments, "make", parents)
+            self._check_quota(canonical, 0, nodes)
+            self._commit(DirectoryMade(canonical, self._now()))
+        self._told()
+
+    def delete(self, path: PathArg, *, recursive: bool = False) -> int:
+        """Delete an entry and give how many went: a directory counts with everything in it.
+
+        A directory that has entries is refused with `OSError` (ENOTEMPTY) unless `recursive`. A link goes
+        itself, not what it points to.
+        """
+        self._refuse_if_read_only("delete", path)
+        with self._exclusive():
+            canonical, segments, node = self._existing(path, "delete", follow=False)
+            if not segments:
+                raise fault(PermissionError, EACCES, "cannot delete '/': it is the root; delete what is in it")
+            count = 1
+            if type(node) is FileTree:
+                below = self._entries_below(segments)
+                if below and not recursive:
+                    raise fault(
+                        OSError,
+                        ENOTEMPTY,
+                        f"cannot delete {canonical!r}: the directory is not empty; delete its {below} entries first, "
+                        f"or use recursive=True",
+                    )
+                count += below
+            self._commit(EntryDeleted(canonical, self._now()))
+        self._told()
+        return count
+
+    def _entries_below(self, segments: Segments) -> int:
+        _, files, directories = self._totals(segments)
+        return files + directories
+
+    def move(self, src: PathArg, dst: PathArg) -> None:
+        """Give an entry another path. An existing file there is replaced; a directory there is an error."""
+        self._refuse_if_read_only("move", src)
+        with self._exclusive():
+            source, destination, size, nodes = self._transfer(src, dst, "move")
+            if source is None:
+                return
+            # What moves is there already: only what it replaces and the parents that it needs count.
+            self._check_quota(destination, size, nodes)
+            self._commit(EntryMoved(source, destination, self._now()))
+        self._told()
+
+    def copy(self, src: PathArg, dst: PathArg) -> None:
+        """Copy a file, a link, a FIFO or a whole directory.
+
+        An existing file there is replaced; a directory is an error.
+        """
+        self._refuse_if_read_only("copy", dst)
+        with self._exclusive():
+            source, destination, size, nodes = self._transfer(src, dst, "copy")
+            if source is None:
+                return
+            # On a host it may have gone, or have become something else, since it was looked at.
+            _, segments, node = self._existing(source, "copy", follow=False)
+            if type(node) is FileTree:
+                more, files, directories = self._totals(segments)
+                size, nodes = size + more, nodes + files + directories + 1
+            else:
+                if node[CONTENT] is not FIFO:
+                    self._refuse_special(source, node, "copy")
+                size, nodes = size + size_of(node), nodes + 1
+            self._check_quota(destination, size, nodes)
+            self._commit(EntryCopied(source, destination, self._now()))
+        self._told()
+
+    def _transfer(self, src: PathArg, dst: PathArg, verb: str) -> tuple[str | None, str, int, int]:
+        """Check a move or copy: where from (`None`: nothing to do), where to, and what room the place takes.
+
+        The room is without what moves: minus the file that is replaced, plus parents to be made.
+        """
+        source, from_segments, node = self._existing(src, verb, follow=False)
+        destination, to_segments, there = self._locate(dst, follow=False)
+        is_tree = type(node) is FileTree
+        if is_tree and to_segments[: len(from_segments)] == from_segments:
+            raise ValueError(
+                f"cannot {verb} {source!r} to {destination!r}: a directory cannot go into itself; "
+                f"name a path outside it"
+            )
+        if source == destination:
+            return None, destination, 0, 0
+        if type(there) is FileTree:
+            raise fault(
+                IsADirectoryError,
+                EISDIR,
+                f"cannot {verb} {source!r} to {destination!r}: there is a directory; name the path that the entry "
+                f"is to have, such as {paths.join(destination, from_segments[-1])!r}",
+            )
+        if there is not None:
+            if is_tree:
+                raise fault(
+                    NotADirectoryError,
+                    ENOTDIR,
+                    f"cannot {verb} the directory {source!r} to {destination!r}: there is a file; delete it first",
+                )
+            size, nodes = -size_of(there), -1
+        else:
+            size, nodes = 0, self._check_new(destination, to_segments, f"{verb} to", True) - 1
+        if is_tree and len(to_segments) > len(from_segments):
+            deepest = (*to_segments, *("",) * self._height(from_segments))
+            self.limits.check_path(destination, deepest)
+        return source, destination, size, nodes
+
+    def chmod(self, path: PathArg, mode: int) -> None:
+        """Set permission bits, such as 0o755. They are kept, and enforced by nobody in memory."""
+        if type(mode) is not int or not 0 <= mode <= 0o7777:
+            raise ValueError(f"cannot set the mode of {path!r} to {mode!r}; give permission bits from 0 to 0o7777")
+        self._refuse_if_read_only("chmod", path)
+        with self._exclusive():
+            canonical, _, _ = self._existing(path, "chmod")
+            self._commit(ModeChanged(canonical, mode, self._now()))
+        self._told()
+
+    def symlink(self, target: str, path: PathArg) -> None:
+        """Make a symbolic link at `path`. The target need not exist, and is not made canonical.
+
+        A backslash in it is no slash: it is kept as hosts' names keep one, as U+F75C.
+        """
+        if not isinstance(target, str) or not target or "\0" in target:
+            raise ValueError(f"cannot link {path!r} to {target!r}; give a path without NUL")
+        target.encode()
+        target = names.from_bytes(names.to_bytes(target))
+        self._refuse_if_read_only("link", path)
+        with self._exclusive():
+            canonical, segments, node = self._locate(path, follow=False)
+            if node is not None:
+                raise _exists(canonical, "link")
+            nodes = self._check_new(canonical, segments, "link", True)
+            self._check_quota(canonical, 0, nodes)
+            self._commit(LinkMade(canonical, target, self._now()))
+        self._told()
+
+    def _writable_place(
+        self, path: PathArg, mode: WriteMode, create_parents: bool = True
+    ) -> tuple[str, Leaf | None, int]:
+        """Find where a file is to be written: its path, what is there, and how many entries it would add.
+
+        Raises what writing raises, as far as it does not depend on the content.
+        """
+        self._refuse_if_read_only("write", path)
+        canonical, segments, node = self._locate(path)
+        if type(node) is FileTree:
+            raise fault(
+                IsADirectoryError,
+                EISDIR,
+                f"cannot write {canonical!r}: it is a directory; name a file inside it",
+            )
+        if node is None:
+            return canonical, None, self._check_new(canonical, segments, "write", create_parents)
+        if mode == "create":
+            raise _exists(canonical, "create")
+        self._refuse_special(canonical, node, "write")
+        return canonical, node, 0
+
+    def _check_new(self, path: str, segments: Segments, verb: str, create_parents: bool) -> int:
+        """Refuse a path where nothing can be made; give how many entries making it would add."""
+        self.limits.check_path(path, segments)
+        depth = len(segments) - 1
+        while depth and self._find(segments[:depth]) is None:
+            depth -= 1
+        missing = len(segments) - 1 - depth
+        if type(self._find(segments[:depth])) is not FileTree:
+            raise self._missing(path, segments, verb)
+        if missing and not create_parents:
+            directory = paths.parent(path)
+            # Where a link leads outside is not told.
+            gone = directory if segments[0] == ".." else "/" + "/".join(segments[: depth + 1])
+            raise not_found(
+                path,
+                f"cannot {verb} {path!r}: {no_directory(gone)}",
+                f"make {directory!r} first, or let parents be made",
+            )
+        return missing + 1
+
+    def _check_quota(self, path: str, more_size: int, more_nodes: int) -> None:
+        if self.limits.may_refuse(more_nodes) and (more_size > 0 or more_nodes > 0):
+            size, files, directories = self._totals(())
+            self.limits.check_quota(
+                path, size=size, more_size=more_size, nodes=files + directories, more_nodes=more_nodes
+            )
+
+
+def _checked_pieces(path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> tuple[tuple[int, int, bytes], ...]:
+    """Go through pieces once, before anything is decided, and keep bytes that nobody can change."""
+    try:
+        chosen = [(start, stop, content) for start, stop, content in pieces]
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"cannot edit {path!r}: {error}; give pieces of (start, stop, content)") from None
+    for start, stop, content in chosen:
+        if type(start) is not int or type(stop) is not int or not isinstance(content, bytes | bytearray | memoryview):
+            raise TypeError(
+                f"cannot edit {path!r}: {(start, stop, content)!r:.60} is no piece; give two whole numbers and bytes"
+            )
+    return tuple((start, stop, bytes(content)) for start, stop, content in chosen)
+
+
+def _exists(path: str, verb: str) -> FileExistsError:
+    return fault(
+        FileExistsError,
+        EEXIST,
+        f"cannot {verb} {path!r}: there is an entry of that name; use another path, or delete it first",
+    )

@@ -1,0 +1,22 @@
+"""Running commands: in a sandbox unless told otherwise, with bounds on time and output, leaving no process behind.
+
+Knows directories of the host and nothing of filesystems; the tool on top of it is in `weakfs.tools.handlers`.
+"""
+
+from weakfs.processes.environment import ENVIRONMENT
+from weakfs.processes.pipes import Stop
+from weakfs.processes.resource_limits import CommandLimits
+from weakfs.processes.runner import Finished, SandboxMode, check_command, run_command
+from weakfs.processes.sandbox import Bubblewrap, SandboxUnavailable
+
+__all__ = [
+    "ENVIRONMENT",
+    "Bubblewrap",
+    "CommandLimits",
+    "Finished",
+    "SandboxMode",
+    "SandboxUnavailable",
+    "Stop",
+    "check_command",
+    "run_command",
+]

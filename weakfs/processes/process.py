@@ -1,0 +1,147 @@
+"""A command and the supervisor over it, as the runtime sees them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from attrs import frozen
+
+from weakfs.filesystem.errors import fault
+from weakfs.processes.resource_limits import CommandLimits
+from weakfs.processes.status import Status
+
+_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+
+# How long the supervisor kills processes before it gives up those that are left. A few rounds are enough for all but
+# what hangs in the kernel.
+_KILLING = 5.0
+
+# A sandbox dies as a whole, which takes a busy machine its time if there are thousands of processes in it.
+_KILLING_SANDBOX = 30.0
+
+# Gives the words of a command line, for the file descriptor on which the sandbox is to tell what happens.
+CommandLine = Callable[[int], list[str]]
+
+
+@frozen
+class Job:
+    """What is to be run: in the sandbox the command line is that of bubblewrap, which tells of the command itself."""
+
+    command_line: CommandLine
+    directory: str
+    environment: Mapping[str, str]
+    grace: float
+    sandboxed: bool
+    limits: CommandLimits | None = None
+
+
+class Running:
+    """A command that was started, below `supervisor.py`. Writes to three pipes: output, errors and status.
+
+    bubblewrap has a supervisor as well: its own `--die-with-parent` misses a runtime that is killed within the first
+    milliseconds (0.8.0: 4 of 25 such sandboxes ran on).
+    """
+
+    def __init__(self, job: Job, pipes: tuple[int, int, int]) -> None:
+        # In a frozen program that is the program itself.
+        if not sys.executable or getattr(sys, "frozen", False):
+            raise fault(
+                OSError,
+                errno.ENOENT,
+                "cannot run a command: there is no Python interpreter to watch over it (sys.executable); run this "
+                "program with one",
+            )
+        out, err, status = pipes
+        self._job = job
+        # The kernel ends a sandbox at one blow; what is to be asked there is asked from here.
+        self._grace = 0.0 if job.sandboxed else job.grace
+        self._killing = _KILLING_SANDBOX if job.sandboxed else _KILLING
+        words = {
+            "arguments": [_latin(word) for word in job.command_line(status)],
+            "environment": [_latin(f"{name}={value}") for name, value in job.environment.items()],
+            "directory": _latin(job.directory),
+            "grace": self._grace,
+            "killing": self._killing,
+            "tells": job.sandboxed,
+            "resources": {} if job.limits is None else job.limits.resources(),
+            "max_processes": None if job.limits is None else job.limits.max_processes,
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", _SUPERVISOR, str(status)],
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=err,
+            # What an interpreter may need to find its own library.
+            env={name: value for name, value in os.environ.items() if name.startswith(("LD_", "DYLD_"))},
+            pass_fds=(status,),
+            start_new_session=True,
+        )
+        try:
+            assert self.process.stdin is not None
+            # One that is gone already has said why on the error stream.
+            with suppress(BrokenPipeError):
+                self.process.stdin.write(json.dumps(words).encode() + b"\n")
+                self.process.stdin.flush()
+        except BaseException:
+            self.end(Status())
+            raise
+
+    def ask(self, status: Status) -> bool:
+        """Ask the command to end, with SIGTERM to all that it started; tells whether there is one to ask."""
+        if not self._job.sandboxed:
+            self._stop()
+            return True
+        if status.first is None:
+            return False
+        # The first process of a sandbox takes no signal for which it has no handler; the others of its group do.
+        with suppress(OSError):
+            if _parent_of(_parent_of(status.first)) == self.process.pid:
+                os.killpg(status.first, signal.SIGTERM)
+                return True
+        return False
+
+    def end(self, status: Status) -> int:
+        """See to it that nothing of the command runs any more, and give the supervisor's exit code.
+
+        What the supervisor could not end it has told of.
+        """
+        self._stop()
+        try:
+            self.process.wait(self._grace + self._killing + 1)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            if self.process.returncode != 0:
+                # It was killed, perhaps by the command. What it had adopted is out of reach; the group is not.
+                self.process.kill()
+                self.process.wait()
+                if status.started is not None:
+                    with suppress(OSError):
+                        os.killpg(status.started, signal.SIGKILL)
+        return self.process.returncode
+
+    def _stop(self) -> None:
+        assert self.process.stdin is not None
+        with suppress(OSError, ValueError):
+            self.process.stdin.write(b"\n")
+        with suppress(OSError):
+            self.process.stdin.close()
+        # A process that the runtime forked meanwhile may hold the other end of that pipe open.
+        self.process.terminate()
+
+
+def _latin(text: str) -> str:
+    return os.fsencode(text).decode("latin-1")
+
+
+def _parent_of(pid: int) -> int:
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[1])

@@ -1,0 +1,201 @@
+"""Run a command to its end or to the end of its time, whatever it does. Knows directories, no filesystems."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+from collections.abc import Iterable, Mapping
+from shutil import which
+from typing import Literal, get_args
+
+from attrs import frozen
+
+from weakfs.filesystem.errors import fault
+from weakfs.messages import clip, one_line
+from weakfs.processes.environment import ENVIRONMENT, select
+from weakfs.processes.pipes import Stop, Watch
+from weakfs.processes.process import Job
+from weakfs.processes.resource_limits import CommandLimits
+from weakfs.processes.sandbox import Bubblewrap, confined, private_variables, refusal
+
+SandboxMode = Literal["auto", "required", "off"]
+
+MAX_OUTPUT = 32 * 1024
+TIMEOUT = 120.0
+GRACE = 1.0
+
+# Linux takes no argument of more than 32 pages, the NUL at its end included.
+MAX_COMMAND = 32 * 4096 - 1
+
+
+@frozen(kw_only=True)
+class Finished:
+    """How a command ended and what it printed.
+
+    `exit_code` is 128 + n for a command that signal n ended, as shells have it, and `None` for one whose time was over.
+    Of long output the middle is left out, of how many bytes is told. `unsandboxed_because` says why there was no
+    sandbox; `None` if there was one. `limits_hit` names the limits that a command in the sandbox seems to have reached.
+    """
+
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    timed_out: bool
+    sandboxed: bool
+    unsandboxed_because: str | None
+    stdout_left_out: int
+    stderr_left_out: int
+    limits_hit: tuple[str, ...] = ()
+
+    @property
+    def truncated(self) -> bool:
+        """Whether some of the output is left out."""
+        return self.stdout_left_out + self.stderr_left_out > 0
+
+
+def run_command(
+    command: str,
+    directory: str,
+    *,
+    workdir: str | None = None,
+    timeout: float = TIMEOUT,
+    max_output: int = MAX_OUTPUT,
+    environment_allow: Iterable[str] = ENVIRONMENT,
+    environment: Mapping[str, str] | None = None,
+    sandbox: SandboxMode = "required",
+    bubblewrap: Bubblewrap | None = None,
+    limits: CommandLimits = CommandLimits(),  # noqa: B008  # frozen
+    readable: Iterable[str] = (),
+    shell: str = "/bin/sh",
+    grace: float = GRACE,
+    stop: Stop | None = None,
+) -> Finished:
+    """Run `shell -c command` in `workdir`, a directory below `directory`, and give how it ended.
+
+    In the sandbox `directory` is the only place that the command can change, and there is no network. Where there is
+    no sandbox, "required" raises `SandboxUnavailable`, and "auto" runs the command without one and says why. There is
+    no standard input. Nothing that the command started runs on when this returns or raises: after `timeout` seconds,
+    when `stop` is set, and when the command ends before its children, they get SIGTERM and, `grace` seconds later,
+    SIGKILL (in the sandbox SIGKILL at once in the third case). `limits` are those of the sandbox; a command that
+    exceeds one fails by itself, or is killed for too many processes. At most `max_output` bytes of each stream are
+    kept. The command sees the variables of the environment that `environment_allow` names, and those of `environment`.
+
+    Raises `ValueError` for what no shell could be given, `OSError` when the command could not be started or
+    not be ended.
+    """
+    check_command(command)
+    _check(timeout, max_output, sandbox)
+    top = os.path.realpath(directory)
+    place = _inside(top, directory, workdir)
+    arguments = [shell, "-c", command]
+    bubblewrap = Bubblewrap() if bubblewrap is None else bubblewrap
+    problem = _why_not(sandbox, bubblewrap, top)
+    program = None if problem else bubblewrap.program
+    variables = {
+        **select(os.environ, environment_allow),
+        **(private_variables(top) if program else {}),
+        **(environment or {}),
+    }
+
+    def command_line(status: int) -> list[str]:
+        if program is None:
+            return arguments
+        size = limits.max_tmp_size if bubblewrap.can_limit_tmpfs() else None
+        # bwrap itself reports a shell that is missing.
+        words = limits.wrapped(arguments) if which(shell) else arguments
+        return confined(program, top, place, status, words, readable=readable, tmp_size=size)
+
+    job = Job(
+        command_line,
+        place if program is None else "/",
+        variables,
+        float(grace),
+        sandboxed=program is not None,
+        limits=None if program is None else limits,
+    )
+    with Watch(job, max_output) as watch:
+        timed_out = watch.until_ended(timeout, stop)
+    status, out, err = watch.status, watch.out, watch.err
+    if status.left:
+        raise fault(
+            OSError,
+            errno.EBUSY,
+            f"cannot end the command: of its processes {status.left} could not be killed; end them by hand",
+        )
+    if status.failure is not None:
+        raise fault(
+            type(status.failure),
+            status.failure.errno or errno.EIO,
+            f"cannot start {shell} in {place!r}: {status.failure.strerror}; see that both are there",
+        )
+    exit_code = status.ended if program is None or status.exceeded else status.exit_code
+    if status.exceeded:
+        err.add(f"[the command was killed: it had more than {limits.max_processes} processes]\n".encode())
+    if exit_code is None and not timed_out:
+        raise fault(OSError, errno.EIO, _unreported(status.ended, watch.returncode, err.text()))
+    return Finished(
+        exit_code=None if timed_out else exit_code,
+        stdout=out.text(),
+        stderr=err.text(),
+        timed_out=timed_out,
+        sandboxed=program is not None,
+        unsandboxed_because=problem,
+        stdout_left_out=out.left_out,
+        stderr_left_out=err.left_out,
+        limits_hit=() if program is None else limits.likely_hit(exit_code, err.text(), status.exceeded),
+    )
+
+
+def check_command(command: str) -> None:
+    """Raise `ValueError` for a command that no shell could be given."""
+    if "\0" in command:
+        raise ValueError(f"cannot run the command: it holds a NUL character at {command.index(chr(0))}; leave it out")
+    size = len(os.fsencode(command))
+    if size > MAX_COMMAND:
+        raise ValueError(
+            f"cannot run a command of {size} bytes: the system takes at most {MAX_COMMAND}; write it to a file and "
+            f"run that"
+        )
+
+
+def _check(timeout: float, max_output: int, sandbox: str) -> None:
+    if not (timeout > 0 and math.isfinite(timeout)):
+        raise ValueError(f"timeout is {timeout!r}; give a number of seconds above 0")
+    if max_output < 0:
+        raise ValueError(f"max_output is {max_output!r}; give a number of bytes from 0 on")
+    if sandbox not in get_args(SandboxMode):
+        raise ValueError(f"sandbox is {sandbox!r}; use 'auto', 'required' or 'off'")
+
+
+def _inside(top: str, directory: str, workdir: str | None) -> str:
+    if workdir is None:
+        return top
+    below = os.path.relpath(workdir, directory)
+    if below == os.pardir or below.startswith(os.pardir + os.sep):
+        raise ValueError(f"cannot run a command in {workdir!r}: it is not below {directory!r}; name a directory there")
+    return os.path.normpath(os.path.join(top, below))
+
+
+def _why_not(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str) -> str | None:
+    if mode == "off":
+        return "the sandbox is switched off"
+    if directory == "/":
+        problem: str | None = "the directory is the root of the whole machine"
+    else:
+        problem = bubblewrap.problem()
+    if problem and mode == "required":
+        raise refusal(problem)
+    return problem
+
+
+def _unreported(ended: int | None, returncode: int, said: str) -> str:
+    """Say what happened to a command of which no end was told, from what sandbox and supervisor ended with."""
+    if returncode < 0 or (ended is not None and ended > 128):
+        return (
+            "the command was killed from outside, together with what watched over it; see whether the machine is "
+            "out of memory, and try again"
+        )
+    what = "the supervisor" if ended is None else "bwrap"
+    words = one_line(clip(said.strip(), 300))
+    return f"cannot start the command: {what} says {words!r}; mend that, or run it otherwise"

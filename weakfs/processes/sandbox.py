@@ -1,0 +1,197 @@
+"""The sandbox: bubblewrap, which shows a command the system's programs and one directory that it may change."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from glob import glob
+
+from attrs import frozen
+
+from weakfs.filesystem.errors import fault
+from weakfs.messages import clip, one_line
+
+# Programs and libraries. Nothing below /home, /root, /opt, /run, /srv or /var is shown.
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
+
+# What of /etc programs need. Not the whole of it: it may hold passwords and tokens (/etc/shadow, /etc/npmrc,
+# /etc/ssl/private), and a runtime that runs as root could read them.
+_ETC = (
+    *("alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "debian_version", "fonts", "group"),
+    *("host.conf", "hosts", "inputrc", "java*", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias"),
+    *("locale.conf", "localtime", "login.defs", "magic", "magic.mime", "mime.types", "nsswitch.conf", "os-release"),
+    *("passwd", "perl", "pki/ca-trust", "pki/java", "pki/tls/certs", "profile", "protocols", "python3*"),
+    *("redhat-release", "services", "shells", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone"),
+    "xml",
+)
+
+# The two places for scratch files, both in memory and gone when the command ends.
+_TMP, _SHM = "/tmp", "/dev/shm"
+
+# Long for a program that takes five milliseconds.
+_PROBING = 20.0
+
+
+class SandboxUnavailable(OSError):
+    """A command was to run in the sandbox only, and there is none."""
+
+
+@frozen
+class Trial:
+    """What trying out one `bwrap` has shown."""
+
+    problem: str | None
+    can_limit_tmpfs: bool
+
+
+class Bubblewrap:
+    """The `bwrap` that is found on the PATH, and whether it works. It is tried out once, when it is first needed."""
+
+    def __init__(self) -> None:
+        self._trials: dict[str, Trial] = {}
+
+    def __repr__(self) -> str:
+        return f"<Bubblewrap {self.program or 'not found'}>"
+
+    @property
+    def program(self) -> str | None:
+        """Where `bwrap` is now, if anywhere."""
+        return shutil.which("bwrap")
+
+    def problem(self) -> str | None:
+        """Tell why there is no sandbox, in a few words; `None` if there is one."""
+        program = self.program
+        if program is None:
+            return "bwrap is not on the PATH"
+        return self._trial(program).problem
+
+    def can_limit_tmpfs(self) -> bool:
+        """Tell whether the size of the sandbox's /tmp can be limited: bubblewrap 0.7 or later."""
+        program = self.program
+        return program is not None and self._trial(program).can_limit_tmpfs
+
+    def _trial(self, program: str) -> Trial:
+        if program not in self._trials:
+            self._trials[program] = _try_out(program)
+        return self._trials[program]
+
+    def require(self) -> None:
+        """Raise `SandboxUnavailable` if there is no sandbox."""
+        problem = self.problem()
+        if problem:
+            raise refusal(problem)
+
+
+def refusal(problem: str) -> SandboxUnavailable:
+    """Give the error for a command that may run in the sandbox only."""
+    return fault(
+        SandboxUnavailable,
+        errno.ENOTSUP,
+        f"cannot run the command in a sandbox: {problem}; install bubblewrap and allow user namespaces, or ask for "
+        f"commands without a sandbox: shell_tool(ShellOptions(sandbox='auto')), or 'off'",
+    )
+
+
+def confined(
+    program: str,
+    directory: str,
+    workdir: str,
+    status: int,
+    arguments: list[str],
+    *,
+    readable: Iterable[str] = (),
+    tmp_size: int | None = None,
+) -> list[str]:
+    """Return the command line that runs `arguments` in `workdir`, with `directory` as the only place to change.
+
+    Both are real paths, which the command sees as they are. Paths of `readable` are shown where they are, read-only.
+    `tmp_size` limits /tmp and /dev/shm. bwrap reports what happens on the file descriptor `status`.
+    """
+    shown = [word for path in readable if os.path.exists(path) for word in ("--ro-bind", path, path)]
+    above = _directory_in_scratch(directory)
+    return [
+        *_base(program, tmp_size),
+        *(("--tmpfs", above) if above else ()),
+        *shown,
+        *("--bind", directory, directory),
+        # These are in memory as well: a file that is written beside the workspace would be lost without a word.
+        *(("--remount-ro", above) if above else ()),
+        *("--remount-ro", "/dev", "--remount-ro", "/"),
+        *("--chdir", workdir),
+        *("--json-status-fd", str(status)),
+        "--",
+        *arguments,
+    ]
+
+
+def private_variables(directory: str) -> dict[str, str]:
+    """Return the variables that point to places of the sandbox: the user's home is not there."""
+    home = f"{_TMP}/home"
+    if directory == _TMP:
+        return {"HOME": _SHM, "TMPDIR": _SHM}
+    if f"{directory}/".startswith(f"{home}/"):
+        return {"HOME": _TMP, "TMPDIR": _TMP}
+    return {"HOME": home, "TMPDIR": _TMP}
+
+
+def _directory_in_scratch(directory: str) -> str | None:
+    """Return the entry of /tmp or /dev/shm that a workspace lies below; `None` if it lies elsewhere, or is that entry.
+
+    A workspace directly in /tmp has the scratch directory itself beside it, which stays writable.
+    """
+    for scratch in (_TMP, _SHM):
+        name, slash, _ = directory.removeprefix(f"{scratch}/").partition("/")
+        if directory.startswith(f"{scratch}/") and slash:
+            return f"{scratch}/{name}"
+    return None
+
+
+def _base(program: str, tmp_size: int | None) -> list[str]:
+    """Return the part that is the same for every command: no network, no other processes, no privileges."""
+    words = [program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    for path in _SYSTEM:
+        if os.path.islink(path):
+            words += ["--symlink", os.readlink(path), path]
+        elif os.path.isdir(path):
+            words += ["--ro-bind", path, path]
+    for name in _ETC:
+        for path in sorted(glob(f"/etc/{name}")):
+            words += ["--ro-bind", path, path]
+    # Root's own identity reaches through /proc/sys to the machine's settings, with no capability at all.
+    words += ["--dev", "/dev", "--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys"]
+    size = [] if tmp_size is None else ["--size", str(tmp_size)]
+    return [*words, *size, "--tmpfs", _SHM, *size, "--tmpfs", _TMP, "--dir", f"{_TMP}/home"]
+
+
+def _try_out(program: str) -> Trial:
+    problem = _problem_of(program, 1 << 20)
+    if problem is not None and "--size" in problem:
+        # Before 0.7 it did not know the option.
+        return Trial(_problem_of(program, None), can_limit_tmpfs=False)
+    return Trial(problem, can_limit_tmpfs=problem is None)
+
+
+def _problem_of(program: str, tmp_size: int | None) -> str | None:
+    try:
+        done = subprocess.run(
+            [
+                *_base(program, tmp_size),
+                *("--remount-ro", "/dev", "--remount-ro", "/"),
+                *("--json-status-fd", "1", "--", "/bin/sh", "-c", ":"),
+            ],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBING,
+            env={"PATH": os.defpath},
+            close_fds=True,
+            start_new_session=True,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{program} does not run ({one_line(clip(str(error), 200))})"
+    if done.returncode == 0 and b'"exit-code"' in done.stdout:
+        return None
+    said = one_line(clip(done.stderr.decode("utf-8", "replace").strip(), 200))
+    return f"{program} does not work here ({said or f'exit code {done.returncode}'})"

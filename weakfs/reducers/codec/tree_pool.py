@@ -1,0 +1,179 @@
+"""Trees in a session file: each directory once, and as its difference from an earlier one where that is smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from weakfs.reducers.codec.tree_writer import TreeWriter, is_beginning, is_mode
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.tree.leaf import FILE_MODE, SPECIALS, Leaf
+from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node, tree_of
+from weakfs.session.blobs.rope import Content
+from weakfs.session.codec.pools import Blobs, Json, blob_at
+from weakfs.session.errors import SessionFileError
+
+
+class TreePool:
+    """How a session file holds trees: section `trees`, referred to as `{"tree": number}`."""
+
+    cls: type = FileTree
+    section = "trees"
+    key = "tree"
+
+    def writer(self, blobs: Blobs) -> TreeWriter:
+        """Start a file's section."""
+        return TreeWriter(blobs)
+
+    def read(self, rows: Json, blobs: Sequence[Content]) -> list[FileTree]:
+        """Read a file's section: subtrees that rows share are shared in memory."""
+        trees: list[FileTree] = []
+        for row in rows:
+            trees.append(_read_row(row, trees, blobs, f"$.trees[{len(trees)}]"))
+        return trees
+
+    def contents(self, value: FileTree, seen: dict[int, object]) -> Iterator[Content]:
+        """Give the contents of the files of a tree, but for directories that were `seen` before. O(what is new)."""
+        stack = [value]
+        while stack:
+            tree = stack.pop()
+            if id(tree) in seen:
+                continue
+            seen[id(tree)] = tree
+            for _, node in maps.items(tree._children):
+                if type(node) is FileTree:
+                    stack.append(node)
+                elif leaves.is_file(node):
+                    yield cast(Content, node[0])
+
+
+def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where: str) -> FileTree:
+    try:
+        known = {"mode", "times", "base", "gone", "files", "links", "special", "directories"}
+        if type(row) is not dict or not known.issuperset(row) or not {"mode", "times"}.issubset(row):
+            raise ValueError("a directory with mode, times and entries is expected")
+        modified_at, created_at = row["times"]
+        mode = row["mode"]
+        if type(modified_at) is not int or type(created_at) is not int or not is_mode(mode):
+            raise ValueError("its mode or times are no numbers in range")
+        new: dict[str, Node] = _read_files(row.get("files", []), blobs, where)
+        for entry in row.get("links", ()):
+            name, target, at, born = entry
+            if type(target) is not str or not target or "\0" in target or type(at) is not int or type(born) is not int:
+                raise ValueError(f"the link {name!r:.60} has no target and times")
+            new[_name(name, new)] = leaves.link(target, at=at, created_at=born)
+        for entry in row.get("special", ()):
+            name, kind, at, born, bits = entry
+            if kind not in SPECIALS or type(at) is not int or type(born) is not int or not is_mode(bits):
+                raise ValueError(f"the special entry {name!r:.60} has no kind, times and mode")
+            new[_name(name, new)] = leaves.special(SPECIALS[kind], mode=bits, at=at, created_at=born)
+        for entry in row.get("directories", ()):
+            name, number = entry
+            if type(number) is not int or not 0 <= number < len(trees):
+                raise ValueError(f"the directory {name!r:.60} is not one of the rows before it")
+            new[_name(name, new)] = trees[number]
+        if "base" not in row:
+            if "gone" in row:
+                raise ValueError("names are gone from no directory")
+            tree = tree_of(new, mode=mode, modified_at=modified_at, created_at=created_at)
+            if is_beginning(tree):
+                # What compares with the tree that a session begins with must find it.
+                return EMPTY_TREE
+        else:
+            tree = _changed(row, trees, new, mode, modified_at, created_at)
+    except SessionFileError:
+        raise
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise SessionFileError(f"this directory cannot be read: {error}", where=where) from None
+    if tree.node_count > MAX_NODES:
+        raise SessionFileError(f"this directory would hold {tree.node_count} entries", where=where)
+    return tree
+
+
+def _changed(
+    row: dict[str, Any],
+    trees: list[FileTree],
+    new: dict[str, Node],
+    mode: int,
+    modified_at: int,
+    created_at: int,
+) -> FileTree:
+    number = row["base"]
+    if type(number) is not int or not 0 <= number < len(trees):
+        raise ValueError(f"its base {number!r:.60} is not one of the rows before it")
+    base = trees[number]
+    children = base._children
+    files, directories, size = base.file_count, base.directory_count, base.total_size
+    for name in row.get("gone", ()):
+        old = maps.get(children, name)
+        if old is None or name in new:
+            raise ValueError(f"the name {name!r:.60} cannot be gone")
+        children = maps.remove(children, name)
+        files, directories, size = _less(old, files, directories, size)
+    for name, node in new.items():
+        old = maps.get(children, name)
+        if old is not None:
+            files, directories, size = _less(old, files, directories, size)
+        files, directories, size = _more(node, files, directories, size)
+        children = maps.put(children, name, node)
+    return FileTree(children, mode, modified_at, created_at, files, directories, size)
+
+
+def _more(node: Node, files: int, directories: int, size: int) -> tuple[int, int, int]:
+    if type(node) is FileTree:
+        return files + node.file_count, directories + node.directory_count + 1, size + node.total_size
+    return files + 1, directories, size + leaves.size_of(node)
+
+
+def _less(node: Node, files: int, directories: int, size: int) -> tuple[int, int, int]:
+    more_files, more_directories, more_size = _more(node, 0, 0, 0)
+    return files - more_files, directories - more_directories, size - more_size
+
+
+def _read_files(rows: list[Json], blobs: Sequence[Content], where: str) -> dict[str, Node]:
+    """Read a directory's files; those without a mode and a birth of their own, nearly all, many at once."""
+    if rows and set(map(len, rows)) == {3}:
+        found, numbers, times = zip(*rows, strict=True)
+        plain = set(map(type, numbers)) | set(map(type, times)) == {int} and set(map(type, found)) == {str}
+        text = "/".join(found) if plain else ""
+        if plain and min(numbers) >= 0 and max(numbers) < len(blobs) and text.count("/") == len(found) - 1:
+            files: dict[str, Node] = {
+                name: (blobs[number], FILE_MODE, at, at, bytearray())
+                for name, number, at in zip(found, numbers, times, strict=True)
+            }
+            if (
+                len(files) == len(found)
+                and "\0" not in text
+                and "\\" not in text
+                and names.canonical(text) == text
+                and files.keys().isdisjoint(("", ".", ".."))
+            ):
+                return files
+    slowly: dict[str, Node] = {}
+    for entry in rows:
+        slowly[_name(entry[0], slowly)] = _read_file(entry, blobs, where)
+    return slowly
+
+
+def _read_file(entry: Json, blobs: Sequence[Content], where: str) -> Leaf:
+    length = len(entry)
+    if not 3 <= length <= 5:
+        raise ValueError("a file is a name, a content, times and a mode")
+    number, modified_at = entry[1], entry[2]
+    created_at = entry[3] if length > 3 else modified_at
+    mode = entry[4] if length > 4 else FILE_MODE
+    if type(modified_at) is not int or type(created_at) is not int or not is_mode(mode):
+        raise ValueError(f"the file {entry[0]!r:.60} has a mode or times that are no numbers in range")
+    return (blob_at(blobs, number, where), mode, modified_at, created_at, bytearray())
+
+
+def _name(name: Json, taken: dict[str, Node]) -> str:
+    if type(name) is not str or name in ("", ".", "..") or any(char in name for char in "/\\\0"):
+        raise ValueError(f"{name!r:.60} is not a name")
+    if names.canonical(name) != name:
+        raise ValueError(f"{name!r:.60} is not the one form of that name")
+    if name in taken:
+        raise ValueError(f"the name {name!r:.60} is there twice")
+    return name

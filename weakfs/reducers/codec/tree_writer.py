@@ -1,0 +1,221 @@
+"""Writing trees into a session file: each directory once, however many versions and copies of it there are."""
+
+from __future__ import annotations
+
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.leaf import FILE_MODE, NO_FILE, Special
+from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node
+from weakfs.session.codec.pools import Blobs, Json
+
+# A name with what was there and what is there.
+Change = tuple[str, "Node | None", "Node | None"]
+
+
+class TreeWriter:
+    """Numbers directories, children before parents."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self.rows: list[Json] = []
+        # What each row stands for; holding it also keeps its identity from being used again.
+        self.values: list[FileTree] = []
+        self._blobs = blobs
+        self._numbers: dict[int, int] = {}
+        self._last: FileTree | None = None
+        # Equal to trees that have rows.
+        self._equals: list[FileTree] = []
+        # For each row, the row that it differs from and in what; the rows that may be equal, told apart by what
+        # costs nothing, then by a sum over their entries, which is computed where there are two of the first.
+        self._changes: list[tuple[int, list[Change]] | None] = []
+        self._sums: dict[int, int] = {}
+        self._alike: dict[tuple[int, ...], int] = {}
+        self._by_sum: dict[tuple[tuple[int, ...], int], int] = {}
+
+    def number(self, tree: FileTree) -> int:
+        """Give the number of a tree; new directories are written, compared with the last tree's."""
+        rows = len(self.rows)
+        stack: list[tuple[FileTree, FileTree | None]] = [(tree, self._last)]
+        while stack:
+            here, before = stack[-1]
+            if _key(here) in self._numbers:
+                stack.pop()
+                continue
+            missing = (
+                [
+                    (child, _directory(before, name))
+                    for name, child in sorted(maps.items(here._children))
+                    if type(child) is FileTree and _key(child) not in self._numbers
+                ]
+                if here.directory_count
+                else []
+            )
+            if missing:
+                stack.extend(reversed(missing))
+                continue
+            stack.pop()
+            self._add(here, before)
+        if len(self.rows) > rows:
+            # Not one that was there: whether it is asked for again depends on which objects are the same.
+            self._last = tree
+        return self._numbers[_key(tree)]
+
+    def _add(self, tree: FileTree, before: FileTree | None) -> None:
+        """Write a directory whose subdirectories are written, unless an equal one was."""
+        number = len(self.rows)
+        row, changes = self._row(tree, before)
+        # The row counts as there while it is compared: its sum is asked for by its number.
+        self._changes.append(changes)
+        self.values.append(tree)
+        equal = self._equal(tree, number)
+        if equal is None:
+            self.rows.append(row)
+            self._numbers[_key(tree)] = number
+            return
+        self._changes.pop()
+        self.values.pop()
+        self._equals.append(tree)
+        self._numbers[_key(tree)] = equal
+
+    def _row(self, tree: FileTree, before: FileTree | None) -> tuple[Json, tuple[int, list[Change]] | None]:
+        """Give a directory's row, and if that is a difference, from which row and in what."""
+        if not is_mode(tree.mode):
+            raise ValueError(f"a directory has the mode {tree.mode!r}; give permission bits from 0 to 0o7777")
+        if tree.node_count > MAX_NODES:
+            raise ValueError(f"a directory holds {tree.node_count} entries and {MAX_NODES} can be read back")
+        row: dict[str, Json] = {"mode": tree.mode, "times": [tree.modified_at, tree.created_at]}
+        known = self._numbers.get(_key(before)) if before is not None else None
+        if known is None or before is None:
+            return self._entries(row, sorted(maps.items(tree._children)), {}), None
+        changes = [
+            change
+            for change in maps.differences(before._children, tree._children)
+            if not self._is_same(change[1], change[2])
+        ]
+        old = {name: node for name, node, _ in changes if node is not None}
+        if len(changes) * 2 > maps.count(tree._children):
+            return self._entries(row, sorted(maps.items(tree._children)), old), None
+        row["base"] = known
+        gone = sorted(name for name, _, new in changes if new is None)
+        if gone:
+            row["gone"] = gone
+        entries = [(name, new) for name, _, new in changes if new is not None]
+        return self._entries(row, sorted(entries), old), (known, changes)
+
+    def _equal(self, tree: FileTree, number: int) -> int | None:
+        """Give the row of an equal directory, if there is one; else remember this one by its number."""
+        kind = (
+            tree.mode,
+            tree.modified_at,
+            tree.created_at,
+            tree.file_count,
+            tree.directory_count,
+            tree.total_size,
+        )
+        first = self._alike.setdefault(kind, number)
+        if first == number:
+            return None
+        self._by_sum.setdefault((kind, self._sum(first)), first)
+        found = self._by_sum.setdefault((kind, self._sum(number)), number)
+        if found == number:
+            return None
+        del self._sums[number]
+        differences = maps.differences(self.values[found]._children, tree._children)
+        return found if all(self._is_same(one, other) for _, one, other in differences) else None
+
+    def _sum(self, number: int) -> int:
+        """Give what equal directories have in common: the sum of the hashes of their entries. O(what is new)."""
+        waiting = [number]
+        while True:
+            changes = self._changes[waiting[-1]]
+            if changes is None or changes[0] in self._sums or waiting[-1] in self._sums:
+                break
+            waiting.append(changes[0])
+        for here in reversed(waiting):
+            if here in self._sums:
+                continue
+            changes = self._changes[here]
+            if changes is None:
+                self._sums[here] = sum(self._hash(*entry) for entry in maps.items(self.values[here]._children))
+                continue
+            base, differing = changes
+            more = sum(self._hash(name, new) - self._hash(name, old) for name, old, new in differing)
+            self._sums[here] = self._sums[base] + more
+        return self._sums[number]
+
+    def _hash(self, name: str, node: Node | None) -> int:
+        if node is None:
+            return 0
+        if type(node) is FileTree:
+            return hash((name, self._numbers[_key(node)]))
+        content = node[0]
+        shown = content if isinstance(content, NO_FILE) else self._blobs.number(content)
+        return hash((name, shown, *node[1:4]))
+
+    def _is_same(self, one: Node | None, other: Node | None) -> bool:
+        """Tell whether two entries have the same row; of directories, the rows must be there."""
+        if type(one) is FileTree and type(other) is FileTree:
+            return self._numbers[_key(one)] == self._numbers[_key(other)]
+        if type(one) is not tuple or type(other) is not tuple or one[1:4] != other[1:4]:
+            return False
+        mine, theirs = one[0], other[0]
+        if isinstance(mine, NO_FILE) or isinstance(theirs, NO_FILE):
+            return type(mine) is type(theirs) and mine == theirs
+        return self._blobs.are_equal(mine, theirs)
+
+    def _entries(self, row: dict[str, Json], entries: list[tuple[str, Node]], old: dict[str, Node]) -> Json:
+        files: list[Json] = []
+        links: list[Json] = []
+        specials: list[Json] = []
+        directories: list[Json] = []
+        number = self._blobs.number
+        for name, node in entries:
+            if type(node) is FileTree:
+                directories.append([name, self._numbers[_key(node)]])
+                continue
+            content, mode, modified_at, created_at, _ = node
+            if isinstance(content, str):
+                links.append([name, content, modified_at, created_at])
+                continue
+            if not is_mode(mode):
+                raise ValueError(f"the file {name!r:.60} has the mode {mode!r}; give permission bits from 0 to 0o7777")
+            if type(content) is Special:
+                specials.append([name, content.kind, modified_at, created_at, mode])
+                continue
+            was = old.get(name) if old else None
+            before = was[0] if type(was) is tuple else None
+            blob = number(content, None if isinstance(before, NO_FILE) else before)
+            if mode == FILE_MODE:
+                files.append(
+                    [name, blob, modified_at] if created_at == modified_at else [name, blob, modified_at, created_at]
+                )
+            else:
+                files.append([name, blob, modified_at, created_at, mode])
+        if files:
+            row["files"] = files
+        if links:
+            row["links"] = links
+        if specials:
+            row["special"] = specials
+        if directories:
+            row["directories"] = directories
+        return row
+
+
+def _key(tree: FileTree) -> int:
+    """Tell trees apart by identity; all that are as a session begins with count as that one."""
+    return id(EMPTY_TREE) if is_beginning(tree) else id(tree)
+
+
+def is_beginning(tree: FileTree) -> bool:
+    """Tell whether a tree is as that which a session begins with."""
+    begun = (tree.mode, tree.modified_at, tree.created_at) == (EMPTY_TREE.mode, 0, 0)
+    return begun and not tree.file_count and not tree.directory_count
+
+
+def _directory(tree: FileTree | None, name: str) -> FileTree | None:
+    node = maps.get(tree._children, name) if tree is not None else None
+    return node if type(node) is FileTree else None
+
+
+def is_mode(mode: Json) -> bool:
+    """Tell whether a value is permission bits."""
+    return type(mode) is int and 0 <= mode <= 0o7777

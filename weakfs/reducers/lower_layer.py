@@ -1,0 +1,99 @@
+"""What a layer over other files remembers of them: what was found there, and what was read or hidden."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from attrs import field, frozen
+
+from weakfs.reducers.apply import on_entry_found
+from weakfs.reducers.events import EntryFound, EntryHidden, LayerEmptied
+from weakfs.reducers.lower_entries import LowerEntry
+from weakfs.reducers.tree.merge import merge
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
+from weakfs.reducers.tree.partial import filled, missing, with_changes
+from weakfs.session import event
+from weakfs.session.history.log import Log
+from weakfs.session.slices.slice import Conflict
+from weakfs.session.slices.table import Table
+
+
+@event("fs/lower_found")
+@frozen
+class LowerFound:
+    """What lay below wherever the layer holds something in its place, as it was then."""
+
+    tree: FileTree = field(default=EMPTY_TREE, repr=False)
+
+
+NOTHING_FOUND = LowerFound()
+
+
+def on_found(found: LowerFound | None, event: EntryFound) -> LowerFound:
+    """Remember what was copied up."""
+    known = found or NOTHING_FOUND
+    tree = on_entry_found(known.tree, event)
+    return known if tree is known.tree else LowerFound(tree)
+
+
+def on_emptied(found: LowerFound | None, event: LayerEmptied) -> LowerFound:
+    """Forget all: nothing is held in the place of what lies below."""
+    return NOTHING_FOUND
+
+
+def entry_read(entries: Log[LowerEntry], event: LowerEntry) -> Log[LowerEntry]:
+    """Remember what was read, behind what was known of the same path."""
+    return entries.append(event)
+
+
+def entry_hidden(entries: Log[LowerEntry], event: EntryHidden) -> Log[LowerEntry]:
+    """Remember what was hidden."""
+    return entries if event.seen is None else entries.append(event.seen)
+
+
+def entries_forgotten(entries: Log[LowerEntry], event: LayerEmptied) -> Log[LowerEntry]:
+    """Forget all that was read and hidden."""
+    return Log() if len(entries) else entries
+
+
+def merge_found(base: LowerFound | None, ours: LowerFound, theirs: LowerFound) -> LowerFound:
+    """Give `ours` with what `theirs` found since."""
+    before = base or NOTHING_FOUND
+    return LowerFound(with_changes(before.tree, ours.tree, theirs.tree))
+
+
+def merge_entries(base: Log[LowerEntry], ours: Log[LowerEntry], theirs: Log[LowerEntry]) -> Log[LowerEntry]:
+    """Give what both sides saw; a side that forgot all forgot what was seen before it left."""
+    if not theirs.extends(base):
+        ours, theirs = theirs, ours
+    if not theirs.extends(base):
+        return ours.extend(theirs)
+    return ours.extend(theirs.since(len(base)))
+
+
+def merge_files(base: Table, ours: Table, theirs: Table) -> Log[Any]:
+    """Merge the files of two sides. Each is completed with what only another one found below its layer.
+
+    Two forks that edit one file of the layer below both copied it up: that is what they left from.
+    """
+    own = [cast("Log[FileTree]", table.get("fs/tree", Log())) for table in (base, ours, theirs)]
+    if any(len(values) > 1 for values in own) or not own[1] or not own[2]:
+        # Merging answers for the latest values: not for a slice that one side emptied, nor for several values.
+        raise Conflict
+    found = [_found(table) for table in (base, ours, theirs)]
+    trees = [values.last() or EMPTY_TREE for values in own]
+    if any(one is not EMPTY_TREE for one in found):
+        trees = [
+            _completed(_completed(tree, known, found[1]), known, found[2])
+            for tree, known in zip(trees, found, strict=True)
+        ]
+    return own[1].replace_last(merge(*trees))
+
+
+def _completed(tree: FileTree, known: FileTree, other: FileTree) -> FileTree:
+    return filled(tree, missing(known, other), ())
+
+
+def _found(table: Table) -> FileTree:
+    values = cast("Log[LowerFound]", table.get("fs/lower_found", Log()))
+    return (values.last() or NOTHING_FOUND).tree

@@ -1,0 +1,89 @@
+"""The slices that hold files: value, reducers and merge of each, for a session's registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+from weakfs.reducers.apply import REDUCERS
+from weakfs.reducers.events import EntryFound, EntryHidden, LayerEmptied, TreeMounted
+from weakfs.reducers.external_snapshots import ExternalFsSnapshot
+from weakfs.reducers.external_trees import NO_TREES, ExternalTrees, merge_external, on_external
+from weakfs.reducers.lower_entries import LowerEntry
+from weakfs.reducers.lower_layer import (
+    NOTHING_FOUND,
+    LowerFound,
+    entries_forgotten,
+    entry_hidden,
+    entry_read,
+    merge_entries,
+    merge_files,
+    merge_found,
+    on_emptied,
+    on_found,
+)
+from weakfs.reducers.mounts import MountReport, on_tree_mounted
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
+from weakfs.session.slices.slice import (
+    Declaration,
+    StateMerge,
+    WholeMerge,
+    WholeSlice,
+    append_all,
+    merge_appended,
+    reaction,
+)
+
+
+def _reduced(reducer: Callable[[FileTree, Any], FileTree], tree: FileTree | None, event: Any) -> FileTree | None:
+    """Reduce what happened to the session's own files, from the empty tree where somebody cleared the slice."""
+    if event.filesystem is not None:
+        return tree
+    return reducer(EMPTY_TREE if tree is None else tree, event)
+
+
+def _is_own(event: Any) -> bool:
+    return event.filesystem is None
+
+
+def _of_own(reducer: Callable[[Any, Any], Any]) -> WholeSlice:
+    """Let a reducer see only what happened to the session's own files."""
+    return WholeSlice(reaction(reducer), concerns=_is_own)
+
+
+SLICES = (
+    Declaration(
+        FileTree,
+        initial=EMPTY_TREE,
+        merge=StateMerge(merge_files),
+        reducers={event: partial(_reduced, reducer) for event, reducer in REDUCERS.items()},
+    ),
+    Declaration(MountReport, merge=merge_appended, reducers={TreeMounted: WholeSlice(on_tree_mounted)}),
+    Declaration(
+        ExternalTrees,
+        initial=NO_TREES,
+        merge=merge_external,
+        reducers={
+            event: WholeSlice(partial(on_external, reducer), concerns=attrgetter("filesystem"))
+            for event, reducer in REDUCERS.items()
+        },
+    ),
+    Declaration(
+        LowerFound,
+        initial=NOTHING_FOUND,
+        merge=merge_found,
+        reducers={EntryFound: _of_own(on_found), LayerEmptied: _of_own(on_emptied)},
+    ),
+    Declaration(
+        LowerEntry,
+        merge=WholeMerge(merge_entries),
+        reducers={
+            LowerEntry: WholeSlice(entry_read),
+            EntryHidden: WholeSlice(entry_hidden, concerns=_is_own),
+            LayerEmptied: WholeSlice(entries_forgotten, concerns=_is_own),
+        },
+    ),
+    Declaration(ExternalFsSnapshot, kind="log", reducers={ExternalFsSnapshot: append_all}),
+)

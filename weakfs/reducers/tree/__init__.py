@@ -1,0 +1,1 @@
+"""The immutable file tree: nodes, digests, differences and merges."""

@@ -1,0 +1,194 @@
+"""What differs between two trees. What they share is passed over: the cost is what differs."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import cast
+
+from attrs import frozen
+
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.leaf import Leaf, blob_digest, is_file, same, size_of
+from weakfs.reducers.tree.node import FileTree, Node, walk
+
+
+@frozen
+class TreeDiff:
+    """Paths by what became of them, each list sorted.
+
+    `added` and `removed` name files, links and directories, with all that is in a directory. `changed` names
+    entries whose content, kind, target or permission bits differ. `moved` pairs a removed path with an added
+    one of the same content, `(from, to)`, and those are then in neither list; a directory that moved as a
+    whole is one pair.
+    """
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    moved: tuple[tuple[str, str], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed or self.moved)
+
+
+def differences(before: FileTree, after: FileTree) -> Iterator[tuple[str, Node | None, Node | None]]:
+    """Go through the topmost entries that differ: `(path, before, after)`, `None` where there is none.
+
+    Two directories of one path are compared inside, and given themselves only if their own permission bits
+    differ. Nodes that are equal but not the same object are passed over too. In no particular order.
+    """
+    stack: list[tuple[str, FileTree, FileTree]] = [("", before, after)]
+    while stack:
+        prefix, old_tree, new_tree = stack.pop()
+        for name, old, new in maps.differences(old_tree._children, new_tree._children):
+            path = f"{prefix}/{name}"
+            if type(old) is FileTree and type(new) is FileTree:
+                if old.mode != new.mode:
+                    yield path, old, new
+                stack.append((path, old, new))
+            elif type(old) is not tuple or type(new) is not tuple or not same(old, new):
+                yield path, old, new
+
+
+def equal(one: Node | None, other: Node | None) -> bool:
+    """Tell whether two nodes have the same names, kinds, contents and permission bits. O(what differs)."""
+    if one is other:
+        return True
+    if type(one) is FileTree and type(other) is FileTree:
+        return one.mode == other.mode and next(differences(one, other), None) is None
+    return type(one) is tuple and type(other) is tuple and same(one, other)
+
+
+def diff(before: FileTree, after: FileTree) -> TreeDiff:
+    """Tell what was added, removed, changed and moved between two trees. O(what differs)."""
+    added: dict[str, Node] = {}
+    removed: dict[str, Node] = {}
+    changed: list[str] = ["/"] if before.mode != after.mode else []
+    for path, old, new in differences(before, after):
+        if old is None:
+            added[path] = cast(Node, new)
+        elif new is None:
+            removed[path] = old
+        elif type(old) is type(new):
+            changed.append(path)
+        else:
+            added[path], removed[path] = new, old
+    moved, taken = _whole_directories(removed, added)
+    flat_added = _flatten(added, {new for _, new in moved})
+    flat_removed = _flatten(removed, taken)
+    moved += _same_files(flat_removed, flat_added)
+    kind_changed = flat_added.keys() & flat_removed.keys()
+    changed.extend(kind_changed)
+    return TreeDiff(
+        tuple(sorted(flat_added.keys() - kind_changed)),
+        tuple(sorted(flat_removed.keys() - kind_changed)),
+        tuple(sorted(changed)),
+        tuple(sorted(moved)),
+    )
+
+
+def _whole_directories(removed: dict[str, Node], added: dict[str, Node]) -> tuple[list[tuple[str, str]], set[str]]:
+    """Pair directories that are the same object on both sides, wherever below what came and went they are."""
+    topmost = {id(node): path for path, node in sorted(removed.items(), reverse=True) if type(node) is FileTree}
+    moved: list[tuple[str, str]] = []
+    left: list[tuple[str, Node]] = []
+    for path, node in sorted(added.items()):
+        source = topmost.pop(id(node), None) if type(node) is FileTree and node.node_count else None
+        if source is None:
+            left.append((path, node))
+        else:
+            moved.append((source, path))
+    taken = {source for source, _ in moved}
+    # A directory may also have moved to, or from, further down: both sides must have one left for that.
+    if not topmost or not any(type(node) is FileTree for _, node in left):
+        return moved, taken
+    sources: dict[int, str] = {}
+    for path, node in _below({path: node for path, node in removed.items() if path not in taken}):
+        if type(node) is FileTree and node.node_count:
+            sources.setdefault(id(node), path)
+    # The largest first: what lies in a directory that moved is told of with it.
+    found = [(path, node) for path, node in _below(dict(left)) if type(node) is FileTree and id(node) in sources]
+    used: set[str] = {new for _, new in moved}
+    for path, node in sorted(found, key=lambda entry: -entry[1].node_count):
+        source = sources[id(node)]
+        if not _is_spoken_for(source, taken) and not _is_spoken_for(path, used):
+            moved.append((source, path))
+            taken.add(source)
+            used.add(path)
+    return moved, taken
+
+
+def _is_spoken_for(path: str, taken: set[str]) -> bool:
+    """Tell whether a path, or a directory above it, is taken. Larger ones come first, so none below it can be."""
+    while path:
+        if path in taken:
+            return True
+        path = path.rpartition("/")[0]
+    return False
+
+
+def _below(nodes: dict[str, Node]) -> Iterator[tuple[str, Node]]:
+    for path, node in sorted(nodes.items()):
+        yield path, node
+        if type(node) is FileTree:
+            yield from walk(node, path)
+
+
+def _flatten(nodes: dict[str, Node], without: set[str]) -> dict[str, Node]:
+    """Give all entries by path, except those of directories that are told of as a whole."""
+    flat: dict[str, Node] = {}
+    stack = list(nodes.items())
+    while stack:
+        path, node = stack.pop()
+        if path in without:
+            continue
+        flat[path] = node
+        if type(node) is FileTree:
+            stack.extend((f"{path}/{name}", child) for name, child in maps.items(node._children))
+    return flat
+
+
+def _same_files(removed: dict[str, Node], added: dict[str, Node]) -> list[tuple[str, str]]:
+    """Pair files of equal content, the same name first, and take them out of both tables; empty ones stay.
+
+    Only contents whose size is on both sides are hashed.
+    """
+    going = {path: node for path, node in removed.items() if type(node) is tuple and _may_move(node)}
+    coming = {path: node for path, node in added.items() if type(node) is tuple and _may_move(node)}
+    sizes = {size_of(node) for node in going.values()} & {size_of(node) for node in coming.values()}
+    # By content, and by content and name; what was taken by one way is passed over by the other.
+    by_content: dict[bytes, deque[str]] = {}
+    by_name: dict[tuple[bytes, str], deque[str]] = {}
+    for path, node in sorted(going.items()):
+        if size_of(node) in sizes:
+            digest = blob_digest(node)
+            by_content.setdefault(digest, deque()).append(path)
+            by_name.setdefault((digest, _name(path)), deque()).append(path)
+    moved: list[tuple[str, str]] = []
+    for path, node in sorted(coming.items()):
+        if size_of(node) not in sizes or path in removed:
+            continue
+        digest = blob_digest(node)
+        source = _next(by_name.get((digest, _name(path))), removed) or _next(by_content.get(digest), removed)
+        if source is not None:
+            moved.append((source, path))
+            del removed[source], added[path]
+    return moved
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _next(candidates: deque[str] | None, left: dict[str, Node]) -> str | None:
+    """Take the first candidate that is left."""
+    while candidates:
+        path = candidates.popleft()
+        if path in left:
+            return path
+    return None
+
+
+def _may_move(leaf: Leaf) -> bool:
+    return is_file(leaf) and size_of(leaf) > 0

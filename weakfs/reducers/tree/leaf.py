@@ -1,0 +1,170 @@
+"""Files and links as the tree holds them: plain tuples of atoms.
+
+The garbage collector stops looking at a tuple of atoms, and a tree of 100,000 files kept in a thousand
+versions is then 11,000 objects to it instead of 416,000. All that touches the tuple's places is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal, cast, final
+
+from weakfs.reducers.tree import name_escaping as names
+from weakfs.session.blobs.blob import Joinable, Stored, digest_of
+from weakfs.session.blobs.rope import Content
+
+# (content, mode, modified_at, created_at, cell). The content is a file's (bytes, a Rope for one that was appended
+# to, Stored for one that lies elsewhere), a str: the target of a symbolic link, or a Special. The cell is empty
+# until the content's digest is asked for.
+Leaf = tuple["Content | str", int, int, int, bytearray]
+
+Kind = Literal["file", "link", "fifo", "socket", "device", "whiteout"]
+
+FILE_MODE = 0o644
+DIRECTORY_MODE = 0o755
+LINK_MODE = 0o777
+
+CONTENT: Final = 0
+MODE: Final = 1
+MODIFIED_AT: Final = 2
+CREATED_AT: Final = 3
+
+
+@final
+class Special(bytes):
+    """What stands for the content of an entry that has none, one object a kind.
+
+    It is empty bytes to whoever does not look, and equal to nothing but itself.
+    """
+
+    kind: Kind
+
+    def __new__(cls, kind: Kind) -> Special:
+        made = super().__new__(cls)
+        made.kind = kind
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<{self.kind}>"
+
+    def __reduce__(self) -> tuple[Callable[[Kind], Special], tuple[Kind]]:
+        # Copied and pickled as the one object that it is.
+        return _the_special, (self.kind,)
+
+
+def _the_special(kind: Kind) -> Special:
+    return SPECIALS[kind]
+
+
+FIFO: Final = Special("fifo")
+SOCKET: Final = Special("socket")
+DEVICE: Final = Special("device")
+# What an overlay holds where an entry of the layer below is gone.
+WHITEOUT: Final = Special("whiteout")
+
+SPECIALS: Final = {special.kind: special for special in (FIFO, SOCKET, DEVICE, WHITEOUT)}
+
+# The types of what is no file's content.
+NO_FILE: Final = (str, Special)
+
+
+def file(content: Content, *, mode: int = FILE_MODE, at: int, created_at: int | None = None) -> Leaf:
+    """Make a file. Times are integer nanoseconds."""
+    return (content, mode, at, at if created_at is None else created_at, bytearray())
+
+
+def link(target: str, *, at: int, created_at: int | None = None) -> Leaf:
+    """Make a symbolic link."""
+    return (target, LINK_MODE, at, at if created_at is None else created_at, bytearray())
+
+
+def special(content: Special, *, mode: int = FILE_MODE, at: int, created_at: int | None = None) -> Leaf:
+    """Make a FIFO, a socket, a device or a whiteout."""
+    return (content, mode, at, at if created_at is None else created_at, bytearray())
+
+
+def is_link(leaf: Leaf) -> bool:
+    """Tell a symbolic link from all else."""
+    return type(leaf[0]) is str
+
+
+def is_file(leaf: Leaf) -> bool:
+    """Tell a file from links and special entries."""
+    return type(leaf[0]) not in NO_FILE
+
+
+def is_special(leaf: Leaf) -> bool:
+    """Tell FIFOs, sockets, devices and whiteouts from all else."""
+    return type(leaf[0]) is Special
+
+
+def kind_of(leaf: Leaf) -> Kind:
+    """Tell what a leaf is: `file`, `link`, or the kind of a special entry."""
+    content = leaf[0]
+    if type(content) is str:
+        return "link"
+    return content.kind if type(content) is Special else "file"
+
+
+def with_content(leaf: Leaf, content: Content, at: int) -> Leaf:
+    """Give the file with other content, modified at `at`; its mode and birth stay."""
+    return (content, leaf[1], at, leaf[3], bytearray())
+
+
+def with_mode(leaf: Leaf, mode: int) -> Leaf:
+    """Give the file with other permission bits."""
+    return (leaf[0], mode, leaf[2], leaf[3], leaf[4])
+
+
+def content_of(leaf: Leaf) -> bytes:
+    """Give a file's bytes, a link's target as bytes, or nothing for a special entry.
+
+    `MissingBlob` where the bytes lie elsewhere and are gone from there.
+    """
+    content = leaf[0]
+    if type(content) is bytes:
+        return content
+    if type(content) is str:
+        return names.to_bytes(content)
+    return b"" if type(content) is Special else cast(Joinable, content).join()
+
+
+def size_of(leaf: Leaf) -> int:
+    """Give the length of a file in bytes; a link counts as nothing."""
+    content = leaf[0]
+    return 0 if type(content) is str else len(content)
+
+
+def blob_digest(leaf: Leaf) -> bytes:
+    """Give the git object id (SHA-256 format) of the content; computed once and kept in the leaf's cell."""
+    cell = leaf[4]
+    if not cell:
+        content = leaf[0]
+        cell[:] = content.digest if type(content) is Stored else digest_of(content_of(leaf))
+    return bytes(cell)
+
+
+def same(one: Leaf, other: Leaf) -> bool:
+    """Tell whether two leaves have the same kind, content and permission bits; times do not count."""
+    return one[1] == other[1] and kind_of(one) == kind_of(other) and same_content(one, other)
+
+
+def same_content(one: Leaf, other: Leaf) -> bool:
+    """Tell whether two leaves hold the same bytes, by reference or digest where these are at hand."""
+    if one[0] is other[0] or one[4] is other[4]:
+        return True
+    if one[4] and other[4]:
+        return one[4] == other[4]
+    if size_of(one) != size_of(other):
+        return False
+    if type(one[0]) is Stored or type(other[0]) is Stored:
+        return blob_digest(one) == blob_digest(other)
+    return content_of(one) == content_of(other)

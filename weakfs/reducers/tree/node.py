@@ -1,0 +1,265 @@
+"""The file tree: an immutable directory node, whose entries are leaves and further trees.
+
+A subtree is a tree like any other. A change copies the directories on the way to it and shares the rest;
+every directory carries the totals of what is below it, so that statistics and quotas cost O(depth).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast, final
+
+from attrs import define, field
+
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.children import Children
+from weakfs.reducers.tree.leaf import DIRECTORY_MODE, Leaf, size_of
+from weakfs.session import event
+
+Segments = tuple[str, ...]
+
+# No tree has more entries: a directory that is copied into itself a few dozen times shares everything and costs
+# nothing, until somebody walks it.
+MAX_NODES = 1 << 30
+
+
+class Searched:
+    """What searches keep on a directory: no part of its value, so no field that is copied, pickled or saved."""
+
+    __slots__ = ("_listing",)
+
+    if TYPE_CHECKING:
+        # Unset before the first search: see weakfs.reducers.tree.listing. No hint of what is saved.
+        _listing: Listing | None
+
+
+@final
+@event("fs/tree")
+@define(eq=False, repr=False)
+class FileTree(Searched):
+    """A directory with all that is in it. Times are integer nanoseconds; counts are of everything below.
+
+    Made by `tree_of` and the functions of this module, never changed. `file_count` counts files and links.
+    """
+
+    # Shared with other versions of the tree: a change here would change those too.
+    _children: Children = field(factory=dict)
+    mode: int = DIRECTORY_MODE
+    modified_at: int = 0
+    created_at: int = 0
+    file_count: int = 0
+    directory_count: int = 0
+    total_size: int = 0
+    # Filled in when asked for: see weakfs.reducers.tree.digest.
+    _digest: bytes | None = field(default=None, init=False)
+    _fingerprint: bytes | None = field(default=None, init=False)
+    _height: int | None = field(default=None, init=False)
+
+    def __repr__(self) -> str:
+        return f"<FileTree of {self.file_count} files and {self.directory_count} directories>"
+
+    @property
+    def children(self) -> Mapping[str, Node]:
+        """The entries by name, in no order that means anything, as a read-only view. O(names / 32)."""
+        return MappingProxyType(maps.as_dict(self._children))
+
+    @property
+    def node_count(self) -> int:
+        """How many files, links and directories are below."""
+        return self.file_count + self.directory_count
+
+    @property
+    def digest(self) -> str:
+        """The git object id (SHA-256 object format) of this tree, in hex. O(what was not yet hashed)."""
+        from weakfs.reducers.tree.digest import tree_digest
+
+        return tree_digest(self).hex()
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what git keeps and of what it leaves out: empty directories and full permission bits."""
+        from weakfs.reducers.tree.digest import tree_fingerprint
+
+        return tree_fingerprint(self).hex()
+
+    def weight_beside(self, other: FileTree, counted: set[int]) -> int:
+        """Give about how many bytes this version takes that `other` does not; `counted` contents take nothing."""
+        from weakfs.reducers.tree.memory_size import weight
+
+        return weight(self, other, counted)
+
+
+Node = Leaf | FileTree
+
+# The names in a directory in the order of the paths; beside each a further directory, the bytes of a file or, where
+# these are not at hand, its leaf; and how many bytes these are if there are only bytes, else `None`.
+Listing = tuple[tuple[str, ...], tuple[bytes | Node, ...], int | None]
+
+EMPTY_TREE = FileTree()
+
+
+def is_tree(node: object) -> bool:
+    """Tell a directory from a leaf."""
+    return type(node) is FileTree
+
+
+def find(tree: FileTree, segments: Segments) -> Node | None:
+    """Give the node at a path, or `None`. O(depth)."""
+    node: Any = tree
+    for name in segments:
+        if type(node) is not FileTree:
+            return None
+        children = node._children
+        node = children.get(name) if type(children) is dict else maps.get(children, name)
+    return cast("Node | None", node)
+
+
+def entries(tree: FileTree) -> list[tuple[str, Node]]:
+    """List a directory's entries by name. O(entries)."""
+    children = tree._children
+    if type(children) is dict:
+        return sorted(children.items(), key=_by_name)
+    return sorted(maps.items(children), key=_by_name)
+
+
+def _by_name(entry: tuple[str, Node]) -> str:
+    return entry[0]
+
+
+def tree_of(
+    nodes: dict[str, Node], *, mode: int = DIRECTORY_MODE, modified_at: int = 0, created_at: int = 0
+) -> FileTree:
+    """Make a directory of entries at once. O(entries)."""
+    files = directories = size = 0
+    for node in nodes.values():
+        if type(node) is FileTree:
+            files += node.file_count
+            directories += node.directory_count + 1
+            size += node.total_size
+        else:
+            files += 1
+            size += size_of(node)
+    return FileTree(maps.build(nodes.items()), mode, modified_at, created_at, files, directories, size)
+
+
+# The way to a path: each directory on it, the name that leads on, and what is there now.
+Way = list[tuple[FileTree, str, Node | None]]
+
+
+def way_to(tree: FileTree, segments: Segments, at: int) -> Way:
+    """Go to a path, through directories made at `at` where some are missing. Its last step is the path's own."""
+    here = tree
+    way: Way = []
+    for name in segments:
+        children = here._children
+        old = children.get(name) if type(children) is dict else maps.get(children, name)
+        way.append((here, name, old))
+        here = old if type(old) is FileTree else FileTree({}, DIRECTORY_MODE, at, at)
+    return way
+
+
+def put(tree: FileTree, segments: Segments, node: Node, at: int) -> FileTree:
+    """Give the tree with `node` at a path, in the place of what is there; makes missing parents. O(depth).
+
+    A directory whose set of names changes is modified at `at`. The root itself cannot be put (use the node).
+    """
+    return rebuilt(way_to(tree, segments, at), node, at)
+
+
+def remove(tree: FileTree, segments: Segments, at: int) -> FileTree:
+    """Give the tree without what is at a path; the same tree if nothing is there. O(depth)."""
+    way = way_to(tree, segments, at)
+    return rebuilt(way, None, at) if way[-1][2] is not None else tree
+
+
+def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
+    """Make the directories of a way anew, from the last up, with `node` (or nothing) at its end."""
+    files, directories, size = _counts(node)
+    less_files, less_directories, less_size = _counts(way[-1][2])
+    files, directories, size = files - less_files, directories - less_directories, size - less_size
+    new = node
+    for here, name, old in reversed(way):
+        # What comes after it is searched from now on: with 1,000 versions kept, only the last has listings.
+        left: Searched = here
+        left._listing = None
+        is_new = old is None or new is None
+        if new is not node and type(old) is not FileTree:
+            # A directory that was missing; a leaf in its place went.
+            is_new = True
+            directories += 1
+            if old is not None:
+                files, size = files - 1, size - size_of(old)
+        children = here._children
+        if new is None:
+            children = maps.remove(children, name)
+        elif type(children) is dict and len(children) < maps.WIDTH:
+            children = children.copy()
+            children[name] = new
+        else:
+            children = maps.put(children, name, new)
+        new = FileTree(
+            children,
+            here.mode,
+            at if is_new else here.modified_at,
+            here.created_at,
+            here.file_count + files,
+            here.directory_count + directories,
+            here.total_size + size,
+        )
+    return cast(FileTree, new)
+
+
+def _counts(node: Node | None) -> tuple[int, int, int]:
+    """Give the files, directories and bytes that a node counts for."""
+    if node is None:
+        return 0, 0, 0
+    if type(node) is FileTree:
+        return node.file_count, node.directory_count + 1, node.total_size
+    content = node[0]
+    return 1, 0, 0 if type(content) is str else len(content)
+
+
+def with_mode(tree: FileTree, mode: int) -> FileTree:
+    """Give the directory with other permission bits."""
+    return FileTree(
+        tree._children,
+        mode,
+        tree.modified_at,
+        tree.created_at,
+        tree.file_count,
+        tree.directory_count,
+        tree.total_size,
+    )
+
+
+def walk(tree: FileTree, prefix: str = "") -> Iterator[tuple[str, Node]]:
+    """Go through everything below, parents first, by name within each directory: `(path, node)`."""
+    stack: list[Iterator[tuple[str, Node]]] = [iter(entries(tree))]
+    prefixes = [prefix]
+    while stack:
+        for name, node in stack[-1]:
+            path = f"{prefixes[-1]}/{name}"
+            yield path, node
+            if type(node) is FileTree:
+                stack.append(iter(entries(node)))
+                prefixes.append(path)
+                break
+        else:
+            stack.pop()
+            prefixes.pop()
+
+
+def height(tree: FileTree) -> int:
+    """Give how many segments the deepest path below a directory has. O(directories), kept on the node."""
+    stack = [tree] if tree._height is None else []
+    while stack:
+        node = stack[-1]
+        below = [child for _, child in maps.items(node._children) if type(child) is FileTree]
+        missing = [child for child in below if child._height is None]
+        if missing:
+            stack.extend(missing)
+            continue
+        node._height = max((cast(int, child._height) + 1 for child in below), default=1 if node.file_count else 0)
+        stack.pop()
+    return cast(int, tree._height)

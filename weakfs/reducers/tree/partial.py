@@ -1,0 +1,83 @@
+"""Trees that are known in parts: filling one with what another knows, and taking over what changed in another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.leaf import CONTENT, MODIFIED_AT, WHITEOUT
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, entries, find, put, remove, walk, with_mode
+
+
+def filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple[FileTree, ...]) -> FileTree:
+    """Give a tree with `nodes` where neither it nor one of `others` holds anything; directories are looked into.
+
+    In the order of paths: the last entry that a directory gained is when it was modified, in every process the same.
+    """
+    stack = sorted(nodes, key=_by_path, reverse=True)
+    while stack:
+        segments, node = stack.pop()
+        there = [found for one in (tree, *others) if (found := _at(one, segments)) is not None]
+        if not there:
+            at = node.modified_at if type(node) is FileTree else node[MODIFIED_AT]
+            tree = put(tree, segments, node, at)
+        elif type(node) is FileTree and all(type(found) is FileTree for found in there):
+            stack.extend(((*segments, name), child) for name, child in reversed(entries(node)))
+    return tree
+
+
+def _by_path(entry: tuple[Segments, Node]) -> Segments:
+    return entry[0]
+
+
+def _at(tree: FileTree, segments: Segments) -> Node | None:
+    """Give what stands at a path, or in its way: a file where a directory would have to be."""
+    node: Node | None = tree
+    for name in segments:
+        if type(node) is not FileTree:
+            break
+        node = maps.get(node._children, name)
+    return node
+
+
+def missing(found: FileTree, later: FileTree) -> Iterator[tuple[Segments, Node]]:
+    """Go through the topmost nodes that only `later` holds."""
+    stack: list[tuple[Segments, FileTree, FileTree]] = [((), found, later)]
+    while stack:
+        segments, old_tree, new_tree = stack.pop()
+        for name, old, new in maps.differences(old_tree._children, new_tree._children):
+            if old is None:
+                yield (*segments, name), new
+            elif type(old) is FileTree and type(new) is FileTree:
+                stack.append(((*segments, name), old, new))
+
+
+def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
+    """Give `ours` with every entry that `theirs` changed as it is there. O(what they changed)."""
+    merged = ours
+    stack: list[tuple[Segments, FileTree, FileTree]] = [((), base, theirs)]
+    while stack:
+        segments, old_tree, new_tree = stack.pop()
+        at = new_tree.modified_at
+        if old_tree.mode != new_tree.mode:
+            mine = find(merged, segments)
+            if type(mine) is FileTree:
+                again = with_mode(mine, new_tree.mode)
+                merged = put(merged, segments, again, at) if segments else again
+        for name, old, new in maps.differences(old_tree._children, new_tree._children):
+            path = (*segments, name)
+            if new is None:
+                merged = remove(merged, path, at)
+            elif type(new) is FileTree and type(find(merged, path)) is FileTree:
+                stack.append((path, old if type(old) is FileTree else EMPTY_TREE, new))
+            else:
+                merged = put(merged, path, new, at)
+    return merged
+
+
+def without_whiteouts(tree: FileTree) -> FileTree:
+    """Give a layer's tree without what only says that something below is gone. O(entries)."""
+    hidden = [path for path, node in walk(tree) if type(node) is tuple and node[CONTENT] is WHITEOUT]
+    for path in hidden:
+        tree = remove(tree, tuple(path[1:].split("/")), tree.modified_at)
+    return tree

@@ -1,0 +1,1 @@
+"""Blobs: file contents in memory, in a store or beside a session file."""

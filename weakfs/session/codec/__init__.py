@@ -1,0 +1,1 @@
+"""The codec of session files: values of registered types to JSON and back."""

@@ -1,0 +1,242 @@
+"""JSON to values: cattrs with strict hooks, for the types of a registry; the other half of `encoding`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, get_args, get_origin
+
+from cattrs import Converter, IterableValidationError, IterableValidationNote, transform_error
+from cattrs.gen import make_dict_structure_fn
+
+from weakfs.session.blobs.blob import Stored
+from weakfs.session.blobs.rope import Content, Rope
+from weakfs.session.codec import field_types as kinds
+from weakfs.session.codec.atoms import ATOMS, read_atom, simple_types
+from weakfs.session.codec.field_types import DEEPEST, Pooled, brief
+from weakfs.session.codec.pools import NO_CONTENT, Json, Pool
+from weakfs.session.errors import MissingBlob, SessionFileError
+from weakfs.session.slices.registry import Registry
+from weakfs.session.slices.table import Table
+
+
+class Reading:
+    """Turns JSON back into values."""
+
+    def __init__(self, registry: Registry, blobs: Sequence[Content], pools: Pooled) -> None:
+        self.registry = registry
+        self.blobs = blobs
+        self.pools = pools
+        # Set once the slices are read: gives the table that a list of slice numbers stands for.
+        self.table: Callable[[Json], Table] = _no_table
+        self._looks_for_place = False
+
+    # Made when they are needed: a session of plain records and files needs neither, and they cost milliseconds.
+    @cached_property
+    def _fast(self) -> Converter:
+        return self._converter(detailed=False)
+
+    @cached_property
+    def _detailed(self) -> Converter:
+        return self._converter(detailed=True)
+
+    @property
+    def _active(self) -> Converter:
+        return self._detailed if self._looks_for_place else self._fast
+
+    def value(self, row: Json, type_: type, where: str) -> Any:
+        """Give the value of a known type; `SessionFileError` that names the field that is wrong."""
+        try:
+            if type_ in self.pools:
+                return _from_pool(*self.pools[type_])(row, type_)
+            return self._fast.structure(row, type_)
+        except SessionFileError:
+            raise
+        except RecursionError:
+            raise SessionFileError("this is nested too deeply", where=where) from None
+        except Exception:
+            pass
+        self._looks_for_place = True
+        try:
+            self._detailed.structure(row, type_)
+        except SessionFileError:
+            raise
+        except Exception as error:
+            told = explained(error, where)
+            raise (MissingBlob(told.told, where=told.where) if NO_CONTENT in told.told else told) from None
+        finally:
+            self._looks_for_place = False
+        raise SessionFileError("this cannot be read", where=where)
+
+    def any(self, row: Json, type_: object = Any, depth: int = 0) -> Any:
+        """Give a value that says itself what it is."""
+        if depth > DEEPEST:
+            raise ValueError("this is nested too deeply")
+        if type(row) is list:
+            return [self.any(item, type_, depth + 1) for item in row]
+        if type(row) is not dict:
+            return read_atom(row)
+        keys = row.keys()
+        if keys == {"blob"}:
+            return self._blob(row)
+        if keys == {"tuple"} and type(row["tuple"]) is list:
+            return tuple(self.any(item, type_, depth + 1) for item in row["tuple"])
+        if keys == {"map"} and type(row["map"]) is dict:
+            return {key: self.any(item, type_, depth + 1) for key, item in row["map"].items()}
+        if keys == {"type", "value"}:
+            return self._active.structure(row["value"], self.registry.shape(read_atom(row["type"])).cls)
+        for pool, values in self.pools.values():
+            if keys == {pool.key}:
+                return _taken(values, row[pool.key], pool)
+        return read_atom(row)
+
+    def _converter(self, *, detailed: bool) -> Converter:
+        converter = Converter(forbid_extra_keys=True, detailed_validation=detailed)
+        for type_ in ATOMS:
+            converter.register_structure_hook(type_, _exactly(type_))
+        converter.register_structure_hook(bytes, lambda row, _: self._content(row, bytes))
+        converter.register_structure_hook(Stored, lambda row, _: self._content(row, Stored))
+        converter.register_structure_hook_func(kinds.is_frozen_set, self._set)
+        converter.register_structure_hook_func(kinds.is_odd_mapping, self._mapping)
+        converter.register_structure_hook_func(kinds.is_untold_sequence, self._sequence)
+        converter.register_structure_hook_func(kinds.is_untold_mapping, self._text_mapping)
+        converter.register_structure_hook_func(kinds.is_union, self._union)
+        converter.register_structure_hook_func(kinds.is_untold, self.any)
+        converter.register_structure_hook_func(kinds.is_checked, self._checked)
+        converter.register_structure_hook_func(kinds.is_table, lambda row, _: self.table(row))
+        for type_, (_, from_text) in simple_types().items():
+            converter.register_structure_hook(type_, _from_text(from_text))
+        for type_, (pool, values) in self.pools.items():
+            converter.register_structure_hook(type_, _from_pool(pool, values))
+        converter.register_structure_hook_factory(
+            kinds.is_plain_attrs(self.pools),
+            lambda type_: make_dict_structure_fn(
+                type_,
+                converter,
+                _cattrs_forbid_extra_keys=True,
+                _cattrs_detailed_validation=detailed,
+                _cattrs_use_alias=False,
+            ),
+        )
+        return converter
+
+    def _content(self, row: Json, type_: type) -> bytes | Stored:
+        content = self._blob(row)
+        if type(content) is not type_:
+            lies = "in the file" if type_ is bytes else "elsewhere"
+            raise ValueError(f"a content that lies {lies} is expected, not {brief(row)}")
+        return content
+
+    def _blob(self, row: Json) -> bytes | Stored:
+        if type(row) is not dict or row.keys() != {"blob"}:
+            raise ValueError(f"a content such as {{'blob': 0}} is expected, not {brief(row)}")
+        number = row["blob"]
+        if type(number) is not int or not 0 <= number < len(self.blobs):
+            raise ValueError(f"{NO_CONTENT} {number!r:.60}; the file holds {len(self.blobs)}")
+        content = self.blobs[number]
+        return content.join() if isinstance(content, Rope) else content
+
+    def _union(self, row: Json, union: Any) -> Any:
+        member = kinds.optional(union)
+        if member is not None:
+            return None if row is None else self._active.structure(row, member)
+        value = self.any(row, union)
+        members = [get_origin(member) or member for member in get_args(union)]
+        if type(value) not in members:
+            raise ValueError(f"one of {', '.join(map(str, get_args(union)))} is expected, not {brief(row)}")
+        return value
+
+    def _set(self, row: Json, type_: Any) -> Any:
+        made = get_origin(type_) or type_
+        return made(self.any(item) for item in _list(row))
+
+    def _sequence(self, row: Json, type_: Any) -> Any:
+        # cattrs takes items whose type says nothing as they are; ours say themselves what they are.
+        members = get_args(type_)
+        if get_origin(type_) is tuple and members[-1] is not ...:
+            parts = zip(_list(row), members, strict=True)
+            return tuple(self._active.structure(item, member) for item, member in parts)
+        items: list[Any] = []
+        for index, item in enumerate(_list(row)):
+            try:
+                items.append(self._active.structure(item, members[0]))
+            except Exception as error:
+                note = IterableValidationNote(f"item {index}", index, members[0])
+                error.__notes__ = [*getattr(error, "__notes__", []), note]
+                told = IterableValidationError("items", [error], type_)  # pyright: ignore[reportCallIssue]
+                raise told from None
+        return items if get_origin(type_) is list else tuple(items)
+
+    def _text_mapping(self, row: Json, type_: Any) -> Any:
+        if type(row) is not dict:
+            raise ValueError(f"an object is expected, not {brief(row)}")
+        return {key: self.any(item) for key, item in row.items()}
+
+    def _mapping(self, row: Json, type_: Any) -> Any:
+        return {self.any(key): self.any(item) for key, item in map(_list, _list(row))}
+
+    def _checked(self, row: Json, type_: Any) -> Any:
+        value = self._active.structure(row, get_args(type_)[0])
+        for rule in get_args(type_)[1:]:
+            if callable(rule):
+                rule(value)
+        return value
+
+
+def explained(error: BaseException, where: str) -> SessionFileError:
+    """Turn what cattrs raises into one error with the path of the first problem."""
+    told = transform_error(error, path=where, format_exception=_told)
+    message, _, path = told[0].rpartition(" @ ")
+    more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+    return SessionFileError((message or told[0]) + more, where=path or where)
+
+
+def _told(error: BaseException, type_: type | None) -> str:
+    if isinstance(error, KeyError) and error.args:
+        return f"the field {error.args[0]!r} is missing"
+    return str(error) or type(error).__name__
+
+
+def _exactly(expected: type) -> Callable[[Json, Any], Any]:
+    def check(row: Json, _: Any) -> Any:
+        value = read_atom(row)
+        # A whole number is a number: it is kept as it is.
+        if type(value) is not expected and not (expected is float and type(value) is int):
+            raise ValueError(f"{ATOMS[expected]} is expected, not {brief(row)}")
+        return value
+
+    return check
+
+
+def _from_text(build: Callable[[str], Any]) -> Callable[[Json, Any], Any]:
+    def read(row: Json, _: Any) -> Any:
+        if type(row) is not str:
+            raise ValueError(f"text is expected, not {brief(row)}")
+        return build(row)
+
+    return read
+
+
+def _list(row: Json) -> list[Json]:
+    if type(row) is not list:
+        raise ValueError(f"a list is expected, not {brief(row)}")
+    return row
+
+
+def _no_table(row: Json) -> Table:
+    raise ValueError("no table of slices can stand here")
+
+
+def _from_pool(pool: Pool, values: Sequence[Any]) -> Callable[[Json, Any], Any]:
+    def structure(row: Json, _: Any) -> Any:
+        if type(row) is not dict or row.keys() != {pool.key}:
+            raise ValueError(f"a value such as {{{pool.key!r}: 0}} is expected, not {brief(row)}")
+        return _taken(values, row[pool.key], pool)
+
+    return structure
+
+
+def _taken(values: Sequence[Any], number: Json, pool: Pool) -> Any:
+    if type(number) is not int or not 0 <= number < len(values):
+        raise ValueError(f"there is no {pool.key} {number!r:.60} in {pool.section}; the file holds {len(values)}")
+    return values[number]

@@ -1,0 +1,88 @@
+"""What a field's type says of its values, for turning them into JSON and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import attrs
+
+from weakfs.session.codec.atoms import UNTOLD
+from weakfs.session.codec.pools import Json, Pool
+from weakfs.session.slices.table import Table
+
+# A value that says itself what it is nests no deeper than this: orjson writes 254 levels, and reads more.
+DEEPEST = 100
+
+# The values of each pool, by type.
+Pooled = Mapping[type, tuple[Pool, Sequence[Any]]]
+
+
+def plain_key(key: str) -> str:
+    """Give a key of a JSON object; text without a UTF-8 form has no place there."""
+    key.encode()
+    return key
+
+
+def is_table(type_: Any) -> bool:
+    return bool(type_ == Table)
+
+
+def is_untold(type_: Any) -> bool:
+    """Tell a type that says nothing of its values: `Any`, `object`, a bare `tuple`, `list` or `dict`."""
+    return any(type_ is untold for untold in UNTOLD)
+
+
+def is_union(type_: Any) -> bool:
+    return get_origin(type_) in (Union, UnionType)
+
+
+def optional(union: Any) -> Any:
+    """Give the one type that a union has besides `None`, or `None` if there are several."""
+    members = [member for member in get_args(union) if member is not type(None)]
+    return members[0] if len(members) == 1 else None
+
+
+def is_frozen_set(type_: Any) -> bool:
+    return (get_origin(type_) or type_) in (set, frozenset)
+
+
+def is_sequence(type_: Any) -> bool:
+    return get_origin(type_) in (tuple, list, Sequence) and bool(get_args(type_))
+
+
+def is_untold_sequence(type_: Any) -> bool:
+    return is_sequence(type_) and any(is_untold(member) for member in get_args(type_))
+
+
+def is_untold_mapping(type_: Any) -> bool:
+    return is_plain_mapping(type_) and is_untold(get_args(type_)[1])
+
+
+def is_plain_mapping(type_: Any) -> bool:
+    return get_origin(type_) is dict and get_args(type_)[0] is str
+
+
+def is_odd_mapping(type_: Any) -> bool:
+    """Tell a dict whose keys are not text."""
+    return get_origin(type_) is dict and get_args(type_)[0] is not str
+
+
+def is_checked(type_: Any) -> bool:
+    """Tell a type with rules of its own: `Annotated[str, rule]`, where `rule(value)` raises `ValueError`."""
+    return get_origin(type_) is Annotated
+
+
+def is_plain_attrs(pools: Mapping[type, Any]) -> Callable[[Any], bool]:
+    def is_plain(type_: Any) -> bool:
+        return isinstance(type_, type) and (attrs.has(type_) or is_dataclass(type_)) and type_ not in pools
+
+    return is_plain
+
+
+def brief(row: Json) -> str:
+    """Show a piece of JSON in a message."""
+    text = repr(row)
+    return text if len(text) <= 60 else text[:57] + "..."

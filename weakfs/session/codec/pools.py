@@ -1,0 +1,249 @@
+"""Values that a session file holds once and refers to by number: contents, and what registries add."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from weakfs.session.blobs.blob import Held, Source, Stored, content_found
+from weakfs.session.blobs.rope import Content, Rope, joined, parted
+from weakfs.session.errors import MissingBlob, SessionFileError
+
+Json = Any
+
+NO_CONTENT = "there is no content"
+
+# An appended content is written as its parent and the tail from this size on.
+MIN_PARENT = 64
+
+DIGEST = re.compile("[0-9a-f]{64}")
+
+
+class Blobs:
+    """The contents of a file being written: each once.
+
+    A content is looked for as the same object, then as a parent with a tail, then as equal bytes. So a file that
+    was appended to between snapshots is written piece by piece, and is not even joined for it. What lies elsewhere
+    is written as its digest, and is not read here; with `embed` it is, and its bytes are written before it.
+    """
+
+    def __init__(self, *, embed: bool = False, others: Sequence[Source] = ()) -> None:
+        self.rows: list[Json] = []
+        # What each row stands for; holding it also keeps its identity from being used again.
+        self.contents: list[Content] = []
+        # The contents that lie elsewhere, by digest, each from every source that has it.
+        self.stored: dict[bytes, dict[int, Stored]] = {}
+        # Those that were to be embedded and are nowhere any more.
+        self.lost: set[bytes] = set()
+        self._embed = embed
+        self._others = others
+        self._by_identity: dict[int, int] = {}
+        self._held: list[Content] = []
+        self._by_tail: dict[tuple[int, bytes], int] = {}
+        self._told_by_tail: dict[int, list[int]] = {}
+        self._by_content: dict[Any, int] = {}
+        self._lengths: set[int] = set()
+
+    def number(self, content: Content, parent: Content | None = None) -> int:
+        """Give the number of a content; written as `parent` and a tail if it begins with that."""
+        number = self._by_identity.get(id(content))
+        if number is not None:
+            return number
+        if type(content) is Stored:
+            return self._same(self._stored(content), content)
+        if len(content) in self._lengths:
+            # Perhaps it is there whole already, from somewhere else: only then is it worth joining.
+            number = self._by_content.get(_key(content))
+            if number is not None:
+                return self._same(number, content)
+        start = content.start if type(content) is Rope else None
+        after = self._by_identity.get(id(parent)) if parent is not None and len(parent) >= MIN_PARENT else None
+        tail = tail_behind(content, parent) if after is not None and parent is not None else None
+        if tail is None and type(content) is Rope and start is not None:
+            # It cannot be written in one piece: what it begins with lies elsewhere.
+            after, tail = self.number(start), content.tail()
+        if after is not None and tail is not None:
+            number = self._by_tail.get((after, tail))
+            if number is None:
+                number = self._add({"parent": after, "tail": _shown(tail)}, content)
+                self._by_tail[after, tail] = number
+                if start is None:
+                    self._told_by_tail.setdefault(len(content), []).append(number)
+                else:
+                    self._by_content.setdefault(_key(content), number)
+                    self._lengths.add(len(content))
+        else:
+            data = joined(content)
+            number = self._by_content.get(data)
+            if number is None:
+                number = self._told_piece_by_piece(data) if self._told_by_tail else None
+            if number is None:
+                number = self._by_content[data] = self._add(_shown(data), content)
+                self._lengths.add(len(data))
+        return self._same(number, content)
+
+    def _stored(self, content: Stored) -> int:
+        number = self._by_content.get(content)
+        if number is None:
+            row: dict[str, Json] = {"stored": content.digest.hex(), "size": content.size}
+            held = content_found(content.digest, (content,), self._others) if self._embed else None
+            if held is not None:
+                row["blob"] = self.number(held)
+            elif self._embed:
+                self.lost.add(content.digest)
+            number = self._by_content[content] = self._add(row, content)
+        self.stored.setdefault(content.digest, {}).setdefault(id(content.source), content)
+        return number
+
+    def _same(self, number: int, content: Content) -> int:
+        if self.contents[number] is not content:
+            self._held.append(content)
+        self._by_identity[id(content)] = number
+        return number
+
+    def are_equal(self, one: Content, other: Content) -> bool:
+        """Tell whether two contents are equal, by what is at hand; reads nothing that lies elsewhere."""
+        if one is other:
+            return True
+        if len(one) != len(other):
+            return False
+        mine, theirs = self._by_identity.get(id(one)), self._by_identity.get(id(other))
+        if mine is not None and mine == theirs:
+            return True
+        return bool(_key(one) == _key(other))
+
+    def number_all(self, contents: Sequence[Content]) -> list[int]:
+        """Give the numbers of many contents; the same as `number` of each, which 10,000 calls make twice as dear."""
+        by_identity, by_content, rows, held = self._by_identity, self._by_content, self.rows, self.contents
+        numbers: list[int] = []
+        for content in contents:
+            number = by_identity.get(id(content))
+            if number is None:
+                if self._told_by_tail or type(content) is not bytes or content in by_content:
+                    number = self.number(content)
+                else:
+                    number = by_identity[id(content)] = by_content[content] = len(rows)
+                    rows.append(_shown(content))
+                    held.append(content)
+                    self._lengths.add(len(content))
+            numbers.append(number)
+        return numbers
+
+    def _told_piece_by_piece(self, data: bytes) -> int | None:
+        """Find a content that was written as a parent and a tail: by its length, and joined only then."""
+        for known in self._told_by_tail.get(len(data), ()):
+            if joined(self.contents[known]) == data:
+                return known
+        return None
+
+    def _add(self, row: Json, content: Content) -> int:
+        self.rows.append(row)
+        self.contents.append(content)
+        return len(self.rows) - 1
+
+
+def _key(content: Content) -> Any:
+    """Give what equal contents have in common, without reading what lies elsewhere."""
+    start, tail = parted(content)
+    return tail if start is None else (start, tail)
+
+
+def tail_behind(content: Content, parent: Content) -> bytes | None:
+    """Give what `content` has behind `parent`, or `None` if it does not begin with it. Reads nothing elsewhere."""
+    if len(parent) >= len(content):
+        return None
+    if isinstance(content, Rope):
+        tail = content.tail_behind(parent)
+        if tail is not None:
+            return tail
+    (before, start), (here, data) = parted(parent), parted(content)
+    return data[len(start) :] if before == here and data.startswith(start) else None
+
+
+def _shown(data: bytes) -> Json:
+    """Give text as text, other bytes as base64 and marked."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(data).decode("ascii")}
+
+
+def read_blobs(rows: Json, source: Source) -> list[Content]:
+    """Give the contents of a file being read. Appended ones stay pieces until somebody reads them.
+
+    What lies elsewhere is read from `source` when it is needed.
+    """
+    if not isinstance(rows, list):
+        raise SessionFileError("a list of contents is expected", where="$.blobs")
+    blobs: list[Content] = []
+    held = Held()
+    for row in rows:
+        if type(row) is str:
+            blobs.append(row.encode())
+        else:
+            blobs.append(_read_row(row, blobs, source, held))
+    return blobs
+
+
+def _read_row(row: Json, before: list[Content], source: Source, held: Held) -> Content:
+    where = f"$.blobs[{len(before)}]"
+    if isinstance(row, dict) and row.keys() == {"base64"} and isinstance(row["base64"], str):
+        try:
+            return b64decode(row["base64"], validate=True)
+        except (Base64Error, ValueError) as error:
+            raise SessionFileError(f"this is not base64: {error}", where=f"{where}.base64") from None
+    if isinstance(row, dict) and row.keys() == {"parent", "tail"}:
+        parent, tail = row["parent"], row["tail"]
+        if type(parent) is not int or not 0 <= parent < len(before):
+            raise MissingBlob(f"the parent {parent!r} is not one of the contents before it", where=f"{where}.parent")
+        piece = tail.encode() if type(tail) is str else _read_row(tail, before, source, held)
+        if not isinstance(piece, bytes):
+            raise SessionFileError("a tail has no parent of its own", where=f"{where}.tail")
+        return Rope(before[parent], piece)
+    if isinstance(row, dict) and {"stored", "size"} <= row.keys() <= {"stored", "size", "blob"}:
+        return _read_stored(row, before, source, held, where)
+    raise SessionFileError("text, base64, a parent and a tail, or a digest and a size is expected", where=where)
+
+
+def _read_stored(row: dict[str, Json], before: list[Content], source: Source, held: Held, where: str) -> Stored:
+    digest, size = row["stored"], row["size"]
+    if type(digest) is not str or DIGEST.fullmatch(digest) is None:
+        raise SessionFileError(f"64 hexadecimal digits are expected, not {digest!r:.60}", where=f"{where}.stored")
+    if type(size) is not int or size < 0:
+        raise SessionFileError(f"a number of bytes is expected, not {size!r:.60}", where=f"{where}.size")
+    if "blob" not in row:
+        return Stored(bytes.fromhex(digest), size, source)
+    content = blob_at(before, row["blob"], f"{where}.blob")
+    if not isinstance(content, bytes | Rope) or len(content) != size:
+        raise SessionFileError("the content that is embedded is another", where=f"{where}.blob")
+    return held.hold(bytes.fromhex(digest), content)
+
+
+def blob_at(blobs: Sequence[Content], number: Json, where: str) -> Content:
+    """Give the content of a number; `MissingBlob` if there is none."""
+    if type(number) is not int or not 0 <= number < len(blobs):
+        raise MissingBlob(f"{NO_CONTENT} {number!r:.60}; the file holds {len(blobs)}", where=where)
+    return blobs[number]
+
+
+class PoolWriter(Protocol):
+    """Numbers the values of one type and collects their rows; `values` holds what each row stands for."""
+
+    rows: list[Json]
+    values: list[Any]
+
+    def number(self, value: Any) -> int: ...
+
+
+class Pool(Protocol):
+    """How values of one type are held once in a file, in a section of their own."""
+
+    cls: type
+    section: str
+    key: str
+
+    def writer(self, blobs: Blobs) -> PoolWriter: ...
+    def read(self, rows: Json, blobs: Sequence[Content]) -> Sequence[Any]: ...

@@ -1,0 +1,61 @@
+"""Comparing what was saved with what reading it gives, strictly: types count, and so does the sign of zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import Any
+
+import attrs
+from pyrsistent import PMap
+
+from weakfs.session.history.log import Log
+from weakfs.session.slices.registry import fields_of
+
+Sequences = (tuple, list, Log)
+Sets = (set, frozenset)
+
+
+Alike = Callable[[Any, Any], bool]
+
+
+def _never(one: Any, other: Any) -> bool:
+    return False
+
+
+def difference(one: Any, other: Any, where: str, alike: Alike = _never) -> str | None:
+    """Give the first place where two values differ and how, or `None` if they are the same.
+
+    What `alike` says of two values of one type is believed, and they are not looked into.
+    """
+    if one is other:
+        return None
+    if type(one) is not type(other):
+        return f"{where}: a {type(one).__name__} would come back as a {type(other).__name__}"
+    if alike(one, other):
+        return None
+    if isinstance(one, Sequences):
+        if len(one) != len(other):
+            return f"{where}: {len(one)} items would come back as {len(other)}"
+        items = zip(one, other, strict=True)
+        return _first(difference(a, b, f"{where}[{index}]", alike) for index, (a, b) in enumerate(items))
+    if isinstance(one, dict | PMap):
+        if list(one) != list(other) and (not isinstance(one, PMap) or set(one) != set(other)):
+            return f"{where}: other keys would come back"
+        return _first(difference(one[key], other[key], f"{where}.{key}", alike) for key in one)
+    if attrs.has(type(one)) or is_dataclass(one):
+        names = [field.name for field in fields_of(type(one))]
+        return _first(difference(getattr(one, name), getattr(other, name), f"{where}.{name}", alike) for name in names)
+    if isinstance(one, float):
+        return None if repr(one) == repr(other) else f"{where}: {one!r} would come back as {other!r}"
+    if isinstance(one, Sets):
+        same = one == other and {*map(type, one)} == {*map(type, other)}
+        return None if same else f"{where}: other items would come back"
+    # What has parts that equality does not ask about, such as a queue's length, shows them.
+    return (
+        None if one == other and repr(one) == repr(other) else f"{where}: {one!r:.60} would come back as {other!r:.60}"
+    )
+
+
+def _first(found: Any) -> str | None:
+    return next((problem for problem in found if problem is not None), None)

@@ -1,0 +1,1 @@
+"""Session files: reading and writing them, and the sidecar directory of their blobs."""

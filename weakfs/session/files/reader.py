@@ -1,0 +1,248 @@
+"""A session's JSON document back to a line of history: checked whole before anything of it is used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyrsistent import pmap
+
+from weakfs.session.blobs.blob import Source
+from weakfs.session.codec.columns import Columns
+from weakfs.session.codec.decoding import Reading
+from weakfs.session.codec.pools import Json, read_blobs
+from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
+from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.log import Log
+from weakfs.session.history.timeline import Row, SnapshotEntry, Timeline
+from weakfs.session.slices.registry import Shape
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.table import EMPTY_TABLE, Table
+
+_MISSING = object()
+
+
+class Fields:
+    """The fields of one JSON object: every one must be asked for, with the type that it must have."""
+
+    def __init__(self, row: Json, where: str) -> None:
+        if type(row) is not dict:
+            raise SessionFileError(f"an object is expected, not {type(row).__name__}", where=where)
+        self._row: dict[str, Json] = dict(row)
+        self._where = where
+
+    def take(self, name: str, *types: type, default: Any = _MISSING) -> Any:
+        """Give a field and count it as read."""
+        value = self._row.pop(name, default)
+        if value is _MISSING:
+            raise SessionFileError(f"the field {name!r} is missing", where=self._where)
+        if value is not default and type(value) not in types:
+            names = " or ".join("null" if type_ is type(None) else type_.__name__ for type_ in types)
+            raise SessionFileError(f"{names} is expected, not {value!r:.60}", where=f"{self._where}.{name}")
+        return value
+
+    def done(self) -> None:
+        """Refuse fields that nobody asked for."""
+        for name in self._row:
+            raise SessionFileError(
+                f"the field {name!r} is not known; pass the registry of the session that was saved", where=self._where
+            )
+
+
+class LoadedDocument:
+    """What one file holds, ready to be taken over by a session."""
+
+    def __init__(self, rules: Rules, fields: Fields, source: Source) -> None:
+        self.rules = rules
+        self._blobs = self.blobs = blobs = read_blobs(fields.take("blobs", list), source)
+        pools = {
+            pool.cls: (pool, pool.read(fields.take(pool.section, list, default=[]), blobs))
+            for pool in rules.registry.pools
+        }
+        self._reading = Reading(rules.registry, blobs, pools)
+        for number, row in enumerate(fields.take("installed", list)):
+            self._installed(row, f"$.installed[{number}]")
+        self._slices: list[tuple[str, str, Log[Any]]] = []
+        for number, row in enumerate(fields.take("slices", list)):
+            self._slices.append(self._slice(row, f"$.slices[{number}]"))
+        self._reading.table = self._told_table
+        self.line = self._line(fields)
+
+    def _line(self, fields: Fields) -> Timeline:
+        dropped = fields.take("dropped", int)
+        before = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)
+        base = fields.take("base", dict, type(None))
+        if dropped < 0 or (base is None) != (dropped == 0):
+            raise SessionFileError("the state before the first record is missing or not needed", where="$.base")
+        if base is not None:
+            own = Fields(base, "$.base")
+            state = self._table(own.take("state", list), "state", "$.base.state")
+            logs = self._table(own.take("logs", list), "log", "$.base.logs")
+            before = Mark(dropped, state, logs, own.take("block_end", int))
+            own.done()
+        rows = Log(self._rows(fields.take("records", list), dropped))
+        snapshots: dict[str, SnapshotEntry] = {}
+        for number, row in enumerate(fields.take("snapshots", list)):
+            entry = self._snapshot(row, f"$.snapshots[{number}]", dropped + len(rows))
+            if entry.snapshot_id in snapshots:
+                raise SessionFileError(
+                    f"there are two snapshots {entry.snapshot_id!r}", where=f"$.snapshots[{number}].id"
+                )
+            snapshots[entry.snapshot_id] = entry
+        line = Timeline(
+            state=self._table(fields.take("state", list), "state", "$.state"),
+            logs=self._table(fields.take("logs", list), "log", "$.logs"),
+            rows=rows,
+            base=before,
+            snapshots=pmap(snapshots),
+            loaded=True,
+        )
+        line.forget_checkpoints()
+        return line
+
+    def _rows(self, records: list[Json], dropped: int) -> list[Row]:
+        whole = self._plain_rows(records, dropped)
+        if whole is not None:
+            return whole
+        rows: list[Row] = []
+        for number, record in enumerate(records):
+            where = f"$.records[{number}]"
+            fields = Fields(record, where)
+            if fields.take("seq", int) != dropped + number + 1:
+                raise SessionFileError(f"record {dropped + number + 1} is expected here", where=f"{where}.seq")
+            at, tag = fields.take("at", int), fields.take("type", str)
+            cause = fields.take("cause", str, default=None)
+            shape = self._shape(tag, f"{where}.type")
+            event = self._reading.value(fields.take("event", dict), shape.cls, f"{where}.event")
+            fields.done()
+            rows.append((at, cause, tag, shape.pack(event)))
+        return rows
+
+    def _plain_rows(self, records: list[Json], dropped: int) -> list[Row] | None:
+        """Read all records a field at a time, or give `None` if any is not as it should be."""
+        try:
+            ats = [record["at"] for record in records]
+            tags = [record["type"] for record in records]
+            causes = [record.get("cause") for record in records]
+            events = [record["event"] for record in records]
+            numbers = [record["seq"] for record in records]
+            fields = sum(map(len, records)) - 5 * len(records) + causes.count(None)
+            if fields or numbers != list(range(dropped + 1, dropped + len(records) + 1)):
+                return None
+            if set(map(type, ats)) - {int} or set(map(type, causes)) - {str, type(None)}:
+                return None
+        except (KeyError, TypeError, AttributeError):
+            return None
+        values: list[tuple[Any, ...] | None] = [None] * len(records)
+        places: dict[str, list[int]] = {}
+        if set(map(type, tags)) - {str}:
+            return None
+        for place, tag in enumerate(tags):
+            places.setdefault(tag, []).append(place)
+        for tag, own in places.items():
+            shape = self._shape(tag, f"$.records[{own[0]}].type")
+            columns = Columns.of(shape)
+            read = columns.read([events[place] for place in own], self._blobs) if columns is not None else None
+            if read is None:
+                for place in own:
+                    event = self._reading.value(events[place], shape.cls, f"$.records[{place}].event")
+                    values[place] = shape.pack(event)
+            else:
+                for place, value in zip(own, read, strict=True):
+                    values[place] = value
+        return list(zip(ats, causes, tags, values, strict=True))  # type: ignore[arg-type]  # every place is filled
+
+    def _shape(self, tag: Json, where: str) -> Shape:
+        if type(tag) is not str:
+            raise SessionFileError(f"a tag is text, not {tag!r:.60}", where=where)
+        try:
+            return self.rules.registry.shape(tag)
+        except UnknownType as error:
+            raise UnknownTag(str(error), where=where) from None
+
+    def _installed(self, row: Json, where: str) -> None:
+        fields = Fields(row, where)
+        tag, kind = fields.take("tag", str), fields.take("kind", str)
+        shape = self._install(tag, kind, where)
+        for item in fields.take("initial", list, default=[]):
+            value = self._reading.value(item, shape.cls, f"{where}.initial")
+            self.rules = self.rules.install(shape.cls, initial=value)
+        fields.done()
+
+    def _install(self, tag: str, kind: str, where: str) -> Shape:
+        shape = self._shape(tag, f"{where}.tag")
+        if kind not in ("state", "log"):
+            raise SessionFileError(f"'state' or 'log' is expected, not {kind!r:.60}", where=f"{where}.kind")
+        try:
+            self.rules = self.rules.install(shape.cls, tag=tag, kind="log" if kind == "log" else "state")
+        except (ValueError, TypeError, SessionError) as error:
+            raise SessionFileError(str(error), where=f"{where}.kind") from None
+        return shape
+
+    def _slice(self, row: Json, where: str) -> tuple[str, str, Log[Any]]:
+        fields = Fields(row, where)
+        tag, kind = fields.take("tag", str), fields.take("kind", str)
+        shape = self._install(tag, kind, where)
+        items = [
+            self._reading.value(item, shape.cls, f"{where}.items[{index}]")
+            for index, item in enumerate(fields.take("items", list))
+        ]
+        after = fields.take("after", int, default=None)
+        fields.done()
+        if after is None:
+            return tag, kind, Log(items)
+        if not 0 <= after < len(self._slices) or self._slices[after][:2] != (tag, kind):
+            raise SessionFileError(f"slice {after} is not an earlier one of {tag!r}", where=f"{where}.after")
+        return tag, kind, self._slices[after][2].extend(items)
+
+    def _told_table(self, row: Json) -> Table:
+        """Read a table inside a record, where the place is put to an error later."""
+        try:
+            return self._table(row, "state", "")
+        except SessionFileError as error:
+            raise ValueError(f"{error.told} at {error.where}") from None
+
+    def _table(self, row: Json, kind: str, where: str) -> Table:
+        table: dict[str, Log[Any]] = {}
+        if type(row) is not list:
+            raise SessionFileError("a list of slice numbers is expected", where=where)
+        for index, number in enumerate(row):
+            if type(number) is not int or not 0 <= number < len(self._slices):
+                raise SessionFileError(f"there is no slice {number!r:.60}", where=f"{where}[{index}]")
+            tag, found, values = self._slices[number]
+            if found != kind or tag in table:
+                raise SessionFileError(f"slice {number} of {tag!r} does not belong here", where=f"{where}[{index}]")
+            table[tag] = values
+        return pmap(table) if table else EMPTY_TABLE
+
+    def _snapshot(self, row: Json, where: str, last: int) -> SnapshotEntry:
+        fields = Fields(row, where)
+        entry = SnapshotEntry(
+            fields.take("id", str),
+            fields.take("number", int),
+            fields.take("seq", int),
+            fields.take("at", int),
+            fields.take("tag", str, type(None)),
+            self._table(fields.take("state", list), "state", f"{where}.state"),
+            self._externals(fields.take("externals", dict, default=None), f"{where}.externals"),
+        )
+        fields.done()
+        if not 0 <= entry.seq <= last:
+            raise SessionFileError(f"there is no record {entry.seq}", where=f"{where}.seq")
+        return entry
+
+    def _externals(self, row: Json, where: str) -> tuple[tuple[str, Any], ...]:
+        if row is None:
+            return ()
+        try:
+            externals = self._reading.any(row)
+            return tuple((_name(name), handle) for name, handle in externals)
+        except SessionFileError:
+            raise
+        except Exception as error:
+            raise SessionFileError(f"this is not a list of filesystems and snapshots: {error}", where=where) from None
+
+
+def _name(name: object) -> str:
+    if type(name) is not str:
+        raise ValueError("a filesystem is named by text")
+    return name

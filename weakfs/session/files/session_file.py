@@ -1,0 +1,194 @@
+"""Session files: one JSON document, written so that a crash leaves the old one or the new one.
+
+The first fields are the format, its version and a SHA-256 of all that follows, so that damage anywhere is found.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import re
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from weakfs.session.blobs.blob import Source, Stored
+from weakfs.session.codec.atoms import AS_IT_IS
+from weakfs.session.errors import SessionError, SessionFileError, UnsupportedVersion
+from weakfs.session.external import HoldsContents, KeepsSnapshots
+from weakfs.session.files.atomic_write import write_atomically
+from weakfs.session.files.reader import Fields, LoadedDocument
+from weakfs.session.files.sidecar import BlobFolder
+from weakfs.session.files.writer import Document
+from weakfs.session.views import Missing, SaveReport
+
+if TYPE_CHECKING:
+    from weakfs.session.session import Session
+
+FORMAT = "weakfs-session"
+VERSION = 1
+
+# As many bytes as tell one document from another: the checksum is among them.
+HEAD = 128
+
+logger = logging.getLogger("weakfs.session")
+
+_HEAD = re.compile(rb'\{"format":"weakfs-session","version":1,"sha256":"([0-9a-f]{64})",')
+
+
+def save_session(session: Session, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
+    """Write a session; see `Session.save`."""
+    with session.lock:
+        rules, line, own = session.parts()
+        line = line.copy()
+    others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
+    made = Document(rules, embed=embed, others=others)
+    with _collector_at_rest():
+        document = {**own, **made.of(line)}
+    try:
+        body = orjson.dumps(document, option=AS_IT_IS)
+    except TypeError as error:
+        raise SessionError(
+            f"cannot save session {session.session_id!r}: {error}; keep values of the types that the fields name, "
+            f"nested less deeply"
+        ) from None
+    head = b'{"format":"%s","version":%d,"sha256":"%s",' % (
+        FORMAT.encode(),
+        VERSION,
+        sha256(body[1:]).hexdigest().encode(),
+    )
+    data = head + body[1:]
+    target = os.path.realpath(path)
+    lost = _put(target, data, made.stored, others, embed=embed)
+    missing = (
+        *(Missing("content", digest.hex()) for digest in (made.lost if embed else lost)),
+        *(
+            Missing("snapshot", snapshot_id)
+            for one in session.attached
+            if isinstance(one, KeepsSnapshots)
+            for snapshot_id in one.lost_snapshots()
+        ),
+    )
+    return SaveReport(target, len(data), len(line.rows), len(line.snapshots), len(document["blobs"]), missing)
+
+
+def _put(
+    path: str, data: bytes, stored: Mapping[bytes, Collection[Stored]], others: Sequence[Source], *, embed: bool
+) -> list[bytes]:
+    """Put the contents that lie elsewhere beside `path`, the document at `path`, and remove what it does not need.
+
+    Returns the digests of contents that are nowhere any more.
+    """
+    folder = BlobFolder(path)
+    wanted = {} if embed else stored
+    # What the session itself goes on reading there stays, even if its file now embeds it.
+    read_here = {digest for digest, found in stored.items() if any(folder.is_source_of(content) for content in found)}
+    with folder.locked(make=bool(wanted)) as is_there:
+        added, lost = folder.add(wanted, others)
+        try:
+            write_atomically(path, data)
+        except BaseException:
+            if added and not _begins(path, data[:HEAD]):
+                folder.remove(added)
+            raise
+        if is_there:
+            folder.keep_only(wanted.keys() | read_here)
+    return lost
+
+
+def _begins(path: str, head: bytes) -> bool:
+    """Tell whether a document took its place after all: the checksum at its beginning says it."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as stream:
+        return stream.read(len(head)) == head
+
+
+def load_session(session: Session, path: str | PathLike[str]) -> None:
+    """Fill a new session from a file; see `Session.load`."""
+    with open(path, "rb") as stream:
+        data = stream.read()
+    with _collector_at_rest():
+        _take_over(session, data, BlobFolder(os.fspath(path)))
+
+
+@contextmanager
+def _collector_at_rest() -> Generator[None]:
+    """Hold the garbage collector off while a document is made or read: all of it is in use, and much to look at."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _take_over(session: Session, data: bytes, folder: BlobFolder) -> None:
+    document = _parsed(data)
+    fields = Fields(document, "$")
+    fields.take("format", str)
+    fields.take("version", int)
+    told = fields.take("sha256", str)
+    own = {
+        "session_id": fields.take("session_id", str),
+        "origin_id": fields.take("origin_id", str),
+        "counter": fields.take("counter", int),
+    }
+    try:
+        loaded = LoadedDocument(session.parts()[0], fields, folder)
+        fields.done()
+    except (RecursionError, MemoryError, OverflowError) as error:
+        raise SessionFileError(f"the file is not one that a session writes: {error}") from None
+    if not _is_whole(data, document, told):
+        raise SessionFileError(
+            "the contents do not match the checksum: the file was damaged or changed after it was saved; "
+            "take it from a copy",
+            where="$.sha256",
+        )
+    beside = [content for content in loaded.blobs if type(content) is Stored and content.source is folder]
+    missing = folder.missing(beside) if beside else ()
+    for content in missing:
+        logger.warning(
+            "the content %s of %d bytes is missing beside the session file: put %r back from a copy; what needs it "
+            "cannot be read until then",
+            content.digest.hex(),
+            content.size,
+            folder.place(content.digest),
+        )
+    session.take_over(loaded.rules, loaded.line, own, partial(folder.missing, missing) if missing else None)
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is none of a session") from None
+    if type(document) is not dict or document.get("format") != FORMAT:
+        raise SessionFileError(f"this is not a session file; one begins with the format {FORMAT!r}", where="$.format")
+    version = document.get("version")
+    if version != VERSION:
+        raise UnsupportedVersion(
+            f"the file has format version {version!r:.60} and this library reads {VERSION}; use the release of weakfs "
+            f"that wrote it, or a newer one",
+            where="$.version",
+        )
+    return document
+
+
+def _is_whole(data: bytes, document: dict[str, Any], told: str) -> bool:
+    head = _HEAD.match(data)
+    if head is not None and sha256(memoryview(data)[head.end() :]).hexdigest() == told:
+        return True
+    # The same document in another layout, as from a JSON formatter.
+    rest = {key: value for key, value in document.items() if key not in ("format", "version", "sha256")}
+    try:
+        return sha256(orjson.dumps(rest)[1:]).hexdigest() == told
+    except TypeError:
+        return False

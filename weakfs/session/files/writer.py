@@ -1,0 +1,199 @@
+"""A session as one JSON document: what is shared is written once and referred to by number.
+
+Slices, contents and pooled values (directories) are tables; snapshots, records and the present state name
+their rows. Moments are visited in order of record number, so that a pool may write a value as its difference
+from the one before. The same state gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import orjson
+from pyrsistent import pmap
+
+from weakfs.session.blobs.blob import Source, Stored
+from weakfs.session.codec.atoms import AS_IT_IS
+from weakfs.session.codec.columns import Columns
+from weakfs.session.codec.encoding import Writing
+from weakfs.session.codec.pools import Json
+from weakfs.session.errors import SessionError
+from weakfs.session.history.log import Log
+from weakfs.session.history.timeline import Row, SnapshotEntry, Timeline, event_of, ordered_snapshots
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.slice import SliceSpec
+from weakfs.session.slices.table import Table
+
+# Contents up to this size are written at once; that a few of them could be told as tails does not matter.
+SMALL = 4096
+
+
+class Document:
+    """Collects the tables of one file."""
+
+    def __init__(self, rules: Rules, *, embed: bool = False, others: Sequence[Source] = ()) -> None:
+        self._rules = rules
+        self._writing = Writing(rules.registry, self.table, self._read_table, embed=embed, others=others)
+        self._slices: list[Json] = []
+        # What each row stands for; holding it also keeps its identity from being used again.
+        self._values: list[Log[Any]] = []
+        self._numbers: dict[int, int] = {}
+        self._equals: list[Log[Any]] = []
+        self._by_items: dict[tuple[str, bytes], int] = {}
+        self._last_log: dict[str, tuple[int, Log[Any], bytes]] = {}
+
+    def of(self, line: Timeline) -> dict[str, Json]:
+        """Give the document of a line of history, without the session's own fields."""
+        snapshots = ordered_snapshots(line)
+        waiting = sorted(snapshots, key=lambda entry: (entry.seq, entry.number))
+        shown: dict[str, Json] = {}
+        base: Json = None
+        if line.dropped:
+            mark = line.base
+            base = {
+                "state": self.table(mark.state),
+                "logs": self.table(mark.logs),
+                "block_end": mark.block_end,
+            }
+        records: list[Json] = []
+        plain = self._plain_events(line.rows)
+        position = 0
+        for seq, row in enumerate(line.rows, line.dropped + 1):
+            while position < len(waiting) and waiting[position].seq < seq:
+                shown[waiting[position].snapshot_id] = self._snapshot(waiting[position])
+                position += 1
+            at, cause, tag, _ = row
+            events = plain.get(tag)
+            if events is not None:
+                event = next(events)
+            else:
+                built = event_of(self._rules, row)
+                event = self._writing.value(built, type(built), f"$.records[{len(records)}].event")
+            if cause is None:
+                records.append({"seq": seq, "at": at, "type": tag, "event": event})
+            else:
+                records.append({"seq": seq, "at": at, "type": tag, "cause": cause, "event": event})
+        for entry in waiting[position:]:
+            shown[entry.snapshot_id] = self._snapshot(entry)
+        state, logs = self.table(line.state), self.table(line.logs)
+        sections = {pool.section: writer.rows for pool, writer in self._writing.pools.values()}
+        return {
+            "installed": self._all_installed(),
+            "state": state,
+            "logs": logs,
+            "slices": self._slices,
+            "snapshots": [shown[entry.snapshot_id] for entry in snapshots],
+            "dropped": line.dropped,
+            "base": base,
+            "records": records,
+            **sections,
+            "blobs": self._writing.blobs.rows,
+        }
+
+    @property
+    def stored(self) -> Mapping[bytes, Collection[Stored]]:
+        """The contents of the document that lie elsewhere, by digest: each as often as there are sources of it."""
+        return {digest: found.values() for digest, found in self._writing.blobs.stored.items()}
+
+    @property
+    def lost(self) -> list[bytes]:
+        """The digests of contents that were to be embedded and are nowhere any more, in order."""
+        return sorted(self._writing.blobs.lost)
+
+    def _plain_events(self, rows: Log[Row]) -> dict[str, Iterator[Json]]:
+        """Write the events of the types whose records are all plain, a field at a time: by tag, in their order."""
+        values: dict[str, list[tuple[Any, ...]]] = {}
+        for row in rows:
+            values.setdefault(row[2], []).append(row[3])
+        plain: dict[str, Iterator[Json]] = {}
+        for tag, own in values.items():
+            columns = Columns.of(self._rules.registry.shape(tag))
+            if columns is None or not columns.fit(own):
+                continue
+            if columns.largest(own) <= SMALL:
+                plain[tag] = iter(columns.write(own, self._writing.blobs))
+            else:
+                plain[tag] = self._one_by_one(columns, own)
+        return plain
+
+    def _one_by_one(self, columns: Columns, rows: list[tuple[Any, ...]]) -> Iterator[Json]:
+        """Write large contents when their turn comes: until then one may be known as a parent and a tail."""
+        for row in rows:
+            yield columns.write((row,), self._writing.blobs)[0]
+
+    def table(self, table: Table) -> Json:
+        """Give the numbers of a table's slices, in order of tag."""
+        return [self._slice(tag, table[tag]) for tag in sorted(table)]
+
+    def _all_installed(self) -> list[Json]:
+        """Tell which slices there are; one that the registry declares and nobody used goes without saying."""
+        declared = {declaration.cls for declaration in self._rules.registry.slices}
+        used = {row["tag"] for row in self._slices}
+        specs = sorted(self._rules.specs.values(), key=_by_tag)
+        told = [spec for spec in specs if spec.cls not in declared or spec.tag in used]
+        return [self._installed(spec, is_declared=spec.cls in declared) for spec in told]
+
+    def _installed(self, spec: SliceSpec, *, is_declared: bool) -> Json:
+        row: dict[str, Json] = {"tag": spec.tag, "kind": spec.kind}
+        # What the registry declares begins as that says.
+        if not is_declared:
+            where = f"the initial value of {spec.tag!r}"
+            row["initial"] = [self._writing.value(value, spec.cls, where) for value in spec.empty]
+        return row
+
+    def _read_table(self, numbers: Json) -> Table:
+        """Give the table that numbers stand for: what was written is compared with it."""
+        return pmap({self._slices[number]["tag"]: self._values[number] for number in numbers})
+
+    def _slice(self, tag: str, values: Log[Any]) -> int:
+        known = self._numbers.get(id(values))
+        if known is not None:
+            return known
+        spec = self._rules.specs.get(tag)
+        if spec is None:
+            raise SessionError(f"cannot save the slice {tag!r}: its type is not installed; call session.install first")
+        number = len(self._slices)
+        after, before, told = self._last_log.get(tag, (None, Log[Any](), b""))
+        skip = len(before) if values.extends(before) else 0
+        digest = told if skip else b""
+        items: list[Json] = []
+        for index, value in enumerate(values.since(skip)):
+            item = self._writing.value(value, spec.cls, f"$.slices[{number}].items[{index}]")
+            digest = sha256(digest + orjson.dumps(item, option=AS_IT_IS)).digest()
+            items.append(item)
+            if not skip and len(items) == len(before) and digest == told:
+                # It begins with equal items that are other objects: loading makes them the same.
+                items, skip = [], len(before)
+        known = self._by_items.setdefault((tag, digest), number)
+        self._numbers[id(values)] = known
+        if known != number:
+            self._equals.append(values)
+            return known
+        row: dict[str, Json] = {"tag": tag, "kind": spec.kind}
+        if skip:
+            row["after"] = after
+        row["items"] = items
+        self._slices.append(row)
+        self._values.append(values)
+        self._last_log[tag] = (number, values, digest)
+        return number
+
+    def _snapshot(self, entry: SnapshotEntry) -> Json:
+        row: dict[str, Json] = {
+            "id": entry.snapshot_id,
+            "number": entry.number,
+            "seq": entry.seq,
+            "at": entry.at,
+            "tag": entry.tag,
+            "state": self.table(entry.state),
+        }
+        if entry.externals:
+            where = f"the snapshot {entry.snapshot_id!r}"
+            row["externals"] = self._writing.value(entry.externals, tuple, where)
+        return row
+
+
+def _by_tag(spec: SliceSpec) -> str:
+    return spec.tag

@@ -1,0 +1,1 @@
+"""The history of a session: timeline, records, checkpoints, merges and replay."""

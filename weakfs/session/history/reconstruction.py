@@ -1,0 +1,277 @@
+"""Working a saved session's past out anew from its records, beside what its file says of it.
+
+Rollbacks go to the state that their target was rebuilt to, and merges are merged again, so that no state is taken
+from the file where the records tell it. They do not tell it where the state lies before the first record that is
+kept, or where a fork left a line that was itself merged; what the file says goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from attrs import define, evolve, field, frozen
+from pyrsistent import pmap
+
+from weakfs.session.errors import MissingBlob, SessionError
+from weakfs.session.events import Merged, RolledBack
+from weakfs.session.files.content_references import TELLING
+from weakfs.session.files.writer import Document
+from weakfs.session.history.log import Log
+from weakfs.session.history.merge import merge_states
+from weakfs.session.history.timeline import Row, SnapshotEntry, Timeline, changed, event_of, ordered_snapshots
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.table import EMPTY_TABLE, Table
+
+
+@frozen(eq=False)
+class Moment:
+    """One moment of a session: its slices as the file has them, and as its records give them.
+
+    `rebuilt` is `None` where the records do not tell it, or cannot be applied: `problem` says why then.
+    `differing` names the slices that are not the same.
+    """
+
+    kind: Literal["rollback", "merge", "snapshot", "end"]
+    seq: int
+    recorded: Table
+    rebuilt: Table | None
+    differing: tuple[str, ...] = ()
+    problem: str | None = None
+    snapshot_id: str | None = None
+    tag: str | None = None
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not self.differing and self.problem is None
+
+
+class Comparison:
+    """Compares slices by what a file would hold of them: every value, every file, its times included."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._document = Document(rules)
+
+    def learn(self, table: Table) -> None:
+        """Go through a state that is to be compared later.
+
+        States cost what differs from the one before. So those of a file and those of its records are gone through
+        apart: in turn, 4,900 moments of 100,000 records took a third longer.
+        """
+        for tag in sorted(table.keys() & self._rules.specs.keys()):
+            self._number(tag, table[tag])
+
+    def differing(self, one: Table, other: Table) -> tuple[str, ...]:
+        """Name the slices that are not the same, in order. Costs what was not compared before."""
+        return tuple(tag for tag in sorted({*one, *other}) if not self._are_same(tag, one, other))
+
+    def _are_same(self, tag: str, one: Table, other: Table) -> bool:
+        spec = self._rules.specs.get(tag)
+        empty = spec.empty if spec is not None else Log[object]()
+        mine, theirs = one.get(tag, empty), other.get(tag, empty)
+        return mine is theirs or self._number(tag, mine) == self._number(tag, theirs)
+
+    def _number(self, tag: str, values: Log[object]) -> object:
+        return self._document.table(pmap({tag: values}))
+
+
+@frozen(eq=False)
+class Branch:
+    """What a merged fork did, as its own records tell it: the states that are asked for, by number in the line."""
+
+    end: Table
+    states: dict[int, Table]
+
+
+@define(eq=False)
+class Rebuilding:
+    """The past of one line of history, worked out anew. Gives every moment of which the file holds a state."""
+
+    rules: Rules
+    line: Timeline
+    session_id: str
+    origin_id: str
+    _comparison: Comparison = field(init=False)
+    # The rules for STATE slices alone: what a fork logged was logged in the line.
+    _of_state: Rules = field(init=False)
+    # The states that something refers to, by record number.
+    _kept: dict[int, Table] = field(factory=dict[int, Table], init=False)
+    # The other states that a snapshot from inside a merge, or from its end, may be of.
+    _of_forks: dict[int, Table] = field(factory=dict[int, Table], init=False)
+    # The numbers of such snapshots that nothing speaks against where they are neither.
+    _unsure: set[int] = field(factory=set[int], init=False)
+    # Where forks ended that were merged, by name and the number that their last record had there.
+    _ended: dict[tuple[str, int], Table] = field(factory=dict["tuple[str, int]", "Table"], init=False)
+    # Whether a fork may have left a transaction whose records have other numbers by now.
+    _is_renumbered: bool = field(default=False, init=False)
+    _rows: Sequence[Row] = field(init=False)
+    _wanted: set[int] = field(factory=set[int], init=False)
+
+    def __attrs_post_init__(self) -> None:
+        steps = self.rules.steps.items()
+        self._of_state = evolve(
+            self.rules, steps={event: tuple(step for step in own if not step.is_log) for event, own in steps}
+        )
+        self._comparison = Comparison(self.rules)
+        self._rows = tuple(self.line.rows)
+        self._wanted = {entry.seq for entry in self.line.snapshots.values()}
+        for entry in ordered_snapshots(self.line):
+            self._comparison.learn(entry.state)
+        for row in self._rows:
+            if row[2] in TELLING:
+                event = event_of(self.rules, row)
+                self._comparison.learn(event.state)
+                self._wanted.add(event.target if isinstance(event, RolledBack) else event.base)
+                if isinstance(event, Merged):
+                    self._is_renumbered |= self._is_own(event.fork) or not self._is_kin(event.fork)
+
+    def moments(self) -> Iterator[Moment]:
+        """Go through the moments, oldest first. `SessionError` names a record that cannot be applied."""
+        base = self.line.base
+        seq, state, logs, block_end = base.seq, base.state, base.logs, base.block_end
+        waiting = sorted(self.line.snapshots.values(), key=lambda entry: (entry.seq, entry.number), reverse=True)
+        self._keep(seq, state)
+        if seq:
+            # A merge may end here, or have been cut: a snapshot may be one of the fork's.
+            self._unsure |= self._wanted.intersection(range(seq, max(seq, block_end) + 1))
+        for row in self._rows:
+            while waiting and waiting[-1].seq <= seq and seq >= block_end:
+                yield self._snapshot(waiting.pop())
+            seq += 1
+            inside = seq <= block_end
+            before = state
+            event, state, logs = applied(self.rules, seq, row, state, logs, logs_only=inside)
+            if isinstance(event, RolledBack) and not inside:
+                moment = self._rolled_back(seq, event)
+            elif isinstance(event, Merged) and not inside:
+                block_end = seq + max(event.count, 0)
+                moment = self._merged(seq, event, before)
+            else:
+                moment = None
+            if moment is not None:
+                state = moment.recorded if moment.rebuilt is None else moment.rebuilt
+                yield moment
+            self._keep(seq, state)
+        for entry in reversed(waiting):
+            yield self._snapshot(entry)
+        yield self._moment("end", seq, self.line.state.update(self.line.logs), state.update(logs))
+
+    def _keep(self, seq: int, state: Table) -> None:
+        if seq in self._wanted:
+            self._kept[seq] = state
+
+    def _moment(self, kind: Literal["rollback", "merge", "end"], seq: int, recorded: Table, rebuilt: Table) -> Moment:
+        return Moment(kind, seq, recorded, rebuilt, self._comparison.differing(recorded, rebuilt))
+
+    def _rolled_back(self, seq: int, event: RolledBack) -> Moment:
+        rebuilt = self._kept.get(event.target)
+        if event.snapshot_id is not None:
+            rebuilt = self._state_of_snapshot(event.target, event.state)
+        if rebuilt is None:
+            return Moment("rollback", seq, event.state, None)
+        return self._moment("rollback", seq, event.state, rebuilt)
+
+    def _snapshot(self, entry: SnapshotEntry) -> Moment:
+        rebuilt = self._state_of_snapshot(entry.seq, entry.state)
+        differing = () if rebuilt is None else self._comparison.differing(entry.state, rebuilt)
+        return Moment(
+            "snapshot", entry.seq, entry.state, rebuilt, differing, snapshot_id=entry.snapshot_id, tag=entry.tag
+        )
+
+    def _state_of_snapshot(self, seq: int, recorded: Table) -> Table | None:
+        """Give the state that a snapshot is of: that of the line, or of a fork that was merged there."""
+        own = self._kept.get(seq)
+        for state in (own, self._of_forks.get(seq)):
+            if state is not None and not self._comparison.differing(recorded, state):
+                return state
+        return None if seq in self._unsure else own
+
+    def _merged(self, seq: int, event: Merged, ours: Table) -> Moment:
+        """Merge once more what a fork did, if its records tell where it began."""
+        start = seq - self.line.dropped
+        block = self._rows[start : start + max(event.count, 0)]
+        self._unsure |= self._wanted.intersection(range(seq, seq + len(block) + 1))
+        bases, is_certain = self._bases(event)
+        if not block or ((self._is_own(event.fork) or not bases) and self._goes_back(block[-1], event.base)):
+            # Whatever it began with, it changed nothing.
+            if bases:
+                self._remember(event, Branch(bases[0], {seq: bases[0]}), is_certain=is_certain)
+            return self._moment("merge", seq, event.state, ours)
+        found: Moment | None = None
+        for base in bases:
+            try:
+                branch = self._branch(seq, base, block)
+                found = self._moment("merge", seq, event.state, merge_states(self.rules, base, ours, branch.end))
+            except MissingBlob:
+                raise
+            except Exception as error:
+                problem = f"what {event.fork!r} did cannot be merged again: {error}"
+                found = found or Moment("merge", seq, event.state, None, problem=problem)
+                continue
+            if found.is_same:
+                self._remember(event, branch, is_certain=is_certain)
+                return found
+        return found if found is not None and is_certain else Moment("merge", seq, event.state, None)
+
+    def _bases(self, event: Merged) -> tuple[list[Table], bool]:
+        """Give the states that a fork may have begun with, and whether it surely was one of these.
+
+        A fork that was merged before counts from there as it did itself; any other as the line that it left, which
+        may have been a transaction that was merged later.
+        """
+        ended = self._ended.get((event.fork, event.base))
+        kept = self._kept.get(event.base)
+        is_counted_here = self._is_own(event.fork) or not (self._is_renumbered or self.line.dropped)
+        is_certain = self._is_kin(event.fork) and (ended is not None or is_counted_here)
+        return [base for base in (ended, kept) if base is not None], is_certain
+
+    def _is_own(self, fork: str) -> bool:
+        """Tell whether a merge was the end of a transaction, of the session or of one that it was forked from."""
+        return f"{self.session_id}/".startswith(f"{fork}/")
+
+    def _is_kin(self, fork: str) -> bool:
+        """Tell whether a fork has a name that this session or one that it was forked from gave."""
+        return f"{fork}/".startswith(f"{self.origin_id}/")
+
+    def _remember(self, event: Merged, branch: Branch, *, is_certain: bool) -> None:
+        self._of_forks |= branch.states
+        if is_certain:
+            self._unsure -= branch.states.keys()
+            self._ended[event.fork, event.base + max(event.count, 0)] = branch.end
+
+    def _goes_back(self, row: Row, base: int) -> bool:
+        """Tell whether a branch ended where it began, as a transaction that failed."""
+        event = event_of(self.rules, row) if row[2] in TELLING else None
+        return isinstance(event, RolledBack) and event.snapshot_id is None and event.target == base
+
+    def _branch(self, seq: int, state: Table, block: Sequence[Row]) -> Branch:
+        """Apply a fork's records to the state that it began with. What it merged itself is taken as it says."""
+        states = {seq: state} if seq in self._wanted else {}
+        skip = 0
+        for number, row in enumerate(block, seq + 1):
+            if skip:
+                skip -= 1
+            else:
+                event, state, _ = applied(self._of_state, number, row, state, EMPTY_TABLE)
+                skip = max(event.count, 0) if isinstance(event, Merged) else 0
+            if number in self._wanted:
+                states[number] = state
+        return Branch(state, states)
+
+
+def applied(
+    rules: Rules, seq: int, row: Row, state: Table, logs: Table, *, logs_only: bool = False
+) -> tuple[object, Table, Table]:
+    """Apply one row; `SessionError` names a record that cannot be applied."""
+    try:
+        event = event_of(rules, row)
+        return event, *changed(rules, state, logs, event, logs_only=logs_only)
+    except MissingBlob:
+        raise
+    except Exception as error:
+        raise SessionError(
+            f"record {seq} ({row[2]}) cannot be replayed: {error}; it was changed, or other reducers made it than "
+            f"those that the registry declares"
+        ) from error

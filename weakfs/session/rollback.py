@@ -1,0 +1,234 @@
+"""Going back in time: reading any moment, snapshots, rollback, replay, and forgetting what is too old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from weakfs.session.core import SessionCore, checked_text, reducing
+from weakfs.session.errors import RollbackIncomplete, SessionError, UnknownSnapshot
+from weakfs.session.events import Record, RolledBack
+from weakfs.session.external import Restoring, Rewindable, snapshot_all
+from weakfs.session.files.content_references import check_contents
+from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.replay import Replay
+from weakfs.session.history.timeline import SnapshotEntry, Timeline, ordered_snapshots
+from weakfs.session.transaction import ACTIVE, innermost
+from weakfs.session.views import Records, SessionView, Snapshot
+
+
+class History(SessionCore):
+    """The part of a session that deals with its past."""
+
+    __slots__ = ()
+
+    def at(self, target: int | str | Snapshot) -> SessionView:
+        """Give the slices as they were after a record, or at a snapshot.
+
+        Costs a replay from the nearest checkpoint: near the present at most 512 records or one merge's, further back
+        4,096, and more where the states differ so much that keeping more of them would outweigh the records. The first
+        reading of a history that came from a file reads it once, as far as it goes. For a snapshot nothing.
+
+        Raises `UnknownSnapshot` if there is no such record or snapshot.
+        """
+        with self.lock:
+            line = self._line()
+            if type(target) is int:
+                mark = line.mark_at(self._rules, target)
+                return SessionView(self._rules, target, mark.state, mark.logs)
+            entry = self._entry(line, target)
+            logs = line.mark_at(self._rules, max(entry.seq, line.dropped)).logs
+            return SessionView(self._rules, entry.seq, entry.state, logs)
+
+    def view(self) -> SessionView:
+        """Give the slices as they are now, to be read at leisure while the session goes on. O(1)."""
+        with self.lock:
+            line = self._line()
+            return SessionView(self._rules, line.seq, line.state, line.logs)
+
+    def snapshot(self, tag: str | None = None) -> Snapshot:
+        """Keep this moment: O(1), by reference, plus what a snapshot of each attached filesystem costs."""
+        with self.lock:
+            line = self._writable()
+            checked_text("tag", tag)
+            externals = snapshot_all(self._attached, tag) if self._attached else ()
+            at, seq = self.now(), line.seq
+            snapshot_id = self._next_id("s")
+            entry = SnapshotEntry(snapshot_id, self._counter, seq, at, tag, line.state, externals)
+            line.keep_snapshot(entry)
+            return Snapshot(snapshot_id, seq, at, tag)
+
+    @property
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """The snapshots that are kept, oldest first."""
+        return tuple(_describe(entry) for entry in ordered_snapshots(self._line()))
+
+    def drop_snapshot(self, target: str | Snapshot) -> None:
+        """Forget a snapshot, given itself, its id or its tag; `UnknownSnapshot` if it is not kept."""
+        with self.lock:
+            line = self._writable()
+            entry = self._entry(line, target)
+            line.forget_snapshot(entry.snapshot_id)
+
+    def rollback(self, target: int | str | Snapshot, *, cause: str | None = None) -> Record:
+        """Go back to a snapshot, its id, its tag or a record number; LOG slices stay.
+
+        O(1) for a snapshot; a record number costs what `at` costs.
+
+        The rollback is itself a record: rolling back to the record before it undoes it. Attached filesystems go
+        back as well: to a snapshot exactly; to a record, of which there is none, by undoing what was changed through
+        the session since. If one cannot, all return to where they were and its error is raised.
+        """
+        with self.lock:
+            line = self._writable()
+            if type(target) is int:
+                mark = line.mark_at(self._rules, target)
+                state, seq, snapshot_id = mark.state, target, None
+                externals = self._externals_at(line, mark, target) if self._attached else ()
+            else:
+                entry = self._entry(line, target)
+                state, seq, snapshot_id, externals = entry.state, entry.seq, entry.snapshot_id, entry.externals
+            record = self._roll_back(line, RolledBack(seq, snapshot_id, state), cause, dict(externals))
+        self.tell()
+        return record
+
+    def _roll_back(self, line: Timeline, event: RolledBack, cause: str | None, externals: dict[str, Any]) -> Record:
+        """Restore attached filesystems and write the rollback down: both or neither."""
+        if not externals:
+            return self._apply(line, event, cause)
+        missing = externals.keys() - {external.filesystem_id for external in self._attached}
+        if missing:
+            raise SessionError(
+                f"cannot roll back: the snapshot holds the filesystems {sorted(missing)}, which are not attached to "
+                f"session {self.session_id!r}; attach them first"
+            )
+        restoring = Restoring()
+        number = None
+        try:
+            try:
+                restoring.run(self._attached, externals)
+                line.externals = line.externals.set(line.seq, restoring.before)
+                number = line.seq
+                record = self._apply(line, event, cause)
+                restoring.settled = True
+            except BaseException as error:
+                self._put_back(restoring, line, number, error)
+                raise
+        finally:
+            if not restoring.settled:
+                # An interrupt came between these lines.
+                self._put_back(restoring, line, number, None)
+        return record
+
+    def _put_back(self, restoring: Restoring, line: Timeline, number: int | None, error: BaseException | None) -> None:
+        if number is not None and line.seq > number:
+            # An interrupt that came when all was done: it took place.
+            restoring.settled = True
+            return
+        repairs = restoring.put_back()
+        self._repairs = {**self._repairs, **repairs}
+        restoring.settled = True
+        if repairs:
+            raise RollbackIncomplete(restoring.states) from error
+
+    def _externals_at(self, line: Timeline, mark: Mark, seq: int) -> tuple[tuple[str, Any], ...]:
+        """Give what takes attached filesystems back to record `seq`: a snapshot from there, or what is known of it."""
+        found = line.externals.get(seq)
+        if found is None:
+            found = next(
+                (entry.externals for entry in ordered_snapshots(line) if entry.seq == seq and entry.externals), ()
+            )
+        kept = dict(found)
+        then = SessionView(self._rules, seq, mark.state, mark.logs)
+        now = SessionView(self._rules, line.seq, line.state, line.logs)
+        for external in self._attached:
+            name = external.filesystem_id
+            if name not in kept:
+                if not isinstance(external, Rewindable):
+                    raise UnknownSnapshot(
+                        f"cannot roll {name} back to record {seq}: no snapshot was taken there; roll back to a snapshot"
+                    )
+                kept[name] = external.known_at(then, now)
+        return tuple(kept.items())
+
+    def replay(self, records: Iterable[Record]) -> None:
+        """Apply recorded events with their own numbers, times and causes, through the reducers alone.
+
+        No handler runs, no clock or id is drawn, and attached filesystems stay as they are. A new session with the same
+        slices that replays `other.records` holds the same slices, records and snapshots as the other; one that was
+        compacted is replayed from the earliest state that it keeps. Other iterables tell of no snapshots and begin
+        with record 1.
+
+        The records must follow the newest one here without a gap. All or nothing: the session stays as it was when
+        this raises `SessionError` for a gap, `UnknownType` for an event whose type is not registered, `MissingBlob`
+        for a content that a record needs and that is gone from its place, or what a reducer raises.
+        """
+        with self.lock:
+            if self._closed is not None or self._repairs:
+                self._refuse()
+            own = innermost(self, ACTIVE.get())
+            target = self._line()
+            before = target.rows
+            line = target.copy()
+            replay = Replay(self._rules, line)
+            origin = records.origin if isinstance(records, Records) else None
+            is_new = own is None and self._base is None and not target.seq
+            if origin is not None and (is_new or origin.base.seq == target.seq):
+                replay.begin_with(origin)
+            if self._reducing:
+                raise reducing("replay")
+            self._reducing = True
+            try:
+                with collector_at_rest():
+                    replay.apply_all(records)
+            finally:
+                self._reducing = False
+            if origin is not None:
+                replay.take_snapshots(origin)
+            check_contents(self._rules.registry, line, behind=target.seq)
+            if self._line() is not target or target.rows is not before:
+                raise SessionError("cannot replay: the session was changed meanwhile by what gives the records")
+            if origin is not None and origin.session_id == self.session_id:
+                self._counter = max(self._counter, origin.counter)
+            if own is None:
+                self._trunk = line
+            else:
+                own.line = line
+
+    def compact(self, *, keep: int) -> int:
+        """Drop all records but the newest `keep`, with contents that nothing else refers to; give the number.
+
+        Snapshots that are kept stay usable, and a fork keeps what is not merged yet.
+        Records that went can no longer be read or rolled back to.
+        """
+        if keep < 0:
+            raise ValueError(f"cannot keep {keep} records; give a number from 0 on")
+        with self.lock:
+            line = self._writable()
+            if line is not self._trunk:
+                raise SessionError("cannot compact inside a transaction: it may still be rolled back; compact after it")
+            if self._base is not None:
+                # What is not merged yet is still needed.
+                keep = max(keep, line.seq - self._base.seq)
+            return line.compact(self._rules, keep)
+
+    def _entry(self, line: Timeline, target: int | str | Snapshot) -> SnapshotEntry:
+        if not isinstance(target, (str, Snapshot)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"{target!r:.60} names no moment; give a snapshot, its id, its tag or a record number")
+        wanted = target if isinstance(target, str) else target.snapshot_id
+        entry = line.snapshots.get(wanted)
+        if entry is None and isinstance(target, str):
+            tagged = [entry for entry in ordered_snapshots(line) if entry.tag == target]
+            entry = tagged[-1] if tagged else None
+        if entry is None:
+            known = ", ".join(repr(e.tag or e.snapshot_id) for e in ordered_snapshots(line)[-5:]) or "none"
+            raise UnknownSnapshot(
+                f"session {self.session_id!r} keeps no snapshot {wanted!r}: it may have been dropped; "
+                f"the newest are {known}"
+            )
+        return entry
+
+
+def _describe(entry: SnapshotEntry) -> Snapshot:
+    return Snapshot(entry.snapshot_id, entry.seq, entry.at, entry.tag)

@@ -1,0 +1,1 @@
+"""Slices: their types, reducers and merge functions, and the registry of types."""

@@ -1,0 +1,198 @@
+"""Types under explicit tags: what a session file may name, and nothing else.
+
+A file says `"fs/file_written"`, never a class path; a tag that is not registered is an error, so that no
+file can make a program import or construct anything that its author did not list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
+from importlib import import_module
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
+
+import attrs
+from attrs import evolve, frozen
+
+from weakfs.session.errors import UnknownType
+
+C = TypeVar("C", bound=type)
+
+# Combinations of types that are remembered for one event type.
+MAX_FITTING = 256
+
+
+def event(tag: str) -> Callable[[C], C]:
+    """Mark a class with the tag that stands for it in records and files."""
+
+    def mark(cls: C) -> C:
+        cls.__tag__ = tag  # type: ignore[attr-defined]  # attrs' slotted classes take class attributes
+        return cls
+
+    return mark
+
+
+def tag_of(cls: type) -> str:
+    """Give the tag that a class was marked with, else its name."""
+    return cast(str, cls.__dict__.get("__tag__", cls.__name__))
+
+
+def fields_of(type_: type) -> Sequence[Any]:
+    """Give the fields of an attrs class or a dataclass."""
+    return attrs.fields(type_) if attrs.has(type_) else dataclass_fields(type_)
+
+
+def _no_fields(event: object) -> tuple[object, ...]:
+    return ()
+
+
+@frozen(eq=False)
+class Shape:
+    """How values of one registered type are taken apart into a plain tuple and put together again."""
+
+    cls: type
+    tag: str
+    names: tuple[str, ...]
+    pack: Callable[[Any], tuple[Any, ...]]
+    build: Callable[..., Any]
+    # Which combinations of types the fields may hold, as far as it is known; filled in as events come.
+    _fitting: set[tuple[type, ...]] = attrs.field(factory=set)
+    # The rules that fields name, by place: see weakfs.session.codec.type_check.
+    _rules: list[tuple[int, Callable[[Any], object]]] = attrs.field(factory=list)
+
+    def check(self, event: object, values: tuple[Any, ...]) -> None:
+        """Refuse values that could not be read back from a file: `TypeError` or `ValueError` that names the field.
+
+        Looks at the types of the fields, not at what is inside a collection; saving looks there too.
+        """
+        kinds = tuple(map(type, values))
+        if kinds not in self._fitting:
+            from weakfs.session.codec.type_check import check_kinds
+
+            self._rules[:] = check_kinds(event, self.build(*values), self.names, values)
+            if len(self._fitting) < MAX_FITTING:
+                self._fitting.add(kinds)
+        for place, rule in self._rules:
+            rule(values[place])
+
+    @classmethod
+    def of(cls, type_: type, tag: str) -> Shape:
+        """Read a class's fields; `TypeError` if it is neither an attrs class nor a dataclass."""
+        if not isinstance(type_, type) or not (attrs.has(type_) or is_dataclass(type_)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"cannot register {getattr(type_, '__name__', type_)}: it is neither an attrs class nor a dataclass; "
+                f"decorate it with @attrs.frozen"
+            )
+        fields = [field for field in fields_of(type_) if field.init]
+        names = tuple(field.name for field in fields)
+        pack: Callable[[Any], tuple[Any, ...]]
+        if not names:
+            pack = _no_fields
+        elif len(names) == 1:
+            single = attrgetter(names[0])
+            pack = lambda event: (single(event),)  # noqa: E731  # one of three shapes of one function
+        else:
+            pack = attrgetter(*names)
+        if any(field.kw_only for field in fields):
+            aliases = tuple(cast(str, getattr(field, "alias", field.name)) for field in fields)
+            build = lambda *values: type_(**dict(zip(aliases, values, strict=True)))  # noqa: E731
+            return cls(type_, tag, names, pack, build)
+        return cls(type_, tag, names, pack, type_)
+
+
+def _tags(given: Mapping[str, Shape]) -> Mapping[str, Shape]:
+    return MappingProxyType(dict(given))
+
+
+def _types(given: Mapping[type, Shape]) -> Mapping[type, Shape]:
+    return MappingProxyType(dict(given))
+
+
+@frozen(eq=False)
+class Registry:
+    """An immutable table of types by tag.
+
+    `Registry()` holds weakfs's own types; `Registry.with_types(*T)`, on the class or on a registry, gives one that
+    has yours as well.
+    """
+
+    by_tag: Mapping[str, Shape] = attrs.field(converter=_tags, factory=lambda: Registry.standard().by_tag)
+    by_type: Mapping[type, Shape] = attrs.field(converter=_types, factory=lambda: Registry.standard().by_type)
+    # Slice types that every session with this registry has: see weakfs.session.slices.slice.Declaration.
+    slices: tuple[Any, ...] = attrs.field(factory=lambda: Registry.standard().slices)
+    # Types whose values a file holds once and refers to: see weakfs.session.codec.pools.
+    pools: tuple[Any, ...] = attrs.field(factory=lambda: Registry.standard().pools)
+
+    @classmethod
+    def empty(cls) -> Registry:
+        """Give a registry with the session's own events only."""
+        from weakfs.session.events import EVENTS
+
+        return cls({}, {}, (), ()).with_types(*EVENTS)
+
+    @classmethod
+    def standard(cls) -> Registry:
+        """Give the registry of the whole library, asked of its composition root.
+
+        The root is looked up by name and late: this package knows nothing of what the types are about.
+        """
+        return cast(Registry, import_module("weakfs.builtin").registry())
+
+    def with_types(self: Registry | type, *types: type) -> Registry:
+        """Give a registry that also knows `types`, each under its tag (see `event`), else its class name.
+
+        Raises `ValueError` if a tag already stands for another class, `TypeError` for a class that is not
+        an attrs class.
+        """
+        if not isinstance(self, Registry):
+            # Asked of the class: what stands in the place of a registry is the first type.
+            return Registry().with_types(self, *types)
+        return self.with_tags({tag_of(type_): type_ for type_ in _distinct(types)})
+
+    def with_tags(self, types: Mapping[str, type]) -> Registry:
+        """Give a registry that also knows `types` under the given tags."""
+        by_tag, by_type = dict(self.by_tag), dict(self.by_type)
+        for tag, type_ in types.items():
+            known = by_tag.get(tag)
+            if known is not None and known.cls is not type_:
+                raise ValueError(
+                    f"cannot register {type_.__qualname__} as {tag!r}: the tag stands for "
+                    f"{known.cls.__qualname__}; give one of them another tag with @event"
+                )
+            if known is None:
+                by_tag[tag] = by_type[type_] = Shape.of(type_, tag)
+        return evolve(self, by_tag=by_tag, by_type=by_type)
+
+    def with_slices(self, *declarations: Any) -> Registry:
+        """Give a registry whose sessions also have the declared slices (`weakfs.session.slices.slice.Declaration`)."""
+        known = self.with_types(*(declaration.cls for declaration in declarations))
+        return evolve(known, slices=(*self.slices, *declarations))
+
+    def with_pools(self, *pools: Any) -> Registry:
+        """Give a registry whose files also keep the values of `pools` once each."""
+        return evolve(self, pools=(*self.pools, *pools))
+
+    def shape(self, tag: str) -> Shape:
+        """Give the type that `tag` stands for; `UnknownType` if there is none."""
+        shape = self.by_tag.get(tag)
+        if shape is None:
+            raise UnknownType(
+                f"no type is registered under the tag {tag!r}; pass registry=Registry.with_types(YourType), where "
+                f"YourType has that tag or name, or registry=Registry().with_tags({{{tag!r}: YourType}})"
+            )
+        return shape
+
+
+def _distinct(types: Iterable[type]) -> Iterable[type]:
+    seen: dict[str, type] = {}
+    for type_ in types:
+        tag = tag_of(type_)
+        if seen.setdefault(tag, type_) is not type_:
+            raise ValueError(
+                f"cannot register two types as {tag!r}: {seen[tag].__qualname__} and {type_.__qualname__}; "
+                f"give one of them another tag with @event"
+            )
+    return types

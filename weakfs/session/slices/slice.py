@@ -1,0 +1,287 @@
+"""Slices: what a type of state is called, how it starts, which events change it, and how two sides merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast, get_args
+
+from attrs import field, frozen
+
+from weakfs.session.errors import SessionError
+from weakfs.session.history.log import Log
+from weakfs.session.slices.table import Table
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+Kind = Literal["state", "log"]
+# (value, event) -> value, on the latest value of the slice; `None` where it has none.
+Reducer = Callable[[Any, Any], Any]
+# (base, ours, theirs) -> value, on latest values; raises Conflict.
+Merge = Callable[[Any, Any, Any], Any]
+# The same on all values of the slice.
+SliceMerge = Callable[[Log[Any], Log[Any], Log[Any]], Log[Any]]
+# What the session runs: (values, event) -> values, the same object if nothing changes.
+Reaction = Callable[[Log[Any], Any], Log[Any]]
+
+
+class Conflict(Exception):
+    """What a slice's merge function raises: the names of all that both sides changed differently."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        super().__init__(", ".join(names))
+
+
+@frozen(eq=False)
+class WholeMerge:
+    """A merge function that acts on all values of a slice, not on the latest alone."""
+
+    merge: SliceMerge
+
+
+@frozen(eq=False)
+class StateMerge:
+    """A merge function that also sees the other slices: (base, ours, theirs) as tables of all STATE slices.
+
+    Gives the values of its own slice.
+    """
+
+    merge: Callable[[Table, Table, Table], Log[Any]]
+
+
+@frozen(eq=False)
+class WholeSlice:
+    """A reducer that acts on all values of a slice, not on the latest alone.
+
+    `concerns` tells of an event whether it can change the slice: asked first, it spares looking the slice up.
+    """
+
+    react: Reaction
+    concerns: Callable[[Any], object] | None = None
+
+
+def reaction(reducer: Reducer | WholeSlice) -> Reaction:
+    """Turn a reducer into what the session runs."""
+    if isinstance(reducer, WholeSlice):
+        return reducer.react
+    reduce = reducer
+
+    def react(values: Log[Any], event: Any) -> Log[Any]:
+        value = values.last()
+        reduced = reduce(value, event)
+        if reduced is value:
+            return values
+        if reduced is None:
+            name = getattr(reduce, "__qualname__", repr(reduce))
+            raise SessionError(
+                f"the reducer {name} of {type(event).__name__} gave None; let it return the new value, or the "
+                f"value that it was given where nothing changes; session[T].clear() empties a slice"
+            )
+        return values.replace_last(reduced)
+
+    return react
+
+
+append_all = WholeSlice(lambda values, event: values.append(event))
+"""Keep every event as a value of the slice."""
+
+
+def _replace(values: Log[Any], event: Any) -> Log[Any]:
+    return values if len(values) == 1 and values.last() is event else Log((event,))
+
+
+replace_latest = WholeSlice(_replace)
+"""Keep the newest event as the slice's only value."""
+
+
+def _both(base: Log[Any], ours: Log[Any], theirs: Log[Any]) -> Log[Any]:
+    if not (ours.extends(base) and theirs.extends(base)):
+        raise Conflict
+    return ours.extend(theirs.since(len(base)))
+
+
+merge_appended = WholeMerge(_both)
+"""Merge a slice that only grows: what both sides added is kept, ours first; any other change conflicts."""
+
+
+def upsert_by(key: Callable[[Any], object]) -> WholeSlice:
+    """Keep one value a key: a new one takes the place of the one with its key, else goes behind the others.
+
+    Costs O(values).
+    """
+
+    def react(values: Log[Any], event: Any) -> Log[Any]:
+        wanted = key(event)
+        for index, value in enumerate(values):
+            if key(value) == wanted:
+                return Log((*values[:index], event, *values[index + 1 :]))
+        return values.append(event)
+
+    return WholeSlice(react)
+
+
+def replace_latest_by(key: Callable[[Any], object]) -> WholeSlice:
+    """Keep the newest value of each key, in order of arrival: an older one with the same key goes. O(values)."""
+
+    def react(values: Log[Any], event: Any) -> Log[Any]:
+        wanted = key(event)
+        return Log((*(value for value in values if key(value) != wanted), event))
+
+    return WholeSlice(react)
+
+
+@frozen(eq=False)
+class Declaration:
+    """A slice type that a registry brings along, so that every session with that registry has it."""
+
+    cls: type
+    kind: Kind = "state"
+    initial: object = None
+    merge: Merge | WholeMerge | StateMerge | None = None
+    reducers: Mapping[type, Reducer | WholeSlice] = field(factory=dict)
+
+
+def reducer(*, on: type) -> Callable[[F], F]:
+    """Mark a method of a slice type as the reducer of one event type: `(self, event) -> value`."""
+
+    def mark(method: F) -> F:
+        events: tuple[type, ...] = getattr(method, "__reduces__", ())
+        method.__reduces__ = (*events, on)  # type: ignore[attr-defined]  # functions take attributes
+        return method
+
+    return mark
+
+
+def marked_reducers(type_: type) -> list[tuple[type, Reducer]]:
+    """List the reducers that a slice type marks, with the event of each."""
+    found: list[tuple[type, Reducer]] = []
+    for name in dir(type_):
+        method = getattr(type_, name, None)
+        found.extend((event, _on_value(type_, cast(Reducer, method))) for event in getattr(method, "__reduces__", ()))
+    return found
+
+
+def _on_value(type_: type, method: Reducer) -> Reducer:
+    """Give a method as a reducer; where the slice holds no value it is called on one with all defaults."""
+
+    def reduce(value: Any, event: Any) -> Any:
+        if value is None:
+            try:
+                value = type_()
+            except TypeError as error:
+                raise SessionError(
+                    f"cannot reduce {type(event).__name__}: the slice {type_.__name__} holds no value yet, and one "
+                    f"cannot be made without arguments; install it with initial={type_.__name__}(...), or seed it"
+                ) from error
+        return method(value, event)
+
+    return reduce
+
+
+@frozen(eq=False)
+class SliceSpec:
+    """What a session knows of one slice type."""
+
+    cls: type
+    tag: str
+    kind: Kind
+    empty: Log[Any]
+    merge: Merge | WholeMerge | StateMerge | None
+
+    @classmethod
+    def declared(
+        cls,
+        type_: type,
+        tag: str,
+        *,
+        kind: Kind | None = None,
+        initial: object = None,
+        merge: Merge | WholeMerge | StateMerge | None = None,
+    ) -> SliceSpec:
+        """Make a slice's entry out of what `Session.install` takes."""
+        kind = kind or "state"
+        if kind not in get_args(Kind):
+            raise ValueError(f"cannot install {tag!r} as {kind!r}: a slice is of kind 'state' or 'log'")
+        value = initial() if callable(initial) else initial
+        return cls(type_, tag, kind, Log() if value is None else Log((value,)), merge)
+
+
+class SliceSource(Protocol):
+    """What reading a slice needs of a session or a view."""
+
+    def table(self, kind: Kind) -> Table: ...
+    def spec_of(self, type_: type) -> SliceSpec: ...
+
+
+class SliceHost(SliceSource, Protocol):
+    """What changing a slice needs of a session."""
+
+    def change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None: ...
+    def add_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> None: ...
+
+
+class SliceView(Generic[T]):
+    """Read one slice: `latest`, `all`, `where`."""
+
+    __slots__ = ("_known", "_source", "_spec")
+
+    def __init__(self, source: SliceSource, spec: SliceSpec) -> None:
+        self._source = source
+        self._spec = spec
+        # The table that was read last and its newest value: tables are immutable, and looking one up costs.
+        self._known: tuple[object, Any] = (None, None)
+
+    def _values(self) -> Log[Any]:
+        values = self._source.table(self._spec.kind).get(self._spec.tag)
+        # The slice may have been installed again, with an initial value, since this accessor was made.
+        return self._source.spec_of(self._spec.cls).empty if values is None else values
+
+    def latest(self) -> T | None:
+        """Give the newest value, or `None` where there is none."""
+        table = self._source.table(self._spec.kind)
+        known, value = self._known
+        if known is not table:
+            values = table.get(self._spec.tag)
+            if values is None:
+                return cast("T | None", self._values().last())
+            value = values.last()
+            self._known = (table, value)
+        return cast("T | None", value)
+
+    def all(self) -> tuple[T, ...]:
+        """Give every value, oldest first."""
+        return tuple(self._values())
+
+    def where(self, predicate: Callable[[T], bool]) -> tuple[T, ...]:
+        """Give the values for which `predicate` is true, oldest first."""
+        return tuple(value for value in self._values() if predicate(value))
+
+
+class Slice(SliceView[T]):
+    """Read and change one slice. Every change is an event in the session's log."""
+
+    __slots__ = ("_host",)
+
+    def __init__(self, host: SliceHost, spec: SliceSpec) -> None:
+        super().__init__(host, spec)
+        self._host = host
+
+    def seed(self, value: T) -> None:
+        """Make `value` the slice's only value."""
+        self._host.change(self._spec, "seed", value)
+
+    def append(self, value: T) -> None:
+        """Add `value` behind the others."""
+        self._host.change(self._spec, "append", value)
+
+    def clear(self) -> None:
+        """Take every value out of the slice."""
+        self._host.change(self._spec, "clear", None)
+
+    def register(self, event: type, reducer: Reducer | WholeSlice) -> None:
+        """Let `reducer` change this slice when `event` is dispatched.
+
+        Raises `ValueError` if another reducer for the same event and slice is there already.
+        """
+        self._host.add_reducer(self._spec, event, reducer)

@@ -1,0 +1,13 @@
+"""The table of slices: tag to the values that the slice holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyrsistent import PMap, pmap
+
+from weakfs.session.history.log import Log
+
+Table = PMap[str, Log[Any]]
+
+EMPTY_TABLE: Table = pmap()

@@ -1,0 +1,1 @@
+"""Tar archives: writing, reading and storing trees as one."""

@@ -1,0 +1,56 @@
+"""Snapshots of kind tar: one archive in the store, and where each content lies in it."""
+
+from __future__ import annotations
+
+from weakfs.reducers.tree.leaf import Leaf, blob_digest, size_of
+from weakfs.reducers.tree.node import FileTree
+from weakfs.session.blobs.blob import Source, Stored
+from weakfs.snapshots.archive.archived_blob import Archived, index_of
+from weakfs.snapshots.archive.tar import packed, packed_size
+from weakfs.snapshots.scan.stat_cache import Survey
+from weakfs.snapshots.store.catalogue import StoredSnapshot, root_name
+from weakfs.snapshots.store.snapshot_writer import StoreWriter
+
+
+def commit_archive(
+    writer: StoreWriter, survey: Survey, *, snapshot_id: str, created_at: int, tag: str | None, root_path: str
+) -> tuple[StoredSnapshot, Stored]:
+    """Record a survey as a snapshot of kind tar: its entry in the catalogue, and the archive.
+
+    The contents that the survey put into the store are in no snapshot; a compaction throws them away. Raises what
+    `StoreWriter.commit` raises.
+    """
+    # They are read back from the store now.
+    writer.finish()
+    archive, index = _add_archive(writer, survey.tree)
+    stored = writer.commit(
+        survey,
+        snapshot_id=snapshot_id,
+        created_at=created_at,
+        tag=tag,
+        kind="tar",
+        contents=(archive.digest, index.digest),
+        extra={
+            "archive": archive.digest.hex(),
+            "archive_size": str(archive.size),
+            "index": index.digest.hex(),
+            "root": root_name(root_path),
+        },
+    )
+    return stored, archive
+
+
+def _add_archive(writer: StoreWriter, tree: FileTree) -> tuple[Stored, Stored]:
+    rows: list[tuple[bytes, int, int]] = []
+
+    def note(leaf: Leaf, offset: int) -> None:
+        rows.append((blob_digest(leaf), offset, size_of(leaf)))
+
+    archive = writer.add_pieces(packed_size(tree), packed(tree, note))
+    return archive, writer.add(index_of(rows))
+
+
+def archive_of(snapshot: StoredSnapshot, source: Source) -> Archived:
+    """Give the contents in the archive of a snapshot, which is read from `source`."""
+    data = Stored(bytes.fromhex(snapshot.extra["archive"]), int(snapshot.extra["archive_size"]), source)
+    return Archived(data).with_index(source.read(bytes.fromhex(snapshot.extra["index"])))

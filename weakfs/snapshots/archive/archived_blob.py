@@ -1,0 +1,125 @@
+"""Contents that lie in an archive: known by digest, read at their place in it."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from typing import IO, Protocol, cast
+
+from weakfs.session import MissingBlob
+from weakfs.session.blobs.blob import Stored, checked
+from weakfs.session.blobs.sparse import PIECE
+
+ROW = struct.Struct("<32sQQ")
+
+
+class Ranged(Protocol):
+    """A source that can give a part of a content."""
+
+    def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
+        """Give `size` bytes of a content from `offset` on, unchecked; fewer where it ends."""
+        ...
+
+
+class Archived:
+    """The contents in one archive. A source for those that it was told of."""
+
+    def __init__(self, data: Stored | bytes) -> None:
+        """Take an archive as it is kept. One whose source cannot give parts is read whole when it is needed."""
+        self._data = data
+        self._size = len(data)
+        self._places: dict[bytes, tuple[int, int]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Archived {self._data!r:.60}>"
+
+    def hold(self, digest: bytes, offset: int, size: int) -> Stored:
+        """Note where a content lies, and give a reference to it."""
+        self._places[digest] = offset, size
+        return Stored(digest, size, self)
+
+    def read(self, digest: bytes) -> bytes:
+        """Give a content; `MissingBlob` if it is not in there, or the archive is not what it was."""
+        offset, size = self._place(digest)
+        return checked(digest, self.read_range_of_all(offset, size), repr(self))
+
+    def read_pieces(self, content: Stored) -> Iterator[bytes]:
+        """Give a content piece by piece; `MissingBlob` after the last one if it was damaged."""
+        offset, left = self._place(content.digest)
+        found = sha256(b"blob %d\0" % content.size)
+        while left:
+            piece = self.read_range_of_all(offset, min(PIECE, left))
+            if not piece:
+                break
+            found.update(piece)
+            offset, left = offset + len(piece), left - len(piece)
+            yield piece
+        if found.digest() != content.digest:
+            raise MissingBlob(
+                f"the content {content.digest.hex()} was damaged in its archive; put the archive back from a copy",
+                where=repr(self),
+                digest=content.digest,
+            )
+
+    def read_range_of_all(self, offset: int, size: int) -> bytes:
+        """Give a part of the archive itself."""
+        data = self._data
+        if isinstance(data, Stored):
+            ranged = getattr(data.source, "read_range", None)
+            if ranged is not None:
+                return cast(Ranged, data.source).read_range(data.digest, offset, size)
+            data = self._data = data.join()
+        return data[offset : offset + size]
+
+    def stream(self) -> IO[bytes]:
+        """Open the archive for reading."""
+        return io.BufferedReader(_Stream(self, self._size), PIECE)
+
+    def with_index(self, index: bytes) -> Archived:
+        """Learn where everything lies from what `index_of` gave."""
+        self._places.update((digest, (offset, size)) for digest, offset, size in ROW.iter_unpack(index))
+        return self
+
+    def _place(self, digest: bytes) -> tuple[int, int]:
+        place = self._places.get(digest)
+        if place is None:
+            raise MissingBlob(
+                f"the content {digest.hex()} is not in its archive; put the archive back from a copy",
+                where=repr(self),
+                digest=digest,
+            )
+        return place
+
+
+class _Stream(io.RawIOBase):
+    def __init__(self, archived: Archived, size: int) -> None:
+        self._archived = archived
+        self._size = size
+        self._offset = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._offset, io.SEEK_END: self._size}[whence]
+        self._offset = max(0, start + offset)
+        return self._offset
+
+    def tell(self) -> int:
+        return self._offset
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # any writable buffer
+        piece = self._archived.read_range_of_all(self._offset, len(buffer))
+        buffer[: len(piece)] = piece
+        self._offset += len(piece)
+        return len(piece)
+
+
+def index_of(rows: Iterable[tuple[bytes, int, int]]) -> bytes:
+    """Give the index of contents: `(digest, offset, size)` in any order."""
+    return b"".join(ROW.pack(*row) for row in sorted(set(rows)))

@@ -1,0 +1,279 @@
+"""A tree as one tar archive and back; deterministic, and safe against hostile archives."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+import tarfile
+from collections.abc import Callable, Iterator
+from errno import EBUSY
+from hashlib import sha256
+from typing import IO, Any, cast
+
+from weakfs.filesystem.limits import Limits
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.tree.leaf import Leaf
+from weakfs.reducers.tree.node import FileTree, Node, tree_of, walk
+from weakfs.session.blobs.blob import Stored
+from weakfs.session.blobs.sparse import PIECE
+from weakfs.snapshots.archive import tar_headers as members
+from weakfs.snapshots.archive.archived_blob import Archived
+from weakfs.snapshots.directory.entries import pieces_of
+
+BILLION = 1_000_000_000
+BLOCK = members.BLOCK
+# An archive ends in two empty blocks, and is filled up to whole records.
+END = 2 * BLOCK
+RECORD = tarfile.RECORDSIZE
+
+# As much as files with holes may unpack to, together.
+MAX_HOLES = 64 << 20
+
+# What 64 bits of nanoseconds can hold: the years 1677 to 2262.
+FIRST_SECOND, LAST_SECOND = -9223372036, 9223372035
+EXACT_TIME = re.compile(r"(-?[0-9]{1,15})(?:\.([0-9]{1,9})[0-9]*)?")
+
+
+def to_tar(tree: FileTree) -> bytes:
+    """Give a tree as an uncompressed POSIX tar: entries by path, times to the nanosecond, nobody's ids.
+
+    FIFOs are kept; sockets, devices and whiteouts are left out. See `packed` for large ones.
+    """
+    return b"".join(packed(tree))
+
+
+def packed(tree: FileTree, on_content: Callable[[Leaf, int], object] = lambda leaf, offset: None) -> Iterator[bytes]:
+    """Give the archive piece by piece; large contents are read so as well. `packed_size` tells its length before.
+
+    `on_content(leaf, offset)` is told where in the archive each file's content begins.
+    """
+    offset = 0
+    for name, node in _members(tree):
+        said = members.head(name, *_described(node))
+        offset += len(said)
+        yield said
+        if type(node) is not FileTree and leaves.is_file(node):
+            size = leaves.size_of(node)
+            on_content(node, offset)
+            left = size
+            for piece in pieces_of(node[leaves.CONTENT]):
+                left -= len(piece)
+                if left < 0:
+                    break
+                yield piece
+            if left:
+                raise OSError(EBUSY, f"cannot archive {os.fsdecode(name)!r}: its size changes; try again")
+            yield members.padding(size)
+            offset += members.padded(size)
+    yield bytes(-(-(offset + END) // RECORD) * RECORD - offset)
+
+
+def packed_size(tree: FileTree) -> int:
+    """Give how many bytes the archive of a tree has, without reading any content."""
+    size = END
+    for name, node in _members(tree):
+        kind, _, length, modified_at, target = _described(node)
+        size += members.head_size(name, length, modified_at, target)
+        size += members.padded(length) if kind == members.FILE else 0
+    return -(-size // RECORD) * RECORD
+
+
+def _members(tree: FileTree) -> Iterator[tuple[bytes, Node]]:
+    yield b"./", tree
+    for path, node in walk(tree):
+        if type(node) is FileTree:
+            yield names.to_bytes(path[1:]) + b"/", node
+        elif not leaves.is_special(node) or node[leaves.CONTENT] is leaves.FIFO:
+            yield names.to_bytes(path[1:]), node
+
+
+def _described(node: Node) -> tuple[bytes, int, int, int, bytes]:
+    """Give kind, mode, size, time and target of a member."""
+    if type(node) is FileTree:
+        return members.DIRECTORY, node.mode, 0, node.modified_at, b""
+    _, mode, modified_at, _, _ = leaf = node
+    if leaves.is_link(leaf):
+        return members.LINK, mode, 0, modified_at, leaves.content_of(leaf)
+    if leaves.is_special(leaf):
+        return members.FIFO, mode, 0, modified_at, b""
+    return members.FILE, mode, leaves.size_of(leaf), modified_at, b""
+
+
+def from_tar(data: bytes, *, limits: Limits, at: int) -> FileTree:
+    """Give the tree that a tar archive holds. Times that it does not tell are `at`.
+
+    Raises `ValueError` for what is not a tar archive, for absolute names, `..`, devices and hard links
+    that lead nowhere; `OSError` (EFBIG, EDQUOT, ENAMETOOLONG) for what goes over the limits. Nothing is
+    written anywhere, and no link is followed.
+    """
+    return _unpacked(io.BytesIO(data), _Unpacking(limits, at))
+
+
+def unpack_in_place(archive: Archived, *, limits: Limits, at: int) -> FileTree:
+    """Give the tree that an archive holds, whose contents stay in there. Every content is read once, for its digest.
+
+    Raises what `from_tar` raises.
+    """
+    return _unpacked(archive.stream(), _InPlace(limits, at, archive))
+
+
+def _unpacked(stream: IO[bytes], work: _Unpacking) -> FileTree:
+    try:
+        with tarfile.open(fileobj=stream, mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
+            return work.run(archive)
+    except (tarfile.TarError, OverflowError, RecursionError) as error:
+        raise ValueError(f"cannot import the archive: {error}; give an uncompressed tar file") from None
+
+
+class _Unpacking:
+    def __init__(self, limits: Limits, at: int) -> None:
+        self.limits, self.at = limits, at
+        self.files: dict[tuple[str, ...], Leaf] = {}
+        self.directories: dict[tuple[str, ...], tuple[int, int]] = {(): (leaves.DIRECTORY_MODE, at)}
+        self.size = 0
+        # What members with holes unpack to: nothing else is larger than the archive that holds it.
+        self.holes = 0
+
+    def run(self, archive: tarfile.TarFile) -> FileTree:
+        while (member := archive.next()) is not None:
+            # Not needed again, and half a kilobyte each.
+            cast("Any", archive).members.clear()
+            path = _member_path(member.name)
+            self.limits.check_path(_shown(path), path)
+            self._make_parents(path)
+            if member.isdir():
+                if path in self.files:
+                    raise _damaged(member, "is a file and a directory")
+                self.directories[path] = (member.mode & 0o7777, _time(member))
+            else:
+                if path in self.directories:
+                    raise _damaged(member, "is a file and a directory")
+                replaced = self.files.pop(path, None)
+                if replaced is not None:
+                    self.size -= leaves.size_of(replaced)
+                self.files[path] = self._leaf(archive, member)
+            self._check_quota(_shown(path))
+        if archive.fileobj is not None:
+            # Iterating stops at the first block of zeros, or without a word where the file was cut off.
+            archive.fileobj.seek(archive.offset)
+            if archive.fileobj.read(2 * BLOCK) != bytes(2 * BLOCK):
+                raise ValueError("cannot import the archive: its end is missing; it was cut off, take it from a copy")
+        return self._tree()
+
+    def _make_parents(self, path: tuple[str, ...]) -> None:
+        missing = path[:-1]
+        while missing not in self.directories:
+            if missing in self.files:
+                raise ValueError(f"cannot import the archive: {_shown(path)!r} lies below a file; it is damaged")
+            self.directories[missing] = (leaves.DIRECTORY_MODE, self.at)
+            missing = missing[:-1]
+
+    def _leaf(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> Leaf:
+        mode, at = member.mode & 0o7777, _time(member)
+        if member.issym():
+            if not member.linkname or "\0" in member.linkname:
+                raise _damaged(member, "is a link to nothing")
+            return leaves.link(names.from_bytes(member.linkname.encode("utf-8", "surrogateescape")), at=at)
+        if member.islnk():
+            source = self.files.get(_member_path(member.linkname))
+            if source is None:
+                raise ValueError(
+                    f"cannot import the archive: {member.name!r} is a hard link to {member.linkname!r}, which is not "
+                    f"in it"
+                )
+            self.size += leaves.size_of(source)
+            return source
+        if member.isfifo():
+            return leaves.special(leaves.FIFO, mode=mode, at=at)
+        if not member.isreg():
+            raise ValueError(
+                f"cannot import the archive: {member.name!r} is neither a file, a directory, a link nor a FIFO; "
+                f"leave it out"
+            )
+        self.limits.check_size(_shown(_member_path(member.name)), member.size)
+        self.size += member.size
+        if member.issparse():
+            self.holes += member.size
+            if self.holes > MAX_HOLES:
+                raise _damaged(member, "unpacks to many times the size of the archive")
+        self._check_quota(member.name)
+        content = self._content(archive, member)
+        if len(content) != member.size:
+            raise ValueError(f"cannot import the archive: {member.name!r} was cut off; take it from a copy")
+        return leaves.file(content, mode=mode, at=at)
+
+    def _content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | Stored:
+        stream = archive.extractfile(member)
+        return stream.read() if stream is not None else b""
+
+    def _check_quota(self, path: str) -> None:
+        nodes = len(self.files) + len(self.directories) - 1
+        self.limits.check_quota(path, size=0, more_size=self.size, nodes=0, more_nodes=nodes)
+
+    def _tree(self) -> FileTree:
+        inside: dict[tuple[str, ...], dict[str, Node]] = {path: {} for path in self.directories}
+        for path, leaf in self.files.items():
+            inside[path[:-1]][path[-1]] = leaf
+        for path in sorted(self.directories, key=len, reverse=True):
+            mode, at = self.directories[path]
+            tree = tree_of(inside[path], mode=mode, modified_at=at, created_at=at)
+            if not path:
+                return tree
+            inside[path[:-1]][path[-1]] = tree
+        raise AssertionError("the root is among the directories")
+
+
+class _InPlace(_Unpacking):
+    """Leaves contents where they are; those of files with holes, which are in no one place, are small."""
+
+    def __init__(self, limits: Limits, at: int, archived: Archived) -> None:
+        super().__init__(limits, at)
+        self.archived = archived
+
+    def _content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | Stored:
+        if member.issparse() or archive.fileobj is None:
+            return super()._content(archive, member)
+        archive.fileobj.seek(member.offset_data)
+        left = member.size
+        found = sha256(b"blob %d\0" % left)
+        while left and (piece := archive.fileobj.read(min(PIECE, left))):
+            found.update(piece)
+            left -= len(piece)
+        return b"" if left else self.archived.hold(found.digest(), member.offset_data, member.size)
+
+
+def _member_path(name: str) -> tuple[str, ...]:
+    canonical = names.from_bytes(name.encode("utf-8", "surrogateescape"))
+    parts = [part for part in canonical.split("/") if part not in ("", ".")]
+    if name.startswith("/") or ".." in parts or "\0" in name:
+        raise ValueError(
+            f"cannot import the archive: the name {name!r} is absolute or leads out of it; archive relative names"
+        )
+    return tuple(parts)
+
+
+def _time(member: tarfile.TarInfo) -> int:
+    told = member.pax_headers.get("mtime")
+    exact = EXACT_TIME.fullmatch(told) if isinstance(told, str) else None
+    if exact is not None:
+        seconds, rest = int(exact[1]), int((exact[2] or "0").ljust(9, "0"))
+        if exact[1].startswith("-") and rest:
+            seconds, rest = seconds - 1, BILLION - rest
+    elif math.isfinite(member.mtime):
+        seconds, rest = int(member.mtime), 0
+    else:
+        raise _damaged(member, f"has the time {member.mtime}")
+    if not FIRST_SECOND <= seconds <= LAST_SECOND:
+        raise _damaged(member, f"has a time that no calendar has, {seconds}")
+    return seconds * BILLION + rest
+
+
+def _damaged(member: tarfile.TarInfo, what: str) -> ValueError:
+    return ValueError(f"cannot import the archive: {member.name!r} {what}; it is damaged, take it from a copy")
+
+
+def _shown(path: tuple[str, ...]) -> str:
+    return "/" + "/".join(path)

@@ -1,0 +1,180 @@
+"""Making a directory of the host exactly what a tree says, by what differs and nothing else.
+
+First everything new is made in a staging directory of the same disk: where space runs out, nothing was changed.
+Then each path gets its new entry by a rename, with the old one kept in the journal.
+"""
+
+from __future__ import annotations
+
+import stat
+from errno import EINVAL, EXDEV
+
+from attrs import define, field
+
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.leaf import (
+    CONTENT,
+    DEVICE,
+    MODE,
+    MODIFIED_AT,
+    Leaf,
+    is_link,
+    is_special,
+    kind_of,
+    same_content,
+)
+from weakfs.reducers.tree.node import FileTree, Node, Segments, with_mode
+from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.directory.entries import check_name, temporary_name
+from weakfs.snapshots.journal.journal import Journal
+
+
+def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: FileTree) -> None:
+    """Make `disk`, which holds `now`, hold `wanted`. Untouched entries keep their inodes and times.
+
+    Raises what the system raises; the journal then undoes what was done.
+    """
+    plan = Plan.of(now, wanted)
+    if not plan:
+        return
+    for segments, old, _ in plan.directories:
+        journal.status(segments)
+        if old.mode & 0o300 != 0o300 and plan.steps:
+            disk.set_status(segments, mode=old.mode | 0o300)
+    if plan.steps:
+        _put_all(disk, journal, plan.steps)
+    for segments, leaf in plan.statuses:
+        _set_status(disk, journal, segments, leaf)
+    for segments, _, new in reversed(plan.directories):
+        if new.mode & 0o300 != 0o300:
+            # Undoing has to make it writable again before anything in it can be put back.
+            journal.status(segments)
+        disk.set_status(segments, mode=new.mode, modified_at=new.modified_at)
+
+
+def restore_entries(disk: HostDirectory, journal: Journal, now: FileTree, wanted: FileTree) -> None:
+    """Change what differs between two trees that hold only a part of what is on the disk.
+
+    Their directories stand for no more than the way to what they hold: they keep their times, and their
+    permission bits where the two trees agree.
+    """
+    plan = Plan.of(now, wanted)
+    held: list[tuple[Segments, int, int]] = []
+    for segments, old, new in plan.directories:
+        status = disk.status(segments)
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            journal.status(segments)
+            mode = stat.S_IMODE(status.st_mode)
+            held.append((segments, mode if old.mode == new.mode else new.mode, status.st_mtime_ns))
+            if mode & 0o300 != 0o300:
+                disk.set_status(segments, mode=mode | 0o300)
+    if plan.steps:
+        _put_all(disk, journal, plan.steps)
+    for segments, leaf in plan.statuses:
+        _set_status(disk, journal, segments, leaf)
+    for segments, mode, at in reversed(held):
+        disk.set_status(segments, mode=mode, modified_at=at)
+
+
+@define
+class Plan:
+    """What differs: entries to be put or removed, entries whose status alone is set, directories to be ended."""
+
+    # The path, and the node that is to be there or None.
+    steps: list[tuple[Segments, Node | None]] = field(factory=list)
+    statuses: list[tuple[Segments, Leaf]] = field(factory=list)
+    # Directories in which something changes or that differ themselves, parents first: as they are, and are to be.
+    directories: list[tuple[Segments, FileTree, FileTree]] = field(factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.directories)
+
+    @classmethod
+    def of(cls, now: FileTree, wanted: FileTree) -> Plan:
+        """Compare two trees. O(what differs)."""
+        plan = cls()
+        # Every directory that was compared, parents first, with where its parent stands and whether it differs.
+        compared: list[tuple[Segments, FileTree, FileTree]] = [((), now, wanted)]
+        parents, differs = [0], [False]
+        place = 0
+        while place < len(compared):
+            segments, old_tree, new_tree = compared[place]
+            differs[place] = (old_tree.mode, old_tree.modified_at) != (new_tree.mode, new_tree.modified_at)
+            for name, old, new in maps.differences(old_tree._children, new_tree._children):
+                check_name(name)
+                below = (*segments, name)
+                if type(old) is FileTree and type(new) is FileTree:
+                    compared.append((below, old, new))
+                    parents.append(place)
+                    differs.append(False)
+                elif plan._note(below, old, new):
+                    differs[place] = True
+            place += 1
+        for place in range(len(compared) - 1, 0, -1):
+            differs[parents[place]] |= differs[place]
+        plan.directories = [one for one, does in zip(compared, differs, strict=True) if does]
+        return plan
+
+    def _note(self, segments: Segments, old: Node | None, new: Node | None) -> bool:
+        if type(old) is tuple and type(new) is tuple and _hold_the_same(old, new):
+            if _status(old) == _status(new):
+                return False
+            self.statuses.append((segments, new))
+        else:
+            self.steps.append((segments, new))
+        return True
+
+
+def _hold_the_same(old: Leaf, new: Leaf) -> bool:
+    return kind_of(old) == kind_of(new) and same_content(old, new)
+
+
+def _status(leaf: Leaf) -> tuple[int, int]:
+    return (0 if is_link(leaf) else leaf[MODE], leaf[MODIFIED_AT])
+
+
+def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, Node | None]]) -> None:
+    for segments, node in steps:
+        if type(node) is tuple and node[CONTENT] is DEVICE:
+            shown = "/" + "/".join(segments)
+            raise OSError(EINVAL, f"the device {shown!r} is gone and cannot be made again; put it there by hand")
+    staging = (temporary_name().decode(),)
+    journal.absent(staging)
+    disk.make_directory(staging, mode=0o700)
+    for number, (_, node) in enumerate(steps):
+        if node is not None:
+            # A directory that may not be written could not be moved: that comes last.
+            disk.put((*staging, str(number)), with_mode(node, 0o700) if type(node) is FileTree else node)
+    for number, (segments, node) in enumerate(steps):
+        journal.keep(segments)
+        if type(node) is not tuple:
+            disk.remove(segments)
+        if node is not None:
+            _move_in(disk, (*staging, str(number)), segments, node)
+        if type(node) is FileTree:
+            disk.set_status(segments, mode=node.mode, modified_at=node.modified_at)
+    disk.remove(staging)
+
+
+def _move_in(disk: HostDirectory, staged: Segments, segments: Segments, node: Node) -> None:
+    try:
+        disk.rename(staged, segments)
+    except OSError as error:
+        # Another disk is mounted there.
+        if error.errno != EXDEV:
+            raise
+        if type(node) is FileTree:
+            disk.put(segments, node)
+        else:
+            disk.put_leaf(segments, node)
+
+
+def _set_status(disk: HostDirectory, journal: Journal, segments: Segments, leaf: Leaf) -> None:
+    """Set the bits and the time of a file; one that has other names, perhaps outside, is made anew instead."""
+    status = disk.status(segments)
+    if status is not None and status.st_nlink > 1 and not is_special(leaf):
+        journal.keep(segments)
+        disk.put_leaf(segments, leaf)
+        return
+    journal.status(segments)
+    disk.set_status(segments, mode=None if is_link(leaf) else leaf[MODE], modified_at=leaf[MODIFIED_AT])

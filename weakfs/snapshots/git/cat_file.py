@@ -1,0 +1,112 @@
+"""Reading contents out of a repository: one `git cat-file` for all that is small, one each for what is large."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import weakref
+from collections.abc import Iterator
+from threading import Lock
+from typing import IO, cast
+
+from weakfs.session import MissingBlob
+from weakfs.session.blobs.blob import Stored
+from weakfs.session.blobs.sparse import PIECE
+from weakfs.snapshots.git.command import start
+
+# Larger ones are not read as a whole.
+LARGE = 4 * PIECE
+
+
+class GitReader:
+    """Reads contents by their ids. The process that gives them lives as long as this object."""
+
+    def __init__(self, git_dir: str) -> None:
+        self._git_dir = git_dir
+        self._lock = Lock()
+        self._batch: _Batch | None = None
+
+    def read(self, digest: bytes) -> bytes:
+        """Give a content; `MissingBlob` if it is not there."""
+        with self._lock:
+            for is_last in (False, True):
+                # After a fork the process belongs to the other side.
+                if self._batch is None or self._batch.owner != os.getpid():
+                    self._batch = _Batch(self._git_dir)
+                try:
+                    return self._batch.read(digest)
+                except _Ended:
+                    self._batch = None
+                    if is_last:
+                        break
+                except MissingBlob:
+                    raise
+                except BaseException:
+                    # Interrupted half way: what it would say next is of something else.
+                    self._batch = None
+                    raise
+        raise _missing(self._git_dir, digest, "git cannot read it; look at the repository with 'git fsck'")
+
+    def read_pieces(self, content: Stored) -> Iterator[bytes]:
+        """Give a content in pieces."""
+        if content.size <= LARGE:
+            yield self.read(content.digest)
+            return
+        process = start(self._git_dir, "cat-file", "blob", content.digest.hex(), stdout=subprocess.PIPE)
+        out = cast("IO[bytes]", process.stdout)
+        left = content.size
+        try:
+            while piece := out.read(min(PIECE, left)):
+                left -= len(piece)
+                yield piece
+            if left:
+                raise _missing(self._git_dir, content.digest, "it is not there, or damaged")
+        finally:
+            process.kill()
+            out.close()
+            process.wait()
+
+
+class _Ended(Exception):
+    """The process is gone."""
+
+
+class _Batch:
+    def __init__(self, git_dir: str) -> None:
+        self.owner = os.getpid()
+        self._git_dir = git_dir
+        process = start(git_dir, "cat-file", "--batch", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._in = cast("IO[bytes]", process.stdin)
+        self._out = os.fdopen(os.dup(cast("IO[bytes]", process.stdout).fileno()), "rb", buffering=1 << 16)
+        weakref.finalize(self, _stop, process, self._out, self.owner)
+
+    def read(self, digest: bytes) -> bytes:
+        try:
+            self._in.write(digest.hex().encode() + b"\n")
+        except BrokenPipeError:
+            raise _Ended from None
+        head = self._out.readline().split()
+        if len(head) == 2 and head[1] == b"missing":
+            cause = "it was never put in, or the snapshots that need it were dropped and the store compacted"
+            raise _missing(self._git_dir, digest, cause)
+        if len(head) != 3:
+            raise _Ended
+        size = int(head[2])
+        content = self._out.read(size + 1)
+        if len(content) != size + 1:
+            raise _Ended
+        return content[:-1]
+
+
+def _stop(process: subprocess.Popen[bytes], out: IO[bytes], owner: int) -> None:
+    out.close()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
+    if os.getpid() == owner:
+        process.kill()
+        process.wait()
+
+
+def _missing(git_dir: str, digest: bytes, cause: str) -> MissingBlob:
+    return MissingBlob(f"the content {digest.hex()} cannot be read: {cause}", where=git_dir, digest=digest)

@@ -1,0 +1,221 @@
+"""One stream of objects into a repository: `git fast-import` in a quarantine of its own.
+
+The quarantine is a bare repository without a configuration to speak of, that borrows the objects of the one that
+is meant. What a broken stream leaves is in there, and is thrown away with it; when all is well its packs move over
+at once. Many streams may run side by side.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import NoReturn, cast
+
+from weakfs.session.blobs.sparse import PIECE
+from weakfs.snapshots.git.command import failure, start, writing
+from weakfs.snapshots.store import atomic_files as disk
+
+CONFIGURATION = b"""\
+[core]
+\trepositoryformatversion = 1
+\tbare = true
+\tfsync = none
+\tcompression = 1
+\tbigFileThreshold = 4m
+[extensions]
+\tobjectFormat = sha256
+"""
+SUFFIX = ".git"
+AUTHOR = b"weakfs <weakfs@localhost>"
+LAST_SECOND = 1 << 40
+ZEROS = bytes(PIECE)
+
+
+class FastImport:
+    """A stream of blobs and commits that are all there after `finish`, and nowhere before."""
+
+    def __init__(self, objects: str, folder: str, before_writing: Callable[[], object] = lambda: None) -> None:
+        """Begin a stream into the object directory `objects`; `folder`, on the same disk, is for quarantines."""
+        self._objects = objects
+        self._before_writing = before_writing
+        self._waiting: list[bytes] = []
+        self._waiting_size = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        with writing(objects):
+            self._lock, self._lock_path = disk.open_temporary(folder)
+            self.git_dir = self._lock_path + SUFFIX
+            self._begin()
+
+    def _begin(self) -> None:
+        try:
+            _make_quarantine(self.git_dir, self._objects)
+            self._process = start(
+                self.git_dir,
+                *("-c", "fastimport.unpackLimit=0"),
+                *("fast-import", "--quiet", "--done", "--date-format=raw"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                # The quarantine is in use for as long as one of us lives.
+                pass_fds=(self._lock,),
+            )
+        except BaseException:
+            self.abandon()
+            raise
+
+    def blob(self, content: bytes) -> None:
+        """Put a content in."""
+        self._send(b"blob\ndata %d\n" % len(content))
+        self._send(content)
+        self._send(b"\n")
+
+    def blob_of_pieces(self, size: int, pieces: Iterable[bytes]) -> None:
+        """Put a content of `size` bytes in. If the pieces raise, what came is something else that nobody needs."""
+        self._send(b"blob\ndata %d\n" % size)
+        left = size
+        try:
+            for piece in pieces:
+                left -= len(piece)
+                self._send(piece)
+        finally:
+            while left > 0:
+                self._send(ZEROS[:left])
+                left -= len(ZEROS)
+            self._send(b"\n")
+
+    def commit(self, ref: str, message: str, at: int, base: str | None, changes: Iterable[bytes]) -> tuple[str, str]:
+        """Make a commit without a parent: the id of it, and of its tree.
+
+        `changes` are lines of fast-import that lead there from the tree `base`, or from nothing. `at` is in
+        nanoseconds.
+        """
+        text = message.encode("utf-8", "backslashreplace").replace(b"\0", b"\\0")
+        seconds = min(max(at // 1_000_000_000, 0), LAST_SECOND)
+        self._send(b"commit %s\nmark :1\ncommitter %s %d +0000\n" % (ref.encode(), AUTHOR, seconds))
+        self._send(b"data %d\n%s\n" % (len(text), text))
+        if base is not None:
+            self._send(b'M 040000 %s ""\n' % base.encode())
+        for line in changes:
+            self._send(line)
+        self._send(b'\nget-mark :1\nls :1 ""\n')
+        self._flush()
+        commit, tree = self._answer(), self._answer().split()
+        return commit, tree[2].rstrip("\t") if tree[0] != "missing" else ""
+
+    def finish(self) -> None:
+        """Make durable what was put in, and put it where it belongs."""
+        self._send(b"done\n")
+        self._flush()
+        process = cast("subprocess.Popen[bytes]", self._process)
+        if process.wait():
+            self._fail()
+        with writing(self._objects):
+            self._move()
+        self.abandon()
+
+    def _move(self) -> None:
+        folder = os.path.join(self._objects, "pack")
+        made = os.path.join(self.git_dir, "objects", "pack")
+        # A pack is there for git when its index is.
+        for name in sorted(os.listdir(made), key=lambda name: name.endswith(".idx")):
+            _sync(os.path.join(made, name))
+            os.rename(os.path.join(made, name), os.path.join(folder, name))
+        disk.sync_folder(folder)
+
+    def abandon(self) -> None:
+        """End the stream, and remove all of it that is still in the quarantine."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+            process.wait()
+        if self._lock >= 0:
+            shutil.rmtree(self.git_dir, ignore_errors=True)
+            disk.remove(self._lock_path)
+            os.close(self._lock)
+            self._lock = -1
+
+    def _send(self, data: bytes) -> None:
+        self._waiting.append(data)
+        self._waiting_size += len(data)
+        if self._waiting_size >= PIECE:
+            self._flush()
+
+    def _flush(self) -> None:
+        data = b"".join(self._waiting)
+        self._waiting.clear()
+        self._waiting_size = 0
+        self._before_writing()
+        process = cast("subprocess.Popen[bytes]", self._process)
+        assert process.stdin is not None
+        try:
+            disk.write_all(process.stdin.fileno(), data)
+        except BrokenPipeError:
+            process.wait()
+            self._fail()
+
+    def _answer(self) -> str:
+        process = cast("subprocess.Popen[bytes]", self._process)
+        assert process.stdout is not None
+        # Unbuffered, and two short lines in all.
+        line = process.stdout.readline()
+        if not line.endswith(b"\n"):
+            process.wait()
+            self._fail()
+        return line.decode().rstrip("\n")
+
+    def _fail(self) -> NoReturn:
+        process = cast("subprocess.Popen[bytes]", self._process)
+        complained = process.stderr.read() if process.stderr is not None else b""
+        raise failure(self._objects, "fast-import", complained.split(b"\nfast-import: dumping")[0])
+
+
+def remove_leftovers(folder: str) -> None:
+    """Remove the quarantines of streams that nobody writes any more."""
+    with suppress(FileNotFoundError):
+        for name in os.listdir(folder):
+            if name.endswith(SUFFIX) and not _is_locked(os.path.join(folder, name[: -len(SUFFIX)])):
+                shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+    disk.remove_leftovers(folder)
+
+
+def _is_locked(path: str) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _make_quarantine(git_dir: str, objects: str) -> None:
+    own = os.path.join(git_dir, "objects")
+    for folder in (git_dir, own, os.path.join(own, "info"), os.path.join(own, "pack"), os.path.join(git_dir, "refs")):
+        os.mkdir(folder, 0o700)
+    for name, content in (
+        ("HEAD", b"ref: refs/heads/main\n"),
+        ("config", CONFIGURATION),
+        # Relative: a path of any name may lead here.
+        ("objects/info/alternates", os.fsencode(os.path.relpath(objects, own)) + b"\n"),
+    ):
+        with open(os.path.join(git_dir, name), "xb") as stream:
+            stream.write(content)
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

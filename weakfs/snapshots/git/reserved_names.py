@@ -1,0 +1,27 @@
+"""Which names git refuses in a tree, because on some system they would lead into a repository's own files.
+
+As git's `verify_path` and `git fsck` have it: `.git` in any case, and what NTFS or HFS+ take for the same name.
+"""
+
+from __future__ import annotations
+
+import re
+
+from weakfs.reducers.tree import name_escaping as names
+
+# HFS+ passes over these characters.
+_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+# NTFS drops blanks and dots at the end, takes what follows a colon for a stream, and `git~1` for the short name.
+_NTFS = re.compile(r"(?:\.git|git~1)[ .]*(?::|\Z)", re.IGNORECASE)
+_NTFS_MODULES = re.compile(r"(?:\.gitmodules|gitmod~[1-4]|gi7eba~[1-9]|gi7eb~[0-9]+)[ .]*(?::|\Z)", re.IGNORECASE)
+
+
+def is_refused(name: str, *, is_link: bool = False) -> bool:
+    """Tell whether git refuses an entry of a canonical name; as a link, `.gitmodules` is refused as well."""
+    if name.isascii() and "gi" not in name.lower():
+        return False
+    raw = names.to_bytes(name).decode("utf-8", "surrogateescape")
+    if any(_NTFS.match(part) or (is_link and _NTFS_MODULES.match(part)) for part in raw.split("\\")):
+        return True
+    plain = re.split("[\udc80-\udcff]", _IGNORED.sub("", raw))[0].lower()
+    return plain == ".git" or (is_link and plain == ".gitmodules")

@@ -1,0 +1,1 @@
+"""Scans of host directories, with a stat cache."""

@@ -1,0 +1,295 @@
+"""Reading a host directory into a tree, without following what is swapped while we look.
+
+Every name is opened relative to its open directory and never through a link; what is not a regular file,
+a directory or a link is never opened at all.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from attrs import define, field, frozen
+
+from weakfs.filesystem import Limits
+from weakfs.filesystem.primitives import SymlinkPolicy
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.tree.leaf import Leaf
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, tree_of
+from weakfs.search import GlobPattern
+
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+READ_FOLLOWING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+# Names a thing without opening it: opening a device or a FIFO may do something.
+HANDLE = os.O_PATH | os.O_CLOEXEC
+
+# Each directory on the way down is held open, and costs some of the interpreter's stack.
+MAX_DEPTH = 200
+
+# Directories that link to one another can be read for ever; no tree that is meant has more entries.
+MAX_FOLLOWED = 100_000
+
+SPECIAL = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+@frozen
+class Selection:
+    """Which part of a host tree is wanted, and how much of it."""
+
+    include: tuple[GlobPattern, ...] = ()
+    exclude: tuple[GlobPattern, ...] = ()
+    max_bytes: int | None = None
+    limits: Limits = field(factory=Limits)
+    follow_symlinks: SymlinkPolicy = "deny"
+
+    def wants_file(self, path: str) -> bool:
+        """Tell whether a file or link is wanted."""
+        if any(pattern.matches_path(path) for pattern in self.exclude):
+            return False
+        if not self.include:
+            return True
+        # A directory that was asked for comes with all that is in it.
+        above = [path[:end] for end, char in enumerate(path) if char == "/" and end]
+        return any(
+            pattern.matches_path(path) or any(pattern.matches_path(p) or pattern.matches_path(p, True) for p in above)
+            for pattern in self.include
+        )
+
+    def wants_directory(self, path: str) -> bool:
+        """Tell whether a directory is to be looked into."""
+        return not any(pattern.matches_path(path) or pattern.matches_path(path, True) for pattern in self.exclude)
+
+
+@frozen
+class Scan:
+    """What a scan found: the tree, and each path that is not in it though it was wanted, with the reason."""
+
+    tree: FileTree
+    skipped: tuple[tuple[str, str], ...]
+
+
+def scan(
+    root: str,
+    selection: Selection,
+    *,
+    prefix_depth: int = 0,
+    held: FileTree = EMPTY_TREE,
+    on_file: Callable[[str, int], object] | None = None,
+) -> Scan:
+    """Read the directory `root` whole. `on_file(path, size)` is called for each file that was read.
+
+    `prefix_depth` is how many segments the tree will lie below its filesystem's root, and `held` what that holds
+    already, for the limits.
+    Raises `OSError` if `root` itself cannot be opened; what cannot be read below it is reported in `skipped`.
+    """
+    descriptor = os.open(root, READ_FOLLOWING | os.O_DIRECTORY)
+    try:
+        work = _Scanning(root, descriptor, selection, prefix_depth, held, on_file)
+        tree = work.directory(descriptor, "", ())
+        return Scan(tree, tuple(sorted(work.skipped)))
+    finally:
+        os.close(descriptor)
+
+
+@define(eq=False)
+class _Scanning:
+    root: str
+    root_descriptor: int
+    selection: Selection
+    prefix_depth: int
+    held: FileTree
+    on_file: Callable[[str, int], object] | None
+    skipped: list[tuple[str, str]] = field(factory=list)
+    size: int = 0
+    # What counts against the quotas: these, and what the filesystem held before.
+    nodes: int = 0
+    # How many links were followed to where we are, and how many entries were found in such places.
+    through_links: int = 0
+    followed: int = 0
+
+    def directory(self, descriptor: int, path: str, above: tuple[tuple[int, int], ...]) -> FileTree:
+        status = os.fstat(descriptor)
+        here = (*above, (status.st_dev, status.st_ino))
+        nodes: dict[str, Node] = {}
+        with os.scandir(descriptor) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        for entry in entries:
+            name = names.from_bytes(os.fsencode(entry.name))
+            below = f"{path}/{name}"
+            before = self.nodes
+            try:
+                node = self._entry(descriptor, entry, below, here)
+            except OSError as error:
+                self.skipped.append((below, error.strerror or str(error)))
+                node = None
+            if node is None:
+                self.nodes = before
+            else:
+                nodes[name] = node
+        return tree_of(
+            nodes,
+            mode=stat.S_IMODE(status.st_mode),
+            modified_at=_time(status),
+            created_at=_time(status),
+        )
+
+    def _entry(
+        self, descriptor: int, entry: os.DirEntry[str], path: str, above: tuple[tuple[int, int], ...]
+    ) -> Node | None:
+        status = entry.stat(follow_symlinks=False)
+        kind = stat.S_IFMT(status.st_mode)
+        if kind in SPECIAL:
+            return self._skip(path, f"is {SPECIAL[kind]}") if self.selection.wants_file(path) else None
+        if kind == stat.S_IFDIR:
+            if not self.selection.wants_directory(path) or self._refused(path):
+                return None
+            if len(above) > MAX_DEPTH:
+                return self._skip(path, f"lies more than {MAX_DEPTH} directories deep")
+            with _opened(entry.name, READ | os.O_DIRECTORY, descriptor) as below:
+                return self._wanted_tree(below, path, above)
+        if not self.selection.wants_file(path) or self._refused(path):
+            return None
+        if kind == stat.S_IFLNK:
+            return self._link(descriptor, entry.name, path, status, above)
+        if not self._fits(path, status.st_size):
+            return None
+        with _opened(entry.name, READ, descriptor) as opened:
+            return self._file(opened, path)
+
+    def _wanted_tree(self, descriptor: int, path: str, above: tuple[tuple[int, int], ...]) -> FileTree | None:
+        tree = self.directory(descriptor, path, above)
+        # Directories that hold nothing that was asked for are not wanted either.
+        return None if self.selection.include and not tree.file_count else tree
+
+    def _link(
+        self,
+        descriptor: int,
+        name: str,
+        path: str,
+        status: os.stat_result,
+        above: tuple[tuple[int, int], ...],
+    ) -> Node | None:
+        if self.selection.follow_symlinks == "deny":
+            target = names.from_bytes(os.fsencode(os.readlink(name, dir_fd=descriptor)))
+            return leaves.link(target, at=_time(status))
+        with self._followed(name, descriptor) as handle:
+            if handle is None:
+                return self._skip(path, "is a link that leads outside")
+            found = os.fstat(handle)
+            if not stat.S_ISDIR(found.st_mode) and not stat.S_ISREG(found.st_mode):
+                return self._skip(path, f"is a link to {SPECIAL.get(stat.S_IFMT(found.st_mode), 'no file')}")
+            if stat.S_ISDIR(found.st_mode) and (found.st_dev, found.st_ino) in above:
+                return self._skip(path, "is a link to a directory that it lies in")
+            with _opened(f"/proc/self/fd/{handle}", READ_FOLLOWING, descriptor) as opened:
+                if stat.S_ISREG(found.st_mode):
+                    return self._file(opened, path)
+                if len(above) > MAX_DEPTH:
+                    return self._skip(path, f"lies more than {MAX_DEPTH} directories deep")
+                self.through_links += 1
+                try:
+                    return self._wanted_tree(opened, path, above)
+                finally:
+                    self.through_links -= 1
+
+    @contextmanager
+    def _followed(self, name: str, descriptor: int) -> Iterator[int | None]:
+        """Give a handle on what a link points to, unopened: `None` if it lies outside and may not be followed."""
+        if self.selection.follow_symlinks == "allow":
+            with _opened(name, HANDLE, descriptor) as handle:
+                yield handle
+            return
+        root = os.path.realpath(f"/proc/self/fd/{self.root_descriptor}")
+        real = os.path.realpath(f"/proc/self/fd/{descriptor}/{name}")
+        if real != root and not real.startswith(root.rstrip("/") + "/"):
+            yield None
+            return
+        # The real path holds no link; one that is swapped in now is not followed.
+        current = os.dup(self.root_descriptor)
+        try:
+            for part in filter(None, real[len(root) :].split("/")):
+                below = os.open(part, HANDLE | os.O_NOFOLLOW, dir_fd=current)
+                os.close(current)
+                current = below
+            yield current
+        finally:
+            os.close(current)
+
+    def _file(self, descriptor: int, path: str) -> Leaf | None:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return self._skip(path, "is not a regular file any more")
+        # It may have grown, and through a link it was not looked at before.
+        if not self._fits(path, status.st_size):
+            return None
+        room = self._room()
+        try:
+            with open(descriptor, "rb", closefd=False) as stream:
+                data = stream.read() if room is None else stream.read(room + 1)
+        except MemoryError:
+            return self._skip(path, f"has {status.st_size} bytes, more than there is memory for")
+        if not self._fits(path, len(data)):
+            return None
+        self.size += len(data)
+        if self.on_file is not None:
+            self.on_file(path, len(data))
+        return leaves.file(data, mode=stat.S_IMODE(status.st_mode), at=_time(status))
+
+    def _fits(self, path: str, size: int) -> bool:
+        """Tell whether a file of that size is read; report it if not."""
+        room = self._room()
+        if room is None or size <= room:
+            return True
+        self._skip(path, f"has {size} bytes, more than fit in")
+        return False
+
+    def _room(self) -> int | None:
+        """Give how large the next file may be."""
+        most = self.selection.limits.max_file_size
+        total = self.selection.limits.max_total_size
+        quotas = (self.selection.max_bytes, None if total is None else total - self.held.total_size)
+        left = (max(quota - self.size, 0) for quota in quotas if quota is not None)
+        return min((limit for limit in (most, *left) if limit is not None), default=None)
+
+    def _refused(self, path: str) -> bool:
+        """Tell, and report, whether a path breaks the limits on depth, names or the number of entries."""
+        limits = self.selection.limits
+        segments = (*("",) * self.prefix_depth, *path[1:].split("/"))
+        try:
+            limits.check_path(path, segments)
+            limits.check_quota(path, size=0, more_size=0, nodes=self.held.node_count + self.nodes, more_nodes=1)
+        except OSError as error:
+            self._skip(path, str(error))
+            return True
+        if self.through_links:
+            self.followed += 1
+            if self.followed > MAX_FOLLOWED:
+                self._skip(path, f"comes after {MAX_FOLLOWED} entries, as many as are read through links")
+                return True
+        self.nodes += 1
+        return False
+
+    def _skip(self, path: str, reason: str) -> Leaf | None:
+        self.skipped.append((path, reason))
+        return None
+
+
+def _time(status: os.stat_result) -> int:
+    """Give when a file was modified, as far as 64 bits of nanoseconds reach."""
+    return min(max(status.st_mtime_ns, -(1 << 63)), (1 << 63) - 1)
+
+
+@contextmanager
+def _opened(name: str, flags: int, directory: int) -> Iterator[int]:
+    descriptor = os.open(name, flags, dir_fd=directory)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

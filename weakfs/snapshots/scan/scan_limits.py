@@ -1,0 +1,171 @@
+"""Bounds of a scan: what is refused by its status alone, before any of it is read, and when the scan is to stop."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from errno import EDQUOT
+
+from weakfs.filesystem.checkout import ReadBack
+from weakfs.filesystem.errors import fault
+from weakfs.filesystem.limits import Limits
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.node import FileTree, Node, find
+from weakfs.session.blobs.blob import Source, Stored
+from weakfs.snapshots.scan.sinks import Sink, Token
+from weakfs.snapshots.scan.stat_cache import canonical_name
+from weakfs.snapshots.store.manifests import Status, clamped
+
+# Between so many entries a scan asks once whether it is to stop.
+STRIDE = 256
+
+
+class Bounds:
+    """Judges what a program left, directory by directory, while it is scanned.
+
+    `before` is the tree that the program found: what it holds is not refused. `whole` is the tree of the filesystem
+    that `before` is the directory `prefix` of, for the quotas.
+    """
+
+    def __init__(
+        self, limits: Limits, read_back: ReadBack, before: FileTree, *, prefix: str = "/", whole: FileTree | None = None
+    ) -> None:
+        self._limits = limits
+        self._read_back = read_back
+        self._before = before
+        self._prefix = "" if prefix == "/" else prefix
+        whole = before if whole is None else whole
+        self._size_beside = whole.total_size - before.total_size
+        self._nodes_beside = whole.node_count - before.node_count
+        self._nodes = self._size = self._added = self._changed = 0
+        self.check = read_back.check
+
+    @property
+    def room(self) -> int | None:
+        """How many entries a directory may have; a listing that is longer need not be read to its end."""
+        most = [
+            self._before.node_count + limit
+            for limit in (self._read_back.max_entries, self._limits.max_node_count)
+            if limit is not None
+        ]
+        return max(min(most) - self._nodes, 0) + 1 if most else None
+
+    def judge(self, path: str, fresh: Mapping[str, Status]) -> None:
+        """Refuse a directory for what is in it: `OSError` that names the limit. `path` has no slash at its end."""
+        self.check()
+        children = _children(self._before, path)
+        for number, (host, status) in enumerate(fresh.items(), 1):
+            if not number % STRIDE:
+                self.check()
+                self._judge_sums(path)
+            self._judge_entry(path, canonical_name(host), status, children)
+        self._judge_sums(path)
+
+    def _judge_entry(self, path: str, name: str, status: Status, children: Callable[[str], Node | None]) -> None:
+        self._nodes += 1
+        was = children(name)
+        if was is None:
+            self._added += 1
+            below = f"{self._prefix}{path}/{name}"
+            self._refuse(lambda: self._limits.check_path(below, tuple(below[1:].split("/"))))
+        if not stat.S_ISREG(status[0]):
+            return
+        size = status[1]
+        self._size += size
+        if type(was) is tuple and leaves.is_file(was) and leaves.size_of(was) == size:
+            if was[leaves.MODIFIED_AT] == clamped(status[2]):
+                return
+        else:
+            self._refuse(lambda: self._limits.check_size(f"{self._prefix}{path}/{name}", size))
+        self._changed += size
+
+    def _judge_sums(self, path: str) -> None:
+        here = f"{self._prefix}{path}" or "/"
+        grown = self._size + self._size_beside if self._size > self._before.total_size else 0
+        more = self._nodes + self._nodes_beside if self._nodes > self._before.node_count else 0
+        self._refuse(lambda: self._limits.check_quota(here, size=0, more_size=grown, nodes=0, more_nodes=more))
+        bounds = self._read_back
+        if bounds.max_entries is not None and self._added > bounds.max_entries:
+            raise _refusal(
+                f"cannot read back {here!r}: the program left more than {bounds.max_entries} new files and "
+                f"directories; let it make fewer, or work in a directory for temporary files"
+            )
+        if bounds.max_bytes is not None and self._changed > bounds.max_bytes:
+            raise _refusal(
+                f"cannot read back {here!r}: the program wrote {self._changed} bytes or more and {bounds.max_bytes} "
+                f"are allowed; let it write less, or to a directory for temporary files"
+            )
+
+    def _refuse(self, check: Callable[[], None]) -> None:
+        try:
+            check()
+        except OSError as error:
+            raise _refusal(str(error), error.errno or EDQUOT) from None
+
+
+def _refusal(message: str, number: int = EDQUOT) -> OSError:
+    return fault(OSError, number, f"{message}. All changes of the program are undone")
+
+
+def _children(tree: FileTree, path: str) -> Callable[[str], Node | None]:
+    """Return a function that looks up the entries of a directory in a tree; of one that is not there it has none."""
+    here = find(tree, tuple(path.split("/")[1:]))
+    return (lambda name: maps.get(here._children, name)) if type(here) is FileTree else (lambda name: None)
+
+
+class Discarded:
+    """Passes over what a tree that is going to be restored does not have: it is removed or replaced, and never read."""
+
+    def __init__(self, wanted: FileTree, source: Source) -> None:
+        self._wanted = wanted
+        self._source = source
+
+    def has_directory(self, path: str) -> bool:
+        """Tell whether a directory is to stay one, so that a scan has to look into it."""
+        return type(find(self._wanted, tuple(path.split("/")[1:]))) is FileTree
+
+    def stand_in(self, path: str, status: Status) -> leaves.Leaf | None:
+        """Return a leaf with a content that cannot be read, for a file whose content is not the wanted one."""
+        wanted = find(self._wanted, tuple(path.split("/")[1:]))
+        if not stat.S_ISREG(status[0]):
+            return None
+        if type(wanted) is tuple and leaves.is_file(wanted) and leaves.size_of(wanted) == status[1]:
+            return None
+        content = Stored(bytes(32), status[1], self._source)
+        return leaves.file(content, mode=stat.S_IMODE(status[0]), at=clamped(status[2]))
+
+
+class Interruptible:
+    """A sink that asks between the pieces of large contents whether the scan is to stop."""
+
+    def __init__(self, sink: Sink, check: Callable[[], object]) -> None:
+        self._sink = sink
+        self._check = check
+        self.trusts = sink.trusts
+        self.keeps = sink.keeps
+        self.add_manifest = sink.add_manifest
+
+    @property
+    def token(self) -> Token | None:
+        """That of the sink."""
+        return self._sink.token
+
+    @property
+    def source(self) -> Source:
+        """That of the sink."""
+        return self._sink.source
+
+    def add(self, content: bytes) -> Stored | bytes:
+        """Take a small content."""
+        self._check()
+        return self._sink.add(content)
+
+    def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
+        """Take a large content."""
+        return self._sink.add_pieces(size, self._checked(pieces))
+
+    def _checked(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            self._check()
+            yield piece

@@ -1,0 +1,54 @@
+"""A sink for looking at a directory: contents go into the store's packs, unless its repository has them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+from weakfs.session.blobs.blob import Source, Stored, digest_of
+from weakfs.snapshots.scan.sinks import Token
+from weakfs.snapshots.store.snapshot_writer import StoreWriter
+
+
+class Observer:
+    """Takes surveys of which no snapshot is made. Made by `Store.observer`; for one thread."""
+
+    def __init__(self, writer: StoreWriter, known: Container[bytes], places: Container[str]) -> None:
+        """`known` are the contents that lie elsewhere in the store, `places` those of which all is in the store."""
+        self._writer = writer
+        self._known = known
+        self._places = places
+
+    @property
+    def token(self) -> Token:
+        """What vouches that all below is somewhere in the store."""
+        return self._writer.token
+
+    @property
+    def source(self) -> Source:
+        """The store."""
+        return self._writer.source
+
+    def trusts(self, token: Token | None) -> bool:
+        """Tell whether all below a directory with that token is in the store."""
+        return self._writer.trusts(token) or (token is not None and token.is_finished and token.place in self._places)
+
+    def keeps(self, digest: bytes) -> bool:
+        """Tell whether a content is in the store."""
+        return digest in self._known or self._writer.keeps(digest)
+
+    def add(self, content: bytes) -> Stored:
+        """Put a content in, unless it is there."""
+        digest = digest_of(content)
+        return Stored(digest, len(content), self.source) if digest in self._known else self._writer.add(content)
+
+    def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored:
+        """Put in a content of `size` bytes that comes in pieces."""
+        return self._writer.add_pieces(size, pieces)
+
+    def add_manifest(self, manifest: bytes) -> bytes:
+        """Put in a directory's manifest, unless it is there."""
+        return self._writer.add_manifest(manifest)
+
+    def finish(self) -> None:
+        """Make durable what was put in; it stays until the store is compacted."""
+        self._writer.finish()

@@ -1,0 +1,347 @@
+"""Surveys: a host directory as a tree whose contents lie in a store, at the cost of looking at what is known.
+
+Every directory is opened relative to the one that it lies in and never through a link; what is not a regular
+file, a directory or a link is never opened at all. A whole directory is compared with what is known of it in
+one step: per entry, that costs a tenth of the call that asks for its status.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable
+from itertools import islice
+from typing import cast
+
+from weakfs.filesystem.errors import fault
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.tree.leaf import Leaf
+from weakfs.reducers.tree.node import FileTree, Node, tree_of
+from weakfs.session.blobs.blob import Stored
+from weakfs.snapshots.directory.entries import TEMPORARY
+from weakfs.snapshots.directory.stable_read import Swapped, read_file, status_of
+from weakfs.snapshots.scan.directory_stack import Frame, refusal, release, reopened
+from weakfs.snapshots.scan.scan_limits import Bounds, Discarded, Interruptible
+from weakfs.snapshots.scan.sinks import Sink
+from weakfs.snapshots.scan.stat_cache import SPECIAL, Directory, Survey, canonical_name, host_name, trusted
+from weakfs.snapshots.store import manifests
+from weakfs.snapshots.store.errors import StoreUnwritable
+from weakfs.snapshots.store.manifests import NO_DIGEST, NO_STATUS, Status, clamped
+
+# How often entries of one directory may become other kinds of things while we look at them.
+MAX_SWAPS = 100
+
+OnFile = Callable[[str, int], object]
+
+
+def survey(
+    descriptor: int,
+    sink: Sink,
+    known: Survey | None = None,
+    *,
+    on_file: OnFile | None = None,
+    bounds: Bounds | None = None,
+    discarded: Discarded | None = None,
+) -> Survey:
+    """Read the directory that is open as `descriptor`, with all below it.
+
+    `known` is an earlier survey of the same directory: what has not changed since is not read, and the
+    directories of its tree are used again. `on_file(path, size)` is called for every file that is read.
+    Raises `PermissionError` that names what may not be read; other `OSError`s name what they concern too. What
+    vanishes meanwhile is left out. O(entries) calls to the system, and O(what changed) of all else.
+
+    `bounds` refuses things by their status. `discarded` says what need not be read: the tree then has the entries
+    that differ, with stand-ins for what is in them.
+    """
+    work = _Surveying(sink if bounds is None else Interruptible(sink, bounds.check), on_file, bounds, discarded)
+    top = Frame(os.dup(descriptor), "", "", status_of(os.fstat(descriptor)), known.root if known is not None else None)
+    return work.run(top, lambda: _listed(descriptor, work.room))
+
+
+def survey_entry(
+    descriptor: int,
+    name: str,
+    sink: Sink,
+    known: Survey | None = None,
+    *,
+    directory: str = "/",
+    on_file: OnFile | None = None,
+) -> Survey:
+    """Read one entry of the directory that is open as `descriptor`, whatever it is: a tree of that entry alone.
+
+    The tree is empty if nothing is there. `name` is canonical, `directory` the path for messages, and `known`
+    what `Survey.entry` gave, or an earlier survey of this entry.
+    """
+    host = host_name(name)
+
+    def listed() -> dict[str, Status]:
+        try:
+            return {host: status_of(os.stat(host, dir_fd=descriptor, follow_symlinks=False))}
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+
+    work = _Surveying(sink, on_file, None, None)
+    return work.run(
+        Frame(os.dup(descriptor), "", directory.rstrip("/"), NO_STATUS, known.root if known is not None else None),
+        listed,
+    )
+
+
+def _listed(descriptor: int, room: int | None) -> dict[str, Status]:
+    """Give the status of every entry of a directory, by the host's names; of `room` entries at most."""
+    try:
+        with os.scandir(descriptor) as found:
+            entries = islice(found, room)
+            return {entry.name: status_of(entry.stat(follow_symlinks=False)) for entry in entries}
+    except FileNotFoundError:
+        # An entry vanished between its name and its status.
+        statuses: dict[str, Status] = {}
+        for name in os.listdir(descriptor)[:room]:
+            try:
+                statuses[name] = status_of(os.stat(name, dir_fd=descriptor, follow_symlinks=False))
+            except FileNotFoundError:
+                continue
+        return statuses
+
+
+class _Surveying:
+    def __init__(self, sink: Sink, on_file: OnFile | None, bounds: Bounds | None, discarded: Discarded | None) -> None:
+        self.sink = sink
+        self.on_file = on_file
+        self.bounds = bounds
+        self.discarded = discarded
+        self.started_at = time.time_ns()
+        self.files_read = 0
+        self.bytes_read = 0
+
+    @property
+    def room(self) -> int | None:
+        """How many entries the next directory may have."""
+        return None if self.bounds is None else self.bounds.room
+
+    def run(self, top: Frame, listed: Callable[[], dict[str, Status]]) -> Survey:
+        stack = [top]
+        try:
+            try:
+                top.allow_reading()
+                fresh = listed()
+            except OSError as error:
+                raise refusal(error, top.path or "/") from error
+            self._look_through(top, fresh)
+            root = self._walk(stack)
+        finally:
+            for frame in stack:
+                frame.close()
+        return Survey(root, self.started_at, self.files_read, self.bytes_read)
+
+    def _walk(self, stack: list[Frame]) -> Directory:
+        while True:
+            frame = stack[-1]
+            if frame.pending:
+                if frame.descriptor < 0 and not reopened(stack):
+                    # They were moved away with the directory that they lie in.
+                    while frame.pending:
+                        frame.forget(frame.pending.pop())
+                    continue
+                host = frame.pending.pop()
+                below = self._below(frame, host)
+                if isinstance(below, Frame):
+                    stack.append(below)
+                    release(stack)
+                elif below is not None:
+                    frame.take(host, below)
+                continue
+            frame.close()
+            done = self._finished(frame)
+            stack.pop()
+            if not stack:
+                return done
+            stack[-1].take(frame.host, done)
+
+    def _below(self, frame: Frame, host: str) -> Frame | Directory | None:
+        """Open and list a directory: give what is known of it if that still holds; `None` if it is none any more."""
+        status = frame.fresh[host]
+        if self.discarded is not None and not self.discarded.has_directory(f"{frame.path}/{canonical_name(host)}"):
+            tree = tree_of({}, mode=stat.S_IMODE(status[0]), modified_at=clamped(status[2]))
+            return Directory(tree, {}, {}, status, None, None)
+        known = frame.known.below.get(host) if frame.known is not None else None
+        below = Frame(-1, host, f"{frame.path}/{canonical_name(host)}", status, known)
+        try:
+            below.open(frame.descriptor)
+            fresh = _listed(below.descriptor, self.room)
+        except OSError as error:
+            was_opened = below.descriptor >= 0
+            below.close()
+            if not was_opened and error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                self._look_again(frame, host)
+                return None
+            raise refusal(error, below.path) from error
+        except BaseException:
+            below.close()
+            raise
+        if (
+            known is not None
+            and fresh == known.statuses
+            and status == known.status
+            and not known.below
+            and self.sink.trusts(known.token)
+        ):
+            below.close()
+            return known
+        try:
+            self._look_through(below, fresh)
+        except BaseException:
+            below.close()
+            raise
+        return below
+
+    def _look_through(self, frame: Frame, fresh: dict[str, Status]) -> None:
+        """Compare a directory's entries with what is known of them, and read what is not."""
+        for host in [name for name in fresh if name[:1] == "." and TEMPORARY.fullmatch(name)]:
+            # Somebody's write or restore that is going on, and none of the user's files.
+            del fresh[host]
+        frame.fresh = fresh
+        if self.bounds is not None:
+            self.bounds.judge(frame.path, fresh)
+        known = frame.known
+        if known is not None and fresh == known.statuses and self.sink.trusts(known.token):
+            frame.is_same = True
+            frame.pending = list(known.below)
+            if frame.status != known.status:
+                frame.loosen()
+            return
+        for host, status in list(fresh.items()):
+            self._look_at(frame, host, status)
+
+    def _look_at(self, frame: Frame, host: str, status: Status) -> None:
+        """Put an entry's node into its directory; a directory is looked into later."""
+        if stat.S_ISDIR(status[0]):
+            frame.pending.append(host)
+            return
+        name = canonical_name(host)
+        known = frame.known
+        if known is not None and known.statuses.get(host) == status:
+            leaf = self._still_kept(maps.get(known.tree._children, name), known)
+            if leaf is not None:
+                frame.nodes[name] = leaf
+                return
+        stand_in = None if self.discarded is None else self.discarded.stand_in(f"{frame.path}/{name}", status)
+        try:
+            leaf = self._leaf(frame, host, name, status) if stand_in is None else stand_in
+        except Swapped:
+            self._look_again(frame, host)
+            return
+        except (StoreUnwritable, TimeoutError):
+            raise
+        except OSError as error:
+            raise refusal(error, f"{frame.path}/{name}") from error
+        if known is not None:
+            old = maps.get(known.tree._children, name)
+            if type(old) is tuple and _alike(old, leaf, is_kept=self.sink.trusts(known.token)):
+                leaf = old
+        frame.nodes[name] = leaf
+
+    def _still_kept(self, leaf: Leaf, known: Directory) -> Leaf | None:
+        """Give a known leaf, reading from where our sink has it; `None` if that does not have it."""
+        content = leaf[leaves.CONTENT]
+        if self.sink.trusts(known.token) or type(content) is not Stored:
+            return leaf
+        if not self.sink.keeps(content.digest):
+            return None
+        if content.source is self.sink.source:
+            return leaf
+        here = Stored(content.digest, content.size, self.sink.source)
+        return leaves.file(here, mode=leaf[leaves.MODE], at=leaf[leaves.MODIFIED_AT])
+
+    def _leaf(self, frame: Frame, host: str, name: str, status: Status) -> Leaf:
+        kind = stat.S_IFMT(status[0])
+        if kind == stat.S_IFREG:
+            content, status = read_file(host, frame.descriptor, status, self.sink)
+            frame.fresh[host] = status
+            self.files_read += 1
+            self.bytes_read += len(content)
+            if self.on_file is not None:
+                self.on_file(f"{frame.path}/{name}", len(content))
+            return leaves.file(content, mode=stat.S_IMODE(status[0]), at=clamped(status[2]))
+        if kind == stat.S_IFLNK:
+            try:
+                target = os.readlink(host, dir_fd=frame.descriptor)
+            except OSError as error:
+                if error.errno in (errno.EINVAL, errno.ENOENT):
+                    raise Swapped from None
+                raise
+            return leaves.link(names.from_bytes(os.fsencode(target)), at=clamped(status[2]))
+        return leaves.special(SPECIAL[kind], mode=stat.S_IMODE(status[0]), at=clamped(status[2]))
+
+    def _look_again(self, frame: Frame, host: str) -> None:
+        """Take an entry for what it is by now."""
+        name = canonical_name(host)
+        frame.swaps += 1
+        if frame.swaps > MAX_SWAPS:
+            raise fault(
+                OSError,
+                errno.EBUSY,
+                f"cannot scan {frame.path + '/' + name!r}: its kind changes all the time; stop what changes it",
+            )
+        frame.forget(host)
+        try:
+            status = status_of(os.stat(host, dir_fd=frame.descriptor, follow_symlinks=False))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise refusal(error, f"{frame.path}/{name}") from error
+        frame.fresh[host] = status
+        self._look_at(frame, host, status)
+
+    def _finished(self, frame: Frame) -> Directory:
+        known = frame.known
+        if frame.is_same:
+            return cast(Directory, known)
+        mode, modified_at = stat.S_IMODE(frame.status[0]), clamped(frame.status[2])
+        if known is not None and _is_tree_of(known.tree, frame.nodes, mode, modified_at):
+            tree = known.tree
+        else:
+            tree = tree_of(frame.nodes, mode=mode, modified_at=modified_at, created_at=modified_at)
+        statuses: dict[str, Status | None] = {**frame.fresh}
+        for host, status in frame.fresh.items():
+            if not trusted(status, self.started_at) and not stat.S_ISDIR(status[0]):
+                statuses[host] = None
+        ref = self.sink.add_manifest(self._manifest(frame, mode, modified_at)) if self.sink.token else None
+        return Directory(tree, statuses, frame.below, frame.status, self.sink.token, ref)
+
+    def _manifest(self, frame: Frame, mode: int, modified_at: int) -> bytes:
+        rows: list[tuple[str, Status, bytes, str | None]] = []
+        for host, status in frame.fresh.items():
+            name = canonical_name(host)
+            kind = stat.S_IFMT(status[0])
+            digest, target = NO_DIGEST, None
+            if kind == stat.S_IFDIR:
+                digest = cast(bytes, frame.below[host].ref)
+            elif kind == stat.S_IFREG:
+                digest = leaves.blob_digest(cast(Leaf, frame.nodes[name]))
+            elif kind == stat.S_IFLNK:
+                target = cast(str, cast(Leaf, frame.nodes[name])[leaves.CONTENT])
+            rows.append((name, status, digest, target))
+        return manifests.encode(mode, modified_at, rows)
+
+
+def _alike(old: Leaf, new: Leaf, *, is_kept: bool) -> bool:
+    """Tell whether a known leaf can stand for a new one: the same in all respects, and read from where it is kept."""
+    one, other = old[leaves.CONTENT], new[leaves.CONTENT]
+    if old[leaves.MODE] != new[leaves.MODE] or old[leaves.MODIFIED_AT] != new[leaves.MODIFIED_AT]:
+        return False
+    if type(one) is Stored and type(other) is Stored:
+        return one == other and (is_kept or one.source is other.source)
+    return type(one) is type(other) and one == other
+
+
+def _is_tree_of(tree: FileTree, nodes: dict[str, Node], mode: int, modified_at: int) -> bool:
+    """Tell whether a tree has these very nodes, and no others."""
+    if tree.mode != mode or tree.modified_at != modified_at:
+        return False
+    known = dict(maps.items(tree._children))
+    return len(known) == len(nodes) and all(known.get(name) is node for name, node in nodes.items())

@@ -1,0 +1,1 @@
+"""The content-addressed store: pack files, manifests, and the catalogue of snapshots."""

@@ -1,0 +1,184 @@
+"""The catalogue of a store: one small JSON file a snapshot, written when all that it needs is on the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from typing import Any, Literal
+from urllib.parse import quote
+
+import orjson
+from attrs import asdict, field, fields, frozen
+
+from weakfs.filesystem.errors import fault
+from weakfs.session import UnknownSnapshot
+from weakfs.snapshots.store.atomic_files import TEMPORARY, new_file, sync_folder
+from weakfs.snapshots.store.errors import StoreDamaged
+
+FORMAT = "weakfs-snapshot"
+VERSION = 1
+SUFFIX = ".json"
+
+SnapshotKind = Literal["tree", "git", "tar"]
+KINDS = ("tree", "git", "tar")
+
+
+@frozen
+class StoredSnapshot:
+    """What the catalogue says of one snapshot.
+
+    `ref` is the manifest of the root, 64 hex digits. `created_at` is the caller's clock; `scanned_at` (when the
+    scan began) and `recorded_at` (which orders the catalogue) are the machine's. All are integer nanoseconds.
+    For kinds other than `tree` the contents of files are not in the store; `contents` names what else of the
+    store the snapshot needs, such as an archive. `extra` is the kind's own: a commit, a digest; `root` there tells
+    of which directory it is, see `root_name`.
+    """
+
+    snapshot_id: str
+    tag: str | None
+    kind: SnapshotKind
+    created_at: int
+    ref: str
+    scanned_at: int
+    recorded_at: int
+    file_count: int
+    directory_count: int
+    total_size: int
+    contents: tuple[str, ...] = ()
+    extra: Mapping[str, str] = field(factory=dict)
+
+
+def root_name(path: str) -> str:
+    """Write the path of a directory as an entry holds it: bytes that are no UTF-8 as `\\xff`."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+class Catalogue:
+    """The snapshots of a store, in the order in which they were recorded."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    @contextmanager
+    def adding(self, snapshot: StoredSnapshot) -> Generator[Callable[[], None]]:
+        """Write the entry of a snapshot; the function that is given records it durably.
+
+        From then on it is there, whatever happens. `FileExistsError` if one of its id was.
+        """
+        path = self.path_of(snapshot.snapshot_id)
+        if os.path.lexists(path):
+            raise self.taken(snapshot.snapshot_id)
+        with new_file(path, encode(snapshot)) as publish:
+            yield publish
+
+    def taken(self, snapshot_id: str) -> FileExistsError:
+        """Give the error for an id that is there already."""
+        return fault(
+            FileExistsError,
+            errno.EEXIST,
+            f"cannot record snapshot {snapshot_id!r}: {self.path_of(snapshot_id)!r} is there already; give it another "
+            f"id",
+        )
+
+    def get(self, snapshot_id: str) -> StoredSnapshot:
+        """Give a snapshot; `UnknownSnapshot` if there is none of that id, `StoreDamaged` if its file is damaged."""
+        path = self.path_of(snapshot_id)
+        try:
+            return read(path)
+        except FileNotFoundError:
+            raise UnknownSnapshot(
+                f"no snapshot {snapshot_id!r} in {self.folder!r}: it was dropped or never taken; list the store's "
+                f"snapshots for those that are there"
+            ) from None
+
+    def entries(self) -> tuple[StoredSnapshot, ...]:
+        """Give all snapshots, the oldest first. A damaged file is an error, and names the way to give it up."""
+        found = []
+        for path in self._paths():
+            with suppress(FileNotFoundError):
+                found.append(read(path))
+        return tuple(sorted(found, key=lambda snapshot: (snapshot.recorded_at, snapshot.snapshot_id)))
+
+    def drop(self, snapshot_id: str) -> None:
+        """Strike a snapshot out, be its file damaged or not; `UnknownSnapshot` if there is none."""
+        try:
+            os.unlink(self.path_of(snapshot_id))
+        except FileNotFoundError:
+            raise UnknownSnapshot(
+                f"cannot drop snapshot {snapshot_id!r}: {self.folder!r} does not have it; it may have been dropped"
+            ) from None
+        sync_folder(self.folder)
+
+    def path_of(self, snapshot_id: str) -> str:
+        """Give the file of a snapshot; `ValueError` for an id that no file can be named after."""
+        name = quote(snapshot_id, safe="")
+        name = name.replace(".", "%2E", 1) if name.startswith(".") else name
+        if not snapshot_id or len(name) > 200:
+            raise ValueError(f"cannot use {snapshot_id!r:.80} as a snapshot's id: give 1 to 200 plain characters")
+        return os.path.join(self.folder, name + SUFFIX)
+
+    def _paths(self) -> list[str]:
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        return [
+            os.path.join(self.folder, name)
+            for name in names
+            if name.endswith(SUFFIX) and not name.startswith(TEMPORARY)
+        ]
+
+
+def all_but_last(
+    snapshots: Sequence[StoredSnapshot], number: int, *, drop_tagged: bool = False
+) -> tuple[StoredSnapshot, ...]:
+    """Return those before the last `number` of snapshots, without the tagged ones unless `drop_tagged`."""
+    if number < 0:
+        raise ValueError(f"cannot keep {number} snapshots: give 0 or more")
+    older = snapshots[: -number or None]
+    return tuple(snapshot for snapshot in older if drop_tagged or snapshot.tag is None)
+
+
+def encode(snapshot: StoredSnapshot) -> bytes:
+    """Give the file of a snapshot: its fields, and a checksum of them."""
+    body = asdict(snapshot)
+    checksum = sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return orjson.dumps({"format": FORMAT, "version": VERSION, "sha256": checksum, "snapshot": body}) + b"\n"
+
+
+def read(path: str) -> StoredSnapshot:
+    """Read the file of a snapshot."""
+    with open(path, "rb") as stream:
+        data = stream.read()
+    try:
+        document = orjson.loads(data)
+        if document["format"] != FORMAT:
+            raise _damaged(path, "it is not the file of a snapshot")
+        if document["version"] != VERSION:
+            raise StoreDamaged(
+                f"cannot read the snapshot in {path!r}: it has format version {document['version']!r:.60} and this "
+                f"library reads {VERSION}; use the release of weakfs that wrote it, or a newer one"
+            )
+        body = document["snapshot"]
+        if sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest() != document["sha256"]:
+            raise _damaged(path, "its contents do not match the checksum")
+        return _snapshot(body)
+    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise _damaged(path, f"it is not what a store writes ({error})") from None
+
+
+def _snapshot(body: dict[str, Any]) -> StoredSnapshot:
+    wanted = {attribute.name for attribute in fields(StoredSnapshot)}
+    if body.keys() != wanted or body["kind"] not in KINDS:
+        raise TypeError("its fields are others")
+    return StoredSnapshot(**{**body, "contents": tuple(body["contents"])})
+
+
+def _damaged(path: str, what: str) -> StoreDamaged:
+    return StoreDamaged(
+        f"cannot read the snapshot in {path!r}: {what}; put the file back from a copy, or give the snapshot up by "
+        f"dropping it"
+    )

@@ -1,0 +1,184 @@
+"""What the snapshots of a store need: what each alone does, and throwing away what none does."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+
+from attrs import define, field, frozen
+
+from weakfs.session import MissingBlob
+from weakfs.snapshots.store import atomic_files as disk
+from weakfs.snapshots.store import manifests
+from weakfs.snapshots.store.catalogue import StoredSnapshot
+from weakfs.snapshots.store.errors import StoreDamaged, unwritable
+from weakfs.snapshots.store.pack_index import Pack, PackIndex
+from weakfs.snapshots.store.packs import PackWriter
+
+ReadManifest = Callable[[bytes], bytes]
+
+# Packs smaller than this are merged; larger ones are left as they are while most of them is needed.
+SMALL_PACK = 64 << 20
+
+
+@frozen
+class SnapshotAccount:
+    """A snapshot, how many bytes its files have, and how many the store would lose with it."""
+
+    snapshot: StoredSnapshot
+    total_size: int
+    frees: int
+
+
+@frozen
+class CompactReport:
+    """The size of the packs before and after, and how many there are."""
+
+    bytes_before: int
+    bytes_after: int
+    packs_before: int
+    packs_after: int
+
+
+def accounts(
+    snapshots: Sequence[StoredSnapshot], read_manifest: ReadManifest, size_of: Callable[[bytes], int]
+) -> tuple[SnapshotAccount, ...]:
+    """Tell of each snapshot what only it needs. Every manifest is looked through at most twice."""
+    owners: dict[bytes, int] = {}
+    shared = -1
+    # Those that need the contents first: a manifest that two of them share is gone through no third time.
+    numbered = sorted(enumerate(snapshots), key=lambda entry: entry[1].kind != "tree")
+    for number, snapshot in numbered:
+        waiting = [(True, bytes.fromhex(snapshot.ref))]
+        waiting += [(False, bytes.fromhex(digest)) for digest in snapshot.contents]
+        while waiting:
+            is_directory, digest = waiting.pop()
+            owner = owners.get(digest)
+            if owner in (number, shared):
+                continue
+            owners[digest] = number if owner is None else shared
+            if is_directory:
+                waiting += [
+                    (below_is_directory, below)
+                    for below_is_directory, below in manifests.children(read_manifest(digest))
+                    if below_is_directory or snapshot.kind == "tree"
+                ]
+    frees = [0] * len(snapshots)
+    for digest, owner in owners.items():
+        if owner != shared:
+            frees[owner] += size_of(digest)
+    return tuple(
+        SnapshotAccount(snapshot, snapshot.total_size, freed) for snapshot, freed in zip(snapshots, frees, strict=True)
+    )
+
+
+@define
+class Needs:
+    """The manifests and the contents that must stay."""
+
+    directories: set[bytes] = field(factory=set)
+    contents: set[bytes] = field(factory=set)
+
+    def add_tree(self, ref: bytes, read_manifest: ReadManifest, seen: set[bytes], *, with_contents: bool) -> None:
+        """Add a directory with all below it, but for the directories that were seen."""
+        waiting = [ref]
+        while waiting:
+            digest = waiting.pop()
+            if digest in seen:
+                continue
+            seen.add(digest)
+            self.directories.add(digest)
+            for is_directory, below in manifests.children(read_manifest(digest)):
+                if is_directory:
+                    waiting.append(below)
+                elif with_contents:
+                    self.contents.add(below)
+
+
+def needs_of(snapshots: Iterable[StoredSnapshot], read_manifest: ReadManifest) -> Needs:
+    """Give what the snapshots need. O(distinct manifests)."""
+    needs = Needs()
+    seen: dict[bool, set[bytes]] = {True: set(), False: set()}
+    for snapshot in snapshots:
+        has_contents = snapshot.kind == "tree"
+        needs.contents.update(map(bytes.fromhex, snapshot.contents))
+        try:
+            needs.add_tree(bytes.fromhex(snapshot.ref), read_manifest, seen[has_contents], with_contents=has_contents)
+        except (MissingBlob, StoreDamaged) as error:
+            raise StoreDamaged(
+                f"cannot compact the store: snapshot {snapshot.snapshot_id!r} is not whole ({error}); drop it first"
+            ) from error
+    return needs
+
+
+class Compaction:
+    """One compaction of a store that nobody else writes to."""
+
+    def __init__(self, index: PackIndex, needs: Needs) -> None:
+        self.index = index
+        self.needs = needs
+
+    def run(self, before_removing: Callable[[], object]) -> CompactReport:
+        """Write what is needed of the packs with waste, and of the small ones, into one; then remove those."""
+        packs = self.index.packs()
+        before = {pack.path: os.stat(pack.path).st_size for pack in packs}
+        wanted = self.needs.directories | self.needs.contents
+        seen: set[bytes] = set()
+        rewritten, has_waste = [], False
+        number_of_small = sum(size < SMALL_PACK for size in before.values())
+        for pack in packs:
+            waste = sum(row[0] not in wanted for row in pack.rows)
+            copies = sum(row[0] in seen for row in pack.rows)
+            has_waste = has_waste or waste > 0
+            if waste or copies or (number_of_small > 1 and before[pack.path] < SMALL_PACK):
+                rewritten.append(pack)
+            else:
+                seen.update(row[0] for row in pack.rows)
+        wanted -= seen
+        made = self._rewrite(rewritten, wanted) if rewritten else None
+        if has_waste:
+            before_removing()
+        for pack in rewritten:
+            if pack.path != made:
+                disk.remove(pack.path)
+        if rewritten:
+            disk.sync_folder(self.index.folder)
+        self.index.refresh()
+        after = [os.stat(pack.path).st_size for pack in self.index.packs()]
+        return CompactReport(sum(before.values()), sum(after), len(before), len(after))
+
+    def _rewrite(self, packs: Sequence[Pack], wanted: set[bytes]) -> str | None:
+        writer = PackWriter(self.index.folder)
+        try:
+            for pack in packs:
+                for digest, _, length in sorted(pack.rows, key=lambda row: row[1]):
+                    if digest in wanted and digest not in writer.places:
+                        self._copy(digest, length, writer)
+            return writer.finish()
+        except OSError as error:
+            raise unwritable(
+                error.errno or errno.EIO,
+                f"cannot compact the store in {self.index.folder!r}: {error.strerror}; remove the cause and compact "
+                f"again, nothing was thrown away",
+            ) from error
+        finally:
+            writer.abandon()
+
+    def _copy(self, digest: bytes, length: int, writer: PackWriter) -> None:
+        kind = b"manifest" if digest in self.needs.directories else b"blob"
+
+        def copy(append: Callable[[bytes], None]) -> bytes:
+            found = sha256(b"%s %d\0" % (kind, length))
+            for piece in self.index.read_pieces(digest):
+                found.update(piece)
+                append(piece)
+            if found.digest() != digest:
+                raise StoreDamaged(
+                    f"cannot compact the store: {self.index.path_of(digest)!r} is damaged where {digest.hex()} should "
+                    f"be; put the file back from a copy, or drop the snapshots that need it"
+                )
+            return digest
+
+        writer.add_pieces(copy, lambda found: False)

@@ -1,0 +1,161 @@
+"""Where the contents of a store lie: the indexes of its packs in memory, and the packs open for reading."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterator
+from threading import Lock
+
+from attrs import frozen
+
+from weakfs.session import MissingBlob
+from weakfs.session.blobs.sparse import read_pieces
+from weakfs.snapshots.store.errors import StoreDamaged
+from weakfs.snapshots.store.packs import SUFFIX, read_at, read_index
+
+# So many packs are held open.
+MAX_OPEN = 16
+
+# (number of the pack, offset, length). Atoms only, so that the garbage collector passes them over.
+Place = tuple[int, int, int]
+
+
+class _OpenPack:
+    """A pack open for reading, closed with the last reference to it: no reader's descriptor closes under it."""
+
+    def __init__(self, path: str) -> None:
+        self.descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):
+            os.close(self.descriptor)
+
+
+@frozen
+class Pack:
+    """One pack: its file, and `(digest, offset, length)` of all that is in it."""
+
+    path: str
+    rows: list[tuple[bytes, int, int]]
+
+
+class PackIndex:
+    """All that can be found in the packs of a folder. Safe for threads, and against packs that come and go."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        # By digest. Replaced as a whole when packs go.
+        self.places: dict[bytes, Place] = {}
+        self.damaged: dict[str, StoreDamaged] = {}
+        self._lock = Lock()
+        self._names: list[str] = []
+        self._open: OrderedDict[int, _OpenPack] = OrderedDict()
+
+    def refresh(self) -> None:
+        """Look for packs that came or went. One listing, and the indexes of those that are new."""
+        with self._lock:
+            while not self._refreshed():
+                pass
+
+    def _refreshed(self) -> bool:
+        try:
+            listed = {name for name in os.listdir(self.folder) if name.endswith(SUFFIX)}
+        except FileNotFoundError:
+            listed = set()
+        known = set(self._names) - {""}
+        places, names = self.places, self._names
+        # Looked at again each time: a writer of the same contents puts a whole pack in the place of a damaged one.
+        self.damaged = {}
+        if not known <= listed:
+            places, names, known = {}, [], set()
+            self._open.clear()
+        for name in sorted(listed - known):
+            try:
+                rows = read_index(os.path.join(self.folder, name))
+            except FileNotFoundError:
+                # Compacted away since we listed it; what was in it lies in another by now.
+                return False
+            except StoreDamaged as error:
+                self.damaged[name] = error
+                continue
+            number = len(names)
+            names.append(name)
+            for digest, offset, length in rows:
+                places[digest] = (number, offset, length)
+        self.places, self._names = places, names
+        return True
+
+    def find(self, digest: bytes) -> Place | None:
+        """Tell where a content lies, after a look for new packs if need be."""
+        place = self.places.get(digest)
+        if place is None:
+            self.refresh()
+            place = self.places.get(digest)
+        return place
+
+    def read(self, digest: bytes) -> bytes:
+        """Give the bytes that are kept under a digest, unchecked. `MissingBlob`, `StoreDamaged`."""
+        return b"".join(self.read_pieces(digest, whole=True))
+
+    def read_pieces(self, digest: bytes, *, whole: bool = False) -> Iterator[bytes]:
+        """Give the bytes under a digest in pieces, or all at once."""
+        pack, path, offset, length = self._opened(digest)
+        found = (read_at(pack.descriptor, offset, length),) if whole else read_pieces(pack.descriptor, offset, length)
+        for piece in found:
+            length -= len(piece)
+            yield piece
+        if length:
+            raise StoreDamaged(
+                f"cannot read {digest.hex()} from {path!r}: the file was cut off; put it back from a copy, or "
+                f"remove it and drop the snapshots that need it"
+            )
+
+    def read_range(self, digest: bytes, start: int, size: int) -> bytes:
+        """Give a part of the bytes under a digest, fewer where they end."""
+        pack, _, offset, length = self._opened(digest)
+        return read_at(pack.descriptor, offset + start, max(0, min(size, length - start)))
+
+    def packs(self) -> list[Pack]:
+        """Give all packs that are whole. Each index is read again; for a compaction, which has them to itself."""
+        self.refresh()
+        paths = [os.path.join(self.folder, name) for name in self._names]
+        return [Pack(path, read_index(path)) for path in paths]
+
+    def path_of(self, digest: bytes) -> str:
+        """Give the file that a content is read from, for messages."""
+        place = self.places.get(digest)
+        return os.path.join(self.folder, self._names[place[0]]) if place is not None else self.folder
+
+    def _opened(self, digest: bytes) -> tuple[_OpenPack, str, int, int]:
+        for _ in range(100):
+            place = self.find(digest)
+            if place is None:
+                break
+            with self._lock:
+                # The pack may have gone, and the numbers changed, since we looked.
+                if self.places.get(digest) != place:
+                    continue
+                number, offset, length = place
+                path = os.path.join(self.folder, self._names[number])
+                pack = self._open.get(number)
+                if pack is None:
+                    try:
+                        pack = self._open[number] = _OpenPack(path)
+                    except FileNotFoundError:
+                        pack = None
+                    if len(self._open) > MAX_OPEN:
+                        self._open.popitem(last=False)
+                else:
+                    self._open.move_to_end(number)
+            if pack is not None:
+                return pack, path, offset, length
+            self.refresh()
+        for error in self.damaged.values():
+            raise StoreDamaged(f"cannot find {digest.hex()}: {error}")
+        raise MissingBlob(
+            f"the content {digest.hex()} is not in this store; it was never put in, or the snapshots that need it "
+            f"were dropped and the store compacted",
+            where=self.folder,
+            digest=digest,
+        )

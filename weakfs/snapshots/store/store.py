@@ -1,0 +1,333 @@
+"""A store of snapshots: a directory of its own, outside of what it keeps snapshots of.
+
+packs/       contents and manifests, many in a file, found by digest
+git/         the repository that has the contents of snapshots of kind git
+imports/     what is on its way into that
+snapshots/   the catalogue: what is in it is kept, and nothing else is by compaction
+store.json   the format, and an id that changes when contents are thrown away
+lock         shared by those who write, for itself alone by a compaction
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from os import PathLike
+
+import orjson
+
+from weakfs.reducers.tree.node import FileTree
+from weakfs.session import MissingBlob
+from weakfs.session.blobs.blob import Stored, checked
+from weakfs.snapshots.archive.archive_snapshot import archive_of
+from weakfs.snapshots.git.disk_usage import freed_in_git
+from weakfs.snapshots.git.repository import GitRepository
+from weakfs.snapshots.git.sink import GitSink
+from weakfs.snapshots.scan.sinks import Token
+from weakfs.snapshots.scan.stat_cache import Survey
+from weakfs.snapshots.scan.store_sink import Observer
+from weakfs.snapshots.store import atomic_files as disk
+from weakfs.snapshots.store.catalogue import Catalogue, StoredSnapshot, all_but_last
+from weakfs.snapshots.store.compaction import Compaction, CompactReport, SnapshotAccount, accounts, needs_of
+from weakfs.snapshots.store.errors import StoreDamaged, unwritable
+from weakfs.snapshots.store.journal_references import trees_needed
+from weakfs.snapshots.store.manifest_reader import load
+from weakfs.snapshots.store.manifests import manifest_digest
+from weakfs.snapshots.store.pack_index import PackIndex
+from weakfs.snapshots.store.snapshot_writer import StoreWriter
+
+FORMAT = "weakfs-store"
+VERSION = 1
+
+# How long a compaction waits for those who write, and how often it looks.
+PATIENCE = 60.0
+PAUSE = 0.02
+
+
+class Store:
+    """Snapshots with all their contents, in a directory that is made with mode 0700 when something is put in.
+
+    Several threads and processes may use one store at once. `max_bytes` is how large its packs, its
+    repository and its catalogue may become together; what would make them larger is refused with `OSError` (EDQUOT).
+    """
+
+    def __init__(self, path: str | PathLike[str], *, max_bytes: int | None = None) -> None:
+        self.path = os.path.abspath(os.fspath(path))
+        self.max_bytes = max_bytes
+        self.catalogue = Catalogue(os.path.join(self.path, "snapshots"))
+        self.git = GitRepository(os.path.join(self.path, "git"))
+        self._index = PackIndex(os.path.join(self.path, "packs"))
+        self._is_ready = False
+
+    def __repr__(self) -> str:
+        return f"<Store {self.path!r}>"
+
+    # What is in it.
+
+    def has(self, digest: bytes) -> bool:
+        """Tell whether a content is here."""
+        return digest in self._index.places or self.git.has(digest) or self._index.find(digest) is not None
+
+    def read(self, digest: bytes) -> bytes:
+        """Give a content. `MissingBlob` that names it and the store if it is not here, or was damaged."""
+        try:
+            if digest in self._index.places or not self.git.has(digest):
+                return checked(digest, self._index.read(digest), self._index.path_of(digest))
+        except MissingBlob:
+            # What is known of packs may be gone by now.
+            if not self.git.has(digest):
+                raise
+        return checked(digest, self.git.read(digest), self.git.path)
+
+    def read_pieces(self, content: Stored) -> Iterator[bytes]:
+        """Give a content piece by piece, whatever its size; `MissingBlob` after the last one if it was damaged."""
+        found = sha256(b"blob %d\0" % content.size)
+        in_git = self._is_in_git(content.digest)
+        for piece in self.git.read_pieces(content) if in_git else self._index.read_pieces(content.digest):
+            found.update(piece)
+            yield piece
+        if found.digest() != content.digest:
+            raise MissingBlob(
+                f"the content {content.digest.hex()} was damaged; put the file back from a copy",
+                where=self.git.path if in_git else self._index.path_of(content.digest),
+                digest=content.digest,
+            )
+
+    def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
+        """Give a part of a content that is in a pack, such as an archive; unchecked, and less where it ends."""
+        return self._index.read_range(digest, offset, size)
+
+    def _is_in_git(self, digest: bytes) -> bool:
+        """Tell whether a content is read from the repository: where no pack has it, and that does."""
+        if not self.git.has(digest):
+            return False
+        # What is known of packs may be gone by now.
+        return digest not in self._index.places or not os.path.exists(self._index.path_of(digest))
+
+    def read_manifest(self, digest: bytes) -> bytes:
+        """Give a directory's manifest."""
+        manifest = self._index.read(digest)
+        if manifest_digest(manifest) != digest:
+            raise StoreDamaged(
+                f"cannot read the manifest {digest.hex()} from {self._index.path_of(digest)!r}: the file was damaged; "
+                f"put it back from a copy, or remove it and drop the snapshots that need it"
+            )
+        return manifest
+
+    def tree(self, snapshot: StoredSnapshot | bytes) -> FileTree:
+        """Give the tree of a snapshot, or of a manifest; contents are read when somebody asks. O(entries)."""
+        if isinstance(snapshot, bytes) or snapshot.kind != "tar":
+            return self.survey(snapshot).tree
+        archived = archive_of(snapshot, self)
+        return load(bytes.fromhex(snapshot.ref), self.read_manifest, archived, scanned_at=0, token=None).tree
+
+    def survey(self, snapshot: StoredSnapshot | bytes) -> Survey:
+        """Give a snapshot as a survey, which the next one of the same directory can start from. O(entries)."""
+        # Before anything is loaded: what a compaction throws away from here on is not trusted.
+        token = Token(self._place(), is_finished=True)
+        if isinstance(snapshot, bytes):
+            return Survey(load(snapshot, self.read_manifest, self, scanned_at=0, token=None), 0)
+        if snapshot.kind == "git":
+            token.place = _in_git(token.place)
+        elif snapshot.kind != "tree":
+            token.place = ""
+        ref, scanned_at = bytes.fromhex(snapshot.ref), snapshot.scanned_at
+        return Survey(load(ref, self.read_manifest, self, scanned_at=scanned_at, token=token), scanned_at)
+
+    # The catalogue.
+
+    def list(self) -> tuple[StoredSnapshot, ...]:
+        """Give all snapshots, the oldest first."""
+        return self.catalogue.entries()
+
+    def get(self, snapshot_id: str) -> StoredSnapshot:
+        """Give the entry of a snapshot."""
+        return self.catalogue.get(snapshot_id)
+
+    def newest(self) -> StoredSnapshot | None:
+        """Give the snapshot that was recorded last, `None` if there is none."""
+        return max(self.list(), key=lambda snapshot: snapshot.recorded_at, default=None)
+
+    def drop(self, snapshot_id: str) -> None:
+        """Give a snapshot up; `compact` then frees what only it needed."""
+        self.catalogue.drop(snapshot_id)
+        self.git.drop(snapshot_id)
+
+    def keep_last(self, number: int, *, drop_tagged: bool = False, dry_run: bool = False) -> tuple[StoredSnapshot, ...]:
+        """Drop all but the last `number` snapshots and return those dropped, the oldest first.
+
+        A snapshot with a tag is kept however old it is, unless `drop_tagged`. With `dry_run` nothing is dropped.
+        """
+        dropped = all_but_last(self.list(), number, drop_tagged=drop_tagged)
+        if not dry_run:
+            for snapshot in dropped:
+                self.drop(snapshot.snapshot_id)
+        return dropped
+
+    def account(self) -> tuple[SnapshotAccount, ...]:
+        """Tell of each snapshot how large it is and what dropping it would free. O(distinct manifests)."""
+        found = accounts(self.list(), self.read_manifest, self._size_of)
+        return freed_in_git(found, self.read_manifest, self.git)
+
+    def disk_size(self) -> int:
+        """Give how many bytes all files of the store have."""
+        return disk.size_of_files(self.path)
+
+    # Changing it.
+
+    @contextmanager
+    def writer(self) -> Generator[StoreWriter]:
+        """Put things in: a sink for `survey`, and `commit` to record what it gave.
+
+        What was neither finished nor committed at the end is thrown away.
+        """
+        with self._writer(lambda place: place) as writer:
+            yield writer
+
+    @contextmanager
+    def git_writer(self) -> Generator[GitSink]:
+        """Put a snapshot of kind git in: the same, with contents in the repository. `GitUnavailable`."""
+        with self._writer(_in_git) as writer:
+            self.git.make()
+            sink = GitSink(self.git, writer, self._check_room)
+            try:
+                yield sink
+            finally:
+                sink.abandon()
+
+    @contextmanager
+    def observer(self) -> Generator[StoreWriter | Observer]:
+        """Put in what is not in the store at all, be it in its packs or its repository; it is in no snapshot."""
+        if not self.git.is_there:
+            with self.writer() as writer:
+                yield writer
+            return
+        with self._writer("observed ".__add__) as writer:
+            place = self._place()
+            yield Observer(writer, self.git.ids(), (place, _in_git(place)))
+
+    @contextmanager
+    def _writer(self, place: Callable[[str], str]) -> Generator[StoreWriter]:
+        with self._locked(fcntl.LOCK_SH):
+            self._index.refresh()
+            own = place(self._place())
+            writer = StoreWriter(self, self._index, self.catalogue, own, self.max_bytes, self.git.disk_size)
+            try:
+                yield writer
+            finally:
+                writer.abandon()
+
+    def _check_room(self) -> None:
+        """Refuse what would make the store larger than it may be; for what goes into the repository."""
+        if self.max_bytes is None:
+            return
+        folders = (self._index.folder, self.catalogue.folder)
+        size = sum(map(disk.size_of_files, folders)) + self.git.disk_size()
+        if size > self.max_bytes:
+            raise unwritable(
+                errno.EDQUOT,
+                f"cannot put more into the store {self.path!r}: it has {size} of at most {self.max_bytes} bytes; drop "
+                f"snapshots and compact it, or let it have more",
+            )
+
+    def compact(self, *, keep: Iterable[bytes] = (), keep_trees: Iterable[bytes] = ()) -> CompactReport:
+        """Throw away what neither a snapshot of the catalogue nor unfinished work needs, and merge small packs.
+
+        `keep` names contents that are needed besides, such as those of sessions that are at work in other processes
+        and not saved yet, and `keep_trees` manifests with all below them. Waits until
+        nobody writes (at most a minute, then `BlockingIOError`); those who read meanwhile do not notice. A crash
+        loses nothing.
+        """
+        with self._locked(fcntl.LOCK_EX):
+            needs = needs_of(self.list(), self.read_manifest)
+            needs.contents.update(keep)
+            seen: set[bytes] = set()
+            for ref in {*keep_trees, *trees_needed(self.path)}:
+                needs.add_tree(ref, self.read_manifest, seen, with_contents=True)
+            report = Compaction(self._index, needs).run(self._renew_id)
+            if self.git.is_there:
+                self._renew_id()
+            kept = [snapshot.snapshot_id for snapshot in self.list() if snapshot.kind == "git"]
+            self.git.collect(kept, needs.contents)
+            return report
+
+    def _size_of(self, digest: bytes) -> int:
+        place = self._index.find(digest)
+        return place[2] if place is not None else 0
+
+    @contextmanager
+    def _locked(self, how: int) -> Generator[None]:
+        self._make_ready()
+        descriptor = os.open(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._lock(descriptor, how)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _lock(self, descriptor: int, how: int) -> None:
+        if how == fcntl.LOCK_SH:
+            fcntl.flock(descriptor, how)
+            return
+        patience = PATIENCE
+        while True:
+            try:
+                fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if patience <= 0:
+                    raise BlockingIOError(
+                        f"cannot compact the store {self.path!r}: somebody has been writing to it for a minute; try "
+                        f"again later"
+                    ) from None
+                time.sleep(PAUSE)
+                patience -= PAUSE
+
+    def _make_ready(self) -> None:
+        """Make the store's directory where it is missing, and clean up what died in it."""
+        if self._is_ready and os.path.exists(self._id_path):
+            return
+        for folder in (self.path, self._index.folder, self.catalogue.folder):
+            disk.make_folder(folder)
+            disk.remove_leftovers(folder)
+        if not os.path.exists(self._id_path):
+            with suppress(FileExistsError):
+                disk.write_new(self._id_path, self._new_id())
+        self._is_ready = True
+
+    @property
+    def _id_path(self) -> str:
+        return os.path.join(self.path, "store.json")
+
+    def _new_id(self) -> bytes:
+        return orjson.dumps({"format": FORMAT, "version": VERSION, "id": os.urandom(16).hex()}) + b"\n"
+
+    def _renew_id(self) -> None:
+        disk.write_over(self._id_path, self._new_id())
+
+    def _place(self) -> str:
+        """Give what stands for the contents that are here now: another after a compaction."""
+        try:
+            with open(self._id_path, "rb") as stream:
+                document = orjson.loads(stream.read())
+            found = document["id"]
+            if document["format"] != FORMAT or document["version"] != VERSION or type(found) is not str:
+                raise ValueError(f"its format is {document['format']!r:.40}, version {document['version']!r:.40}")
+        except FileNotFoundError:
+            return ""
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreDamaged(
+                f"cannot use the store {self.path!r}: store.json is not what this library writes ({error}); use the "
+                f"release that wrote it, or remove that file to have a new one made"
+            ) from None
+        return found
+
+
+def _in_git(place: str) -> str:
+    """Give what stands for the contents that are in the repository now."""
+    return f"git {place}"

@@ -1,0 +1,273 @@
+"""One call, step by step: checked, run in a transaction, undone if it fails, and written down once.
+
+What runs the handler is left to the caller of `steps`: directly, or awaited.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import suppress
+from typing import cast
+
+from attrs import define, field
+
+from weakfs.filesystem import Filesystem, normalize
+from weakfs.filesystem.errors import absence_in
+from weakfs.filesystem.missing_path import with_proposal
+from weakfs.messages import one_line
+from weakfs.session import Cancellation, Merged, Session, SessionClosed, SessionError, TransactionCancelled
+from weakfs.tools.call_json import recorded
+from weakfs.tools.context import ToolContext
+from weakfs.tools.errors import ANSWERED, PolicyDenied, classify
+from weakfs.tools.permissions import CallToJudge, check_call, check_result, may_show
+from weakfs.tools.results import Receipt, ToolResult, failed
+from weakfs.tools.slices import ToolCall
+from weakfs.tools.stale_writes import Readings, version_of
+from weakfs.tools.tool import Tool
+
+# Yields what the handler is called with, once, takes what it gave, and returns the answer.
+Steps = Generator[tuple[object, ToolContext], object, ToolResult[object]]
+
+
+class _Undone(Exception):
+    """Takes a failed result out of its transaction, so that the transaction is rolled back."""
+
+    def __init__(self, result: ToolResult[object]) -> None:
+        self.result = result
+
+
+def _check(tool: Tool, result: ToolResult[object]) -> None:
+    """Raise `TypeError` for a result that could not be written down, while its work can still be undone."""
+    texts = (result.message, result.status, result.summary_text)
+    fits = all(isinstance(text, str) for text in texts) and isinstance(result.error_code, str | None)
+    if not fits or not isinstance(result.success, bool):
+        raise TypeError(
+            f"the handler of {tool.name!r} gave a ToolResult of wrong types; let message, status and summary_text be "
+            f"text, error_code text or None, and success true or false"
+        )
+
+
+def _cancelling() -> tuple[type[BaseException], ...]:
+    """Give what is raised in a call that is cancelled, without importing asyncio for it."""
+    asyncio = sys.modules.get("asyncio")
+    return (TransactionCancelled,) if asyncio is None else (TransactionCancelled, asyncio.CancelledError)
+
+
+@define(eq=False)
+class Call:
+    """One call. `tool` is what answers to `name`, or the error that says why nothing does."""
+
+    session: Session
+    tool: Tool | ValueError
+    name: str
+    arguments: Mapping[str, object]
+    call_id: str
+    caller: str | None
+    context: ToolContext
+    # What the calls of the toolset have seen and changed, of the files as they are without a guard.
+    readings: Readings | None
+    require_read: bool
+    files: Filesystem
+    started_at: int
+    # As they were when the call began.
+    recorded_arguments: str | bytes
+    # How many records it made, after record `base` of the line that it saw.
+    _base: int = 0
+    _made: int = 0
+    # What its caller saw: the versions of files, after record `_seen_after`.
+    _seen: dict[str, str | None] = field(factory=dict[str, "str | None"])
+    _seen_after: int = 0
+    _written_down: bool = False
+    # What the policy was shown of it.
+    _params: object = None
+    _is_judged: bool = False
+
+    @property
+    def cancellation(self) -> Cancellation:
+        """What ends the call from outside."""
+        return self.context.cancellation
+
+    def steps(self) -> Steps:
+        """Make the call; only what is a fault of a program is raised, after it was undone and written down."""
+        try:
+            result = yield from self._answered()
+            if not result.success:
+                result = self._shown_to_policy(result)
+        except BaseException as error:
+            code = "cancelled" if isinstance(error, _cancelling()) else "internal_error"
+            # A session that is closed, or waits to be repaired, takes no record; the error itself matters more.
+            with suppress(SessionError):
+                self.write_down(failed(Receipt, "error", code, f"{type(error).__name__}: {error}"))
+            raise
+        self.write_down(result)
+        if self.readings is not None and result.success:
+            for path, version in self._seen.items():
+                self.readings.saw(self.caller, path, version, seq=self._seen_after, call_id=self.call_id)
+        return result
+
+    def _answered(self) -> Steps:
+        tool = self.tool
+        try:
+            # What could not be written down is not done.
+            self.session.check_writable()
+            if isinstance(tool, ValueError):
+                raise tool
+            params = self._params = tool.read_arguments(self.arguments)
+            self._seen_after = self.session.seq
+            if tool.read_only:
+                version = self._version_before(tool, params)
+                result = yield from self._judged(tool, params)
+                self._look(tool, result, version)
+                return result
+            return (yield from self._undoable(tool, params))
+        except TransactionCancelled:
+            raise
+        except ANSWERED as error:
+            status, code = classify(error)
+            kind = tool.receipt if isinstance(tool, Tool) else Receipt
+            message = f"cannot call {self.name}: {error}" if code == "invalid_arguments" else self._told(error)
+            reason = error.reason if isinstance(error, PolicyDenied) else None
+            return failed(kind, status, code, message or type(error).__name__, reason=reason)
+
+    def _told(self, error: Exception) -> str:
+        """Give the message of an error, with the path that may be meant where there is nothing at the one given."""
+        fs, absence = self.context.filesystem, absence_in(error)
+        return str(error) if fs is None or absence is None else with_proposal(fs, absence)
+
+    def _undoable(self, tool: Tool, params: object) -> Steps:
+        try:
+            with self.session.transaction(cause=self.call_id, cancellation=self.cancellation, shared=True):
+                self._base = self.session.seq
+                try:
+                    self._check_stale(tool, params)
+                    result = yield from self._judged(tool, params)
+                finally:
+                    with suppress(TransactionCancelled):
+                        self._made = self.session.seq - self._base
+                if not result.success:
+                    raise _Undone(result)
+                self._tell_changes()
+        except BaseException as error:
+            # What was done stays in the records, and the rollback that undid it follows.
+            self._made += self._made > 0
+            if isinstance(error, _Undone):
+                return error.result
+            raise
+        return result
+
+    def _judged(self, tool: Tool, params: object) -> Steps:
+        """Make the call if the policy allows it, and let it judge what came of it."""
+        policy, context = self.context.policy, self.context
+        if policy is None:
+            return (yield from self._invoked(tool, params))
+        call = self._to_judge(tool, params)
+        check_call(policy, call, context)
+        result = yield from self._invoked(tool, params)
+        if result.success:
+            check_result(policy, call, result, context)
+            self._is_judged = True
+        return result
+
+    def _to_judge(self, tool: Tool, params: object) -> CallToJudge:
+        return CallToJudge(self.name, params, tool.operation, self.call_id, self.caller, self.recorded_arguments)
+
+    def _shown_to_policy(self, result: ToolResult[object]) -> ToolResult[object]:
+        """Show the policy a call that failed; it stays failed whatever that says."""
+        policy, tool = self.context.policy, self.tool
+        if policy is None or self._is_judged or not isinstance(tool, Tool):
+            return result
+        try:
+            check_result(policy, self._to_judge(tool, self._params), result, self.context)
+        except PolicyDenied as error:
+            message = f"{result.message}\n{error}"
+            return failed(tool.receipt, result.status, result.error_code or "error", message, reason=error.reason)
+        return result
+
+    def _invoked(self, tool: Tool, params: object) -> Steps:
+        context = self.context
+        context.check_deadline()
+        result = yield params, context
+        if not isinstance(result, ToolResult):
+            raise TypeError(f"the handler of {tool.name!r} gave a {type(result).__name__}; let it return a ToolResult")
+        _check(tool, result)
+        if result.success:
+            context.check_deadline()
+        return result
+
+    def _version_before(self, tool: Tool, params: object) -> str | None:
+        """Return the version of a file that is to be read: what another changes meanwhile may not have been seen."""
+        path = getattr(params, "path", None)
+        reads = self.readings is not None and tool.operation == "read" and isinstance(path, str)
+        return version_of(self.files, cast(str, path)) if reads else None
+
+    def _look(self, tool: Tool, result: ToolResult[object], version: str | None) -> None:
+        """Remember what the caller has read."""
+        path = getattr(result.value, "path", None)
+        if tool.operation == "read" and isinstance(path, str) and path:
+            self._seen[path] = version
+
+    def _check_stale(self, tool: Tool, params: object) -> None:
+        readings, files = self.readings, self.files
+        if readings is None or tool.targets is None:
+            return
+        for target in tool.targets(params, self.context):
+            try:
+                # By the path to which links lead.
+                path = files.read_bytes(target, limit=0).path
+            except (OSError, ValueError):
+                with suppress(OSError, ValueError):
+                    # There is none any more, or it is no file.
+                    readings.check(self.caller, normalize(target), files, may_show=False)
+            else:
+                if self.require_read:
+                    readings.check_was_read(self.caller, path)
+                readings.check(self.caller, path, files, may_show=may_show(self.context.filesystem, path))
+
+    def _tell_changes(self) -> None:
+        """Remember what the call leaves in the files that it changed, without what others did meanwhile."""
+        if self.readings is not None and self._made:
+            self._seen = self.readings.changed(self.caller, self.session.records.since(self._base), self.files)
+
+    def write_down(self, result: ToolResult[object]) -> None:
+        """Record the call and its answer, unless that was done; a session that is closed takes no record."""
+        with self.session.lock:
+            if self._written_down:
+                return
+            self._written_down = True
+        first, last = self._numbers()
+        event = ToolCall(
+            self.call_id,
+            self.name,
+            self.recorded_arguments,
+            recorded(result.value),
+            one_line(result.status),
+            result.error_code,
+            one_line(result.summary_text),
+            None if self.caller is None else one_line(self.caller),
+            self.started_at,
+            self.session.now(),
+            first,
+            last,
+        )
+        try:
+            self.session.dispatch(event, cause=self.call_id)
+        except TransactionCancelled:
+            raise
+        except SessionClosed:
+            # The caller gets the answer all the same.
+            return
+
+    def _numbers(self) -> tuple[int | None, int | None]:
+        """Find the numbers of the call's records: where it left off, or behind the merge with what others did."""
+        if not self._made:
+            return None, None
+        first = self._base + 1
+        if self.session.seq > self._base + self._made:
+            for record in self.session.records.since(self._base):
+                event = record.event
+                mine = isinstance(event, Merged) and record.cause == self.call_id and event.base == self._base
+                if mine and event.count == self._made:
+                    first = record.seq + 1
+                    break
+        return first, first + self._made - 1

@@ -1,0 +1,145 @@
+"""What is there: `ls`, `stat` and `exists`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import field, frozen
+
+from weakfs.filesystem import FileEntry, FileStat, normalize
+from weakfs.messages import one_line, plural
+from weakfs.tools.blobs import BlobReference
+from weakfs.tools.context import ToolContext, require_filesystem
+from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
+from weakfs.tools.schemas.arguments import param
+
+Kind = Literal["file", "directory", "symlink"]
+
+
+def kind_of(entry: FileStat | FileEntry) -> Kind:
+    """Name what an entry is; a link is a link, wherever it points."""
+    if entry.is_symlink:
+        return "symlink"
+    return "directory" if entry.is_directory else "file"
+
+
+@frozen
+class LsParams:
+    """What `ls` takes."""
+
+    path: str = field(default="/", metadata=param("the directory"))
+    max_results: int = field(default=1000, metadata=param("how many entries at most", at_least=1))
+    output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
+
+
+@frozen(kw_only=True)
+class LsReceipt(Receipt):
+    """The entries of a directory by name; `count` is how many it has, `truncated` whether some were left out.
+
+    Where they are too many to show, `entries` refers to their names, one a line.
+    """
+
+    path: str | None = None
+    entries: tuple[FileEntry, ...] | BlobReference | None = None
+    count: int | None = None
+    truncated: bool | None = None
+
+
+# What stands behind a name, as in `ls -F`.
+MARKS: dict[Kind, str] = {"file": "", "directory": "/", "symlink": "@"}
+
+
+def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceipt]:
+    """List a directory: a name a line, `/` behind directories and `@` behind links."""
+    found = require_filesystem(context).list(params.path)
+    entries = found[: params.max_results]
+    path = found[0].path.rpartition("/")[0] or "/" if found else normalize(params.path)
+    truncated = len(entries) < len(found)
+    part = f", of which {len(entries)} are shown" if truncated else ""
+    lines = [one_line(entry.name) + MARKS[kind_of(entry)] for entry in entries]
+    named = (path, *(entry.path for entry in entries))
+    kept = kept_as_blob("\n".join(lines), params.output_mode, context, "list", paths=named)
+    receipt = LsReceipt(
+        path=path,
+        entries=entries if kept is None else kept,
+        count=len(found),
+        truncated=truncated,
+        summary_text=summarize(f"{path} has {plural(len(found), 'entry')}{part}"),
+    )
+    if not entries:
+        return answer(receipt)
+    if kept is not None:
+        return answer(receipt, shown(kept, "list a part with glob, or set max_results to see less of it"))
+    if truncated:
+        lines.append(f"[{receipt.summary_text}; set max_results to see more]")
+    return answer(receipt, "\n".join(lines))
+
+
+@frozen
+class StatParams:
+    """What `stat` takes."""
+
+    path: str = field(metadata=param("the file or directory"))
+
+
+@frozen(kw_only=True)
+class StatReceipt(Receipt):
+    """What is known of an entry; times in nanoseconds, `target` where a link points."""
+
+    path: str | None = None
+    kind: Kind | None = None
+    size_bytes: int | None = None
+    mode: int | None = None
+    created_ns: int | None = None
+    modified_ns: int | None = None
+    target: str | None = None
+
+
+def stat_handler(params: StatParams, *, context: ToolContext) -> ToolResult[StatReceipt]:
+    """Tell what an entry is without reading it."""
+    found = require_filesystem(context).stat(params.path)
+    kind = kind_of(found)
+    what = f"symbolic link to {found.target}" if kind == "symlink" else kind
+    size = f", {plural(found.size_bytes, 'byte')}" if kind == "file" else ""
+    time = found.modified_at.isoformat(sep=" ", timespec="seconds")
+    return answer(
+        StatReceipt(
+            path=found.path,
+            kind=kind,
+            size_bytes=found.size_bytes,
+            mode=found.mode,
+            created_ns=found.created_ns,
+            modified_ns=found.modified_ns,
+            target=found.target,
+            summary_text=summarize(f"{found.path}: {what}{size}, mode {found.mode:04o}, modified {time}"),
+        )
+    )
+
+
+@frozen
+class ExistsParams:
+    """What `exists` takes."""
+
+    path: str = field(metadata=param("the file or directory"))
+
+
+@frozen(kw_only=True)
+class ExistsReceipt(Receipt):
+    """Whether there is an entry, and what it is."""
+
+    path: str | None = None
+    exists: bool | None = None
+    kind: Kind | None = None
+
+
+def exists_handler(params: ExistsParams, *, context: ToolContext) -> ToolResult[ExistsReceipt]:
+    """Tell whether there is an entry; a link counts, wherever it points."""
+    fs = require_filesystem(context)
+    if not fs.exists(params.path):
+        path = normalize(params.path)
+        return answer(ExistsReceipt(path=path, exists=False, summary_text=summarize(f"{path} does not exist")))
+    found = fs.stat(params.path)
+    kind = kind_of(found)
+    summary = summarize(f"{found.path} exists ({kind})")
+    return answer(ExistsReceipt(path=found.path, exists=True, kind=kind, summary_text=summary))

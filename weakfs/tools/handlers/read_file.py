@@ -1,0 +1,164 @@
+"""`read_file`: text by lines, or a range of bytes."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Literal
+
+from attrs import evolve, field, frozen
+
+from weakfs.filesystem import Filesystem, ReadBytesResult, ReadResult
+from weakfs.filesystem.operations.read import count_lines
+from weakfs.messages import plural, printable
+from weakfs.tools.blobs import BlobReference
+from weakfs.tools.context import ToolContext, require_filesystem, tighter
+from weakfs.tools.errors import NotText, ToolValidationError
+from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
+from weakfs.tools.schemas.arguments import param
+
+
+@frozen
+class ReadFileParams:
+    """What `read_file` takes: lines from 1 on, or bytes from 0 on, never both."""
+
+    path: str = field(metadata=param("the file"))
+    offset: int | None = field(default=None, metadata=param("the first line, from 1", at_least=1))
+    limit: int | None = field(default=None, metadata=param("how many lines at most", at_least=1))
+    offset_bytes: int | None = field(default=None, metadata=param("the first byte, from 0", at_least=0))
+    max_bytes: int | None = field(default=None, metadata=param("how many bytes at most", at_least=1))
+    encoding: Literal["utf8", "bytes"] = field(
+        default="utf8", metadata=param("utf8, or bytes for a file that is not text")
+    )
+    output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
+
+
+@frozen(kw_only=True)
+class ReadFileReceipt(Receipt):
+    """What was read: text, bytes if `encoding="bytes"` was asked for, or a reference to what is too large to show.
+
+    By lines, `first_line` (from 1) and `lines` say which lines `content` holds, of `total_lines`. By bytes,
+    `offset_bytes` and `read_bytes` say which of `size_bytes`. `truncated` tells that the file goes on.
+    """
+
+    path: str | None = None
+    content: str | bytes | BlobReference | None = field(default=None, repr=False)
+    truncated: bool | None = None
+    size_bytes: int | None = None
+    first_line: int | None = None
+    lines: int | None = None
+    total_lines: int | None = None
+    offset_bytes: int | None = None
+    read_bytes: int | None = None
+
+
+def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolResult[ReadFileReceipt]:
+    """Give a file's text as it is, so that an edit can quote it; a note follows where the file goes on.
+
+    This is the one message in which control characters are not escaped.
+    """
+    fs = require_filesystem(context)
+    by_lines = params.offset is not None or params.limit is not None
+    by_bytes = params.offset_bytes is not None or params.max_bytes is not None
+    if by_lines and (by_bytes or params.encoding == "bytes"):
+        raise ToolValidationError(
+            "offset and limit count lines of text, offset_bytes and max_bytes bytes; give one pair or the other"
+        )
+    if by_bytes or params.encoding == "bytes":
+        return _read_bytes(fs, params, context)
+    return _read_lines(fs, params, context)
+
+
+def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) -> ToolResult[ReadFileReceipt]:
+    limit = params.limit or tighter(context.limits.default_read_limit, fs.limits.default_read_limit)
+    first = params.offset or 1
+    # What can be wrong with the path itself is raised here, so that a ValueError below is about the text.
+    fs.exists(params.path)
+    try:
+        found = fs.read(params.path, offset=first - 1, limit=-1 if limit is None else limit)
+    except ValueError as error:
+        raise NotText(
+            f"cannot read {params.path!r} as text: it is not UTF-8; "
+            f"read it with encoding='bytes', offset_bytes and max_bytes, or use stat"
+        ) from error
+    total = found.total_lines
+    count = count_lines(found.content)
+    last = first + count - 1
+    if not total:
+        summary, note = f"{found.path} is empty", f"[{found.path} is empty]"
+    elif not count:
+        summary = f"{found.path} has {plural(total, 'line')} and none from line {first} on"
+        note = f"[{summary}]"
+    elif not found.truncated and count == total:
+        summary, note = f"Read {found.path} ({plural(total, 'line')})", ""
+    else:
+        summary = f"Read {found.path} (lines {first} to {last} of {total})"
+        note = _how_to_go_on(found, first, last)
+    kept = kept_as_blob(found.content, params.output_mode, context, "read", paths=(found.path,))
+    receipt = ReadFileReceipt(
+        path=found.path,
+        content=found.content if kept is None else kept,
+        truncated=found.truncated,
+        size_bytes=fs.stat(found.path).size_bytes,
+        first_line=first,
+        lines=count,
+        total_lines=total,
+        summary_text=summarize(summary),
+    )
+    if kept is not None:
+        return answer(receipt, shown(kept, f"read parts of {found.path} with offset and limit"))
+    return evolve(answer(receipt), message=found.content + printable(note))
+
+
+def _how_to_go_on(found: ReadResult, first: int, last: int) -> str:
+    if not found.truncated:
+        return ""
+    if not found.content.endswith("\n"):
+        return f"\n[line {last} is too long to be read at once; read parts of it with offset_bytes and max_bytes]"
+    return f"[lines {first} to {last} of {found.total_lines}; read on with offset={last + 1}]"
+
+
+def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) -> ToolResult[ReadFileReceipt]:
+    found = fs.read_bytes(params.path, offset=params.offset_bytes or 0, limit=params.max_bytes)
+    text = _whole_characters(found) if params.encoding == "utf8" else None
+    content: str | bytes = found.content if text is None else text
+    count = len(found.content) if text is None else len(text.encode())
+    stop = found.offset + count
+    if stop < found.size_bytes:
+        note = f"[bytes {found.offset} to {stop} of {found.size_bytes}; read on with offset_bytes={stop}]"
+    elif not count:
+        note = f"[{found.path} has {plural(found.size_bytes, 'byte')} and none from byte {found.offset} on]"
+    else:
+        note = ""
+    kept = kept_as_blob(content, params.output_mode, context, "read", paths=(found.path,))
+    receipt = ReadFileReceipt(
+        path=found.path,
+        content=content if kept is None else kept,
+        truncated=stop < found.size_bytes,
+        size_bytes=found.size_bytes,
+        offset_bytes=found.offset,
+        read_bytes=count,
+        summary_text=summarize(f"Read {found.path} (bytes {found.offset} to {stop} of {found.size_bytes})"),
+    )
+    if kept is not None:
+        return answer(receipt, shown(kept, f"read parts of {found.path} with offset_bytes and max_bytes"))
+    text = content if isinstance(content, str) else b64encode(content).decode()
+    note = printable(note)
+    return evolve(answer(receipt), message=f"{text}\n{note}" if note and text else text + note)
+
+
+def _whole_characters(found: ReadBytesResult) -> str:
+    """Decode a range of bytes, less a last character that the range cuts in two."""
+    data = found.content
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        cut = error.end == len(data) and found.truncated and error.reason == "unexpected end of data"
+        if cut and error.start > 0:
+            return data[: error.start].decode()
+        what = f"cannot read {found.path!r} as text at byte {found.offset + error.start}"
+        if cut:
+            raise NotText(f"{what}: max_bytes={len(data)} is less than its character takes; use 4 or more") from error
+        if error.start == 0 and found.offset and data[0] & 0xC0 == 0x80:
+            raise NotText(f"{what}: it is the middle of a character; start up to 3 bytes earlier") from error
+        raise NotText(f"{what}: the byte is not UTF-8; use encoding='bytes'") from error

@@ -1,0 +1,301 @@
+"""`shell`: a command over the files, in a sandbox unless the options allow to run it without one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from errno import EROFS
+from functools import partial
+from math import inf
+from time import monotonic
+from types import MappingProxyType
+from typing import get_args
+
+from attrs import field, frozen
+
+from weakfs.filesystem import Filesystem, ReadBack, SupportsCheckout
+from weakfs.filesystem.errors import fault
+from weakfs.messages import plural
+from weakfs.processes import (
+    ENVIRONMENT,
+    Bubblewrap,
+    CommandLimits,
+    Finished,
+    SandboxMode,
+    SandboxUnavailable,
+    Stop,
+    check_command,
+    run_command,
+)
+from weakfs.reducers.tree import name_escaping as names
+from weakfs.tools.blobs import BlobReference
+from weakfs.tools.context import ToolContext, require_filesystem
+from weakfs.tools.errors import ToolValidationError
+from weakfs.tools.output import kept_as_blob, shown
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
+from weakfs.tools.schemas.arguments import param
+from weakfs.tools.tool import Tool
+
+DEFAULT_TIMEOUT = 120
+MAX_TIMEOUT = 600
+
+# Reading back what a command changed has the rest of the command's time, and at least so many seconds: a command is
+# not undone because it ended just in time.
+READING_BACK = 5.0
+
+
+@frozen
+class ShellParams:
+    """What `shell` takes. A `timeout` above what the tool allows is that much."""
+
+    command: str = field(metadata=param("the command, as /bin/sh takes it"))
+    timeout: float | None = field(
+        default=None, metadata=param(f"after how many seconds it is ended; {DEFAULT_TIMEOUT} unless told", at_least=0)
+    )
+    workdir: str = field(default="/", metadata=param("the directory to run it in"))
+
+
+@frozen(kw_only=True)
+class ShellReceipt(Receipt):
+    """How the command ended, what it printed, and what it changed.
+
+    `exit_code` is `None` if the command was ended before its time, and 128 + n if signal n ended it. Of long output
+    the middle is left out, which `truncated` tells; what a capability keeps from being inline is referred to.
+    `changed_paths` are canonical and sorted; there are none if the call failed, whatever the command did until then.
+    `unsandboxed_because` says why there was no sandbox. `limits_hit` names the limits of the sandbox that the command
+    seems to have reached, each as `name=value`; see `CommandLimits`. `set_id_removed` are the files that the command
+    left set-uid or set-gid, and that are not so any more.
+    """
+
+    exit_code: int | None = None
+    stdout: str | BlobReference | None = None
+    stderr: str | BlobReference | None = None
+    timed_out: bool | None = None
+    sandboxed: bool | None = None
+    changed_paths: tuple[str, ...] | None = None
+    truncated: bool | None = None
+    unsandboxed_because: str | None = None
+    limits_hit: tuple[str, ...] | None = None
+    set_id_removed: tuple[str, ...] | None = None
+
+
+def _read_only(environment: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(environment))
+
+
+@frozen(kw_only=True)
+class ShellOptions:
+    """What the runtime decides about commands, and no model.
+
+    `sandbox` is "required" (refuse to run without a sandbox), "auto" (run without one where there is none, and say so),
+    or "off". `environment_allow` names
+    the variables of the runtime's environment that a command sees, `environment` adds others. `readable` are
+    directories of the host that the sandbox shows read-only, such as a toolchain's. `limits` are those of a sandboxed
+    command. `max_output` bounds each of the two streams, in bytes; times are in seconds. A command may leave
+    `max_new_entries` new files and directories, and new and changed files of `max_changed_bytes` in all; one that
+    leaves more fails, and everything that it did is undone.
+    """
+
+    sandbox: SandboxMode = "required"
+    timeout: float = DEFAULT_TIMEOUT
+    max_timeout: float = MAX_TIMEOUT
+    max_output: int = 32 * 1024
+    environment_allow: tuple[str, ...] = ENVIRONMENT
+    environment: Mapping[str, str] = field(factory=dict[str, str], converter=_read_only, repr=False)
+    readable: tuple[str, ...] = ()
+    shell: str = "/bin/sh"
+    bubblewrap: Bubblewrap = field(factory=Bubblewrap, repr=False)
+    limits: CommandLimits = field(factory=CommandLimits)
+    max_new_entries: int | None = 200_000
+    max_changed_bytes: int | None = 1 << 30
+
+    def __attrs_post_init__(self) -> None:
+        if self.sandbox not in get_args(SandboxMode):
+            raise ValueError(f"sandbox is {self.sandbox!r}; use 'auto', 'required' or 'off'")
+        for name, seconds in (("timeout", self.timeout), ("max_timeout", self.max_timeout)):
+            if not 0 < seconds < inf:
+                raise ValueError(f"{name} is {seconds!r}; give a number of seconds above 0")
+        if self.max_output < 0:
+            raise ValueError(f"max_output is {self.max_output!r}; give a number of bytes from 0 on")
+        for name, number in (("max_new_entries", self.max_new_entries), ("max_changed_bytes", self.max_changed_bytes)):
+            if number is not None and (type(number) is not int or number < 0):
+                raise ValueError(f"{name} is {number!r}; give a whole number from 0 on, or None for no limit")
+
+
+class _Failed(Exception):
+    """Takes a result out of a checkout, so that nothing is read back."""
+
+    def __init__(self, result: ToolResult[ShellReceipt]) -> None:
+        self.result = result
+
+
+def shell_handler(
+    params: ShellParams, *, context: ToolContext, options: ShellOptions | None = None
+) -> ToolResult[ShellReceipt]:
+    """Run a command over the files and read back what it changed.
+
+    A command that ends by itself has answered, whatever its exit code: its effects stay, and the code is in the
+    receipt. A failing test run is the most ordinary answer of all, and the model that reads of it expects to find the
+    reports, caches and half of a build that it left, as in any terminal; `grep`, `diff` and `test` say no more than
+    "no" with theirs. The call fails, and everything that the command changed is undone, when the command did not get
+    to its end: its time or the call's deadline was over, it could not be started, what watched over it was
+    killed, or what it left cannot be taken (a quota, a limit).
+    """
+    options = ShellOptions() if options is None else options
+    fs = require_filesystem(context)
+    if not params.command.strip():
+        raise ToolValidationError("command: it is empty; give a command to run")
+    check_command(params.command)
+    if params.timeout is not None and not params.timeout > 0:
+        raise ToolValidationError(f"timeout: expected a number above 0, got {params.timeout}")
+    workdir = _directory(fs, params.workdir)
+    if fs.read_only:
+        raise fault(
+            PermissionError,
+            EROFS,
+            "cannot run a command: the filesystem is read-only and a command may change anything; use a writable one",
+        )
+    if not isinstance(fs, SupportsCheckout):
+        raise ToolValidationError(
+            f"cannot run a command on a {type(fs).__name__}: its files cannot be laid out in a directory; use an "
+            f"InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem"
+        )
+    try:
+        # Whoever cancels the call waits until the command has ended and what it did is undone.
+        with Stop() as stop, context.cancellation.stopping(stop.set):
+            return _run(fs, params, workdir, context, options, stop)
+    except _Failed as failure:
+        return failure.result
+    except SandboxUnavailable as error:
+        return answer(
+            ShellReceipt(status="error", error_code="sandbox_unavailable", summary_text=summarize(str(error)))
+        )
+
+
+def shell_tool(options: ShellOptions | None = None, *, name: str = "shell") -> Tool:
+    """Make the tool that runs commands, with options of your own in the place of the one in `DEFAULT_TOOLS`."""
+    options = ShellOptions() if options is None else options
+    return Tool(
+        name,
+        "Run a shell command over the files and answer with its exit code and output. Nothing can be typed in, and "
+        "nothing runs on in the background. There may be no network, and no files but these and the system's own.",
+        ShellParams,
+        partial(shell_handler, options=options),
+        aliases={"cmd": "command", "cwd": "workdir"},
+        receipt=ShellReceipt,
+        operation="shell",
+    )
+
+
+def _run(
+    fs: SupportsCheckout, params: ShellParams, workdir: str, context: ToolContext, options: ShellOptions, stop: Stop
+) -> ToolResult[ShellReceipt]:
+    if options.sandbox == "required":
+        options.bubblewrap.require()
+    context.check_deadline()
+    timeout = min(options.timeout if params.timeout is None else params.timeout, options.max_timeout)
+    until = inf
+    done: Finished | None = None
+
+    def check() -> None:
+        context.check_deadline()
+        if done is not None and monotonic() > until:
+            raise _Failed(_read_back_too_long(done, timeout, context))
+
+    read_back = ReadBack(max_entries=options.max_new_entries, max_bytes=options.max_changed_bytes, check=check)
+    with fs.checkout(read_back=read_back) as work:
+        context.check_deadline()
+        begun = monotonic()
+        left = None if context.deadline is None else (context.deadline - context.session.now()) / 1e9
+        late = left is not None and left <= timeout
+        done = run_command(
+            params.command,
+            work.directory,
+            workdir=_host_path(work.directory, workdir),
+            timeout=timeout if left is None else max(min(timeout, left), 1e-3),
+            max_output=options.max_output,
+            environment_allow=options.environment_allow,
+            environment=options.environment,
+            sandbox=options.sandbox,
+            bubblewrap=options.bubblewrap,
+            limits=options.limits,
+            readable=options.readable,
+            shell=options.shell,
+            stop=stop,
+        )
+        context.cancellation.check()
+        if done.timed_out:
+            raise _Failed(_timed_out(done, timeout, context, late=late))
+        until = max(begun + timeout, monotonic() + READING_BACK)
+    summary = f"Exit code {done.exit_code}, {plural(len(work.changed), 'path')} changed"
+    if work.set_id_removed:
+        files = plural(len(work.set_id_removed), "file")
+        summary += f"; set-uid and set-gid bits were removed from {files}: {', '.join(work.set_id_removed)}"
+    return _answered(done, summary, "ok", None, work.changed, context, work.set_id_removed)
+
+
+def _read_back_too_long(done: Finished, timeout: float, context: ToolContext) -> ToolResult[ShellReceipt]:
+    summary = (
+        f"The command ended, but its changes could not be read back in the {timeout:g} s of the call; all of them are "
+        f"undone. Change fewer files, or allow more time"
+    )
+    return _answered(done, summary, "error", "timed_out", (), context)
+
+
+def _timed_out(done: Finished, timeout: float, context: ToolContext, *, late: bool) -> ToolResult[ShellReceipt]:
+    if late:
+        code, why = "deadline_exceeded", "the call's deadline came before the command's end"
+    else:
+        code, why = "timed_out", f"it ran for {timeout:g} s"
+    summary = f"The command was ended because {why}; what it changed is undone"
+    return _answered(done, summary, "error", code, (), context)
+
+
+def _answered(
+    done: Finished,
+    summary: str,
+    status: str,
+    code: str | None,
+    changed: tuple[str, ...],
+    context: ToolContext,
+    set_id_removed: tuple[str, ...] = (),
+) -> ToolResult[ShellReceipt]:
+    if done.unsandboxed_because:
+        summary += f"; not sandboxed: {done.unsandboxed_because}"
+    if done.limits_hit:
+        summary += f"; limits that it may have hit: {', '.join(done.limits_hit)}"
+    kept = [kept_as_blob(text, "auto", context, "shell") for text in (done.stdout, done.stderr)]
+    receipt = ShellReceipt(
+        status=status,
+        error_code=code,
+        summary_text=summarize(summary),
+        exit_code=done.exit_code,
+        stdout=done.stdout if kept[0] is None else kept[0],
+        stderr=done.stderr if kept[1] is None else kept[1],
+        timed_out=done.timed_out,
+        sandboxed=done.sandboxed,
+        changed_paths=changed,
+        truncated=done.truncated,
+        unsandboxed_because=done.unsandboxed_because,
+        limits_hit=done.limits_hit,
+        set_id_removed=set_id_removed,
+    )
+    out, err = (
+        text if reference is None else shown(reference, "print less to see all of it")
+        for text, reference in zip((done.stdout, done.stderr), kept, strict=True)
+    )
+    parts = [out, f"[stderr]\n{err}" if err else "", f"[{receipt.summary_text}]"]
+    return answer(receipt, "\n".join(part.removesuffix("\n") for part in parts if part))
+
+
+def _directory(fs: Filesystem, path: str) -> str:
+    """Give a directory's canonical path; raises as `ls` would."""
+    found = fs.stat(path)
+    if not found.is_directory:
+        fs.list(found.path)
+    return found.path
+
+
+def _host_path(directory: str, path: str) -> str:
+    """Give the host's path of a canonical one, below the directory that stands for the root."""
+    below = "/".join(names.to_bytes(name).decode("utf-8", "surrogateescape") for name in path.split("/") if name)
+    return f"{directory}/{below}" if below else directory

@@ -1,0 +1,73 @@
+"""Rules of one's own about whole calls: what a policy's `check` and `on_result` see, and how they are asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from weakfs.messages import clip
+from weakfs.session import TransactionCancelled
+from weakfs.tools.errors import PolicyDenied
+from weakfs.tools.permissions.operations import Operation
+from weakfs.tools.results import ToolResult
+
+if TYPE_CHECKING:
+    from weakfs.tools.context import ToolContext
+    from weakfs.tools.permissions.policy import Policy
+
+# How much of an error's message a refusal quotes.
+QUOTED = 500
+
+
+@frozen
+class CallToJudge:
+    """A call as a policy sees it: its checked parameters, `None` for one that failed before it had some."""
+
+    name: str
+    params: object = field(repr=False)
+    operation: Operation | None
+    call_id: str
+    caller: str | None
+    _arguments: str | bytes = field(repr=False)
+
+    def read_arguments(self) -> object:
+        """Return the arguments as they were sent, as plain JSON values of the reader's own."""
+        return json.loads(self._arguments)
+
+
+# Return `None` to allow a call, or the reason of a refusal, which the model reads.
+Check = Callable[[CallToJudge, "ToolContext"], str | None]
+OnResult = Callable[[CallToJudge, ToolResult[object], "ToolContext"], str | None]
+
+
+def check_call(policy: Policy, call: CallToJudge, context: ToolContext) -> None:
+    """Raise `PolicyDenied` if the policy refuses a call before it is made, or fails to judge it."""
+    _ask("check", lambda: policy.check(call, context), call)
+
+
+def check_result(policy: Policy, call: CallToJudge, result: ToolResult[object], context: ToolContext) -> None:
+    """Raise `PolicyDenied` if the policy refuses what a call did, or fails to judge it."""
+    _ask("on_result", lambda: policy.on_result(call, result, context), call)
+
+
+def _ask(hook: str, ask: Callable[[], object], call: CallToJudge) -> None:
+    try:
+        reason = ask()
+    except TransactionCancelled:
+        raise
+    except Exception as error:
+        told = clip(f"{type(error).__name__}: {error}", QUOTED)
+        raise _denied(call, f"the policy's {hook} failed ({told}), and what cannot be judged is refused") from error
+    if reason is None:
+        return
+    if not isinstance(reason, str):
+        kind = type(reason).__name__
+        raise _denied(call, f"the policy's {hook} gave a {kind} where None or a reason is expected")
+    raise _denied(call, reason or "the policy gave no reason")
+
+
+def _denied(call: CallToJudge, reason: str) -> PolicyDenied:
+    return PolicyDenied(f"cannot call {call.name}: {reason}", reason)

@@ -1,0 +1,97 @@
+"""A capability: what a toolset may do at all, and how much of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import get_args
+
+from attrs import Attribute, field, frozen
+from attrs.validators import in_, optional
+
+from weakfs.editing import PatchFormat
+from weakfs.filesystem import SymlinkPolicy
+from weakfs.tools.errors import LimitExceeded, OperationForbidden
+from weakfs.tools.permissions.operations import Operation, checked
+
+PATCH_FORMATS: tuple[str, ...] = get_args(PatchFormat)
+
+
+def _operations(given: Iterable[str] | None) -> frozenset[Operation] | None:
+    return None if given is None else checked(given)
+
+
+def _texts(given: str | Iterable[str] | None) -> tuple[str, ...] | None:
+    return (given,) if isinstance(given, str) else None if given is None else tuple(given)
+
+
+def _not_negative(instance: object, attribute: Attribute[int | None], value: int | None) -> None:
+    if value is not None and (type(value) is not int or value < 0):
+        raise ValueError(f"{attribute.name} is {value!r}; give a whole number from 0 on, or None for no limit")
+
+
+def _known_formats(
+    instance: object, attribute: Attribute[tuple[str, ...] | None], value: tuple[str, ...] | None
+) -> None:
+    for name in value or ():
+        if name not in PATCH_FORMATS:
+            raise ValueError(f"there is no patch format {name!r}; there are {', '.join(PATCH_FORMATS)}")
+
+
+@frozen(kw_only=True)
+class Capability:
+    """Bounds of every call of a toolset; each is optional, and `None` stands for no bound.
+
+    `allowed_fs_ops` are the operations that may be done, `fs_roots` the directories in which. What a call asks for
+    is clamped: `max_read_bytes` of a file are read, `max_inline_bytes` of an answer are inline,
+    `max_grep_results` lines and `max_glob_results` paths found, in at most `max_scan_files` files of together
+    `max_scan_bytes`; the answer says that it was cut. What would change more is refused: `max_write_bytes` in one
+    write, a patch of more than `max_patch_bytes` or of none of `allowed_patch_formats`, a call that changes more
+    than `max_changed_files` entries, an edit of more than `max_edit_replacements` places.
+    `follow_symlinks` narrows what the filesystem follows, and widens nothing. With `fs_roots` it cannot be "allow",
+    which raises `ValueError`: a link out of the filesystem's root leads out of each of those directories. A filesystem
+    that was opened with "allow" follows only links within its root for a capability with `fs_roots`.
+    """
+
+    allowed_fs_ops: frozenset[Operation] | None = field(default=None, converter=_operations)
+    fs_roots: tuple[str, ...] | None = field(default=None, converter=_texts)
+    max_read_bytes: int | None = field(default=None, validator=_not_negative)
+    max_write_bytes: int | None = field(default=None, validator=_not_negative)
+    max_patch_bytes: int | None = field(default=None, validator=_not_negative)
+    max_inline_bytes: int | None = field(default=None, validator=_not_negative)
+    max_grep_results: int | None = field(default=None, validator=_not_negative)
+    max_glob_results: int | None = field(default=None, validator=_not_negative)
+    max_scan_files: int | None = field(default=None, validator=_not_negative)
+    max_scan_bytes: int | None = field(default=None, validator=_not_negative)
+    allowed_patch_formats: tuple[str, ...] | None = field(default=None, converter=_texts, validator=_known_formats)
+    max_changed_files: int | None = field(default=None, validator=_not_negative)
+    max_edit_replacements: int | None = field(default=None, validator=_not_negative)
+    follow_symlinks: SymlinkPolicy | None = field(
+        default=None, validator=optional(in_(("deny", "within_root_only", "allow")))
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if self.fs_roots is not None and self.follow_symlinks == "allow":
+            raise ValueError(
+                "cannot combine fs_roots with follow_symlinks='allow': a link out of the filesystem's root leads out "
+                "of every directory in fs_roots; use 'within_root_only' or 'deny', or leave follow_symlinks out"
+            )
+
+    def check_patch(self, size: int, patch_format: str) -> None:
+        """Raise `LimitExceeded` for a patch of too many bytes, `OperationForbidden` for one of another format."""
+        formats = self.allowed_patch_formats
+        if formats is not None and patch_format not in formats:
+            raise OperationForbidden(
+                f"cannot apply a patch of format {patch_format!r}: use {', '.join(formats) or 'none'}"
+            )
+        if self.max_patch_bytes is not None and size > self.max_patch_bytes:
+            raise LimitExceeded(
+                f"cannot apply a patch of {size} bytes: {self.max_patch_bytes} are allowed; apply it in parts"
+            )
+
+    def check_replacements(self, path: str, count: int) -> None:
+        """Raise `LimitExceeded` for an edit of too many places."""
+        if self.max_edit_replacements is not None and count > self.max_edit_replacements:
+            raise LimitExceeded(
+                f"cannot edit {path!r}: {count} places would change and {self.max_edit_replacements} may at once; "
+                f"give an old_string that fewer of them match"
+            )

@@ -1,0 +1,203 @@
+"""The decisions of one call: may this operation be done at this path, and how much may it change?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from errno import EACCES
+
+from attrs import define, field
+
+from weakfs.filesystem import SymlinkPolicy
+from weakfs.filesystem.errors import fault
+from weakfs.filesystem.paths import is_within
+from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied
+from weakfs.tools.permissions.capability import Capability
+from weakfs.tools.permissions.operations import Operation, judged_as
+from weakfs.tools.permissions.policy import Policy, Visibility
+
+# The operations whose rules a file takes along when it is moved or copied.
+FOLLOWING: tuple[Operation, ...] = ("read", "search")
+
+# From the narrowest to the widest.
+_LINKS: tuple[SymlinkPolicy, ...] = ("deny", "within_root_only", "allow")
+
+
+@define(eq=False)
+class Access:
+    """What one call may do. `operation` is that of its tool, `roots` the capability's as canonical paths.
+
+    Counts what the call has changed, so that one object serves one call.
+    """
+
+    capability: Capability
+    policy: Policy
+    operation: Operation | None
+    roots: tuple[str, ...] | None
+    _changed: set[str] = field(factory=set[str])
+    _changed_more: int = 0
+    # The files whose withheld contents the call has been given: what it writes follows their rules.
+    _carried: set[str] = field(factory=set[str])
+
+    def plain(self) -> Access:
+        """Give the same for no tool's own operation: each is judged as what it is."""
+        return Access(self.capability, self.policy, None, self.roots)
+
+    def check_operation(self, operation: Operation) -> None:
+        """Raise `OperationForbidden` for an operation that the capability lacks."""
+        allowed = self.capability.allowed_fs_ops
+        if allowed is not None and operation not in allowed:
+            names = ", ".join(sorted(allowed)) or "none"
+            raise OperationForbidden(f"cannot {operation} here: allowed are {names}; do without it")
+
+    def check(self, operation: Operation, path: str, *, passing: bool = False) -> None:
+        """Raise the `PermissionError` that stands against an operation at a canonical path, if one does."""
+        refused = self.refusal(operation, path, passing=passing)
+        if refused is not None:
+            raise refused
+
+    def permits(self, operation: Operation, path: str, *, passing: bool = False) -> bool:
+        """Tell whether an operation may be done at a canonical path."""
+        return self.refusal(operation, path, passing=passing) is None
+
+    def refusal(self, operation: Operation, path: str, *, passing: bool = False) -> PermissionError | None:
+        """Give what stands against an operation at a canonical path."""
+        judged = judged_as(self.operation, operation)
+        try:
+            self.check_operation(judged)
+        except OperationForbidden as error:
+            return error
+        if self.roots is not None and not any(is_within(path, root) for root in self.roots):
+            places = ", ".join(self.roots) or "none"
+            return fault(
+                PermissionError,
+                EACCES,
+                f"cannot {judged} {path!r}: it lies outside the directories that may be used; stay inside {places}",
+            )
+        against = self.denial(judged, path, passing=passing)
+        if against is None and operation == "read" and judged != "read":
+            # An edit and a patch read the file, which may be forbidden where they are not.
+            return self.denial("read", path)
+        return against
+
+    def denial(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyDenied | None:
+        """Give what the policy has against an operation at a canonical path, taken for itself."""
+        rule = self.policy.against(operation, path, passing=passing)
+        if rule is None:
+            return None
+        places = f"; it is allowed in {', '.join(rule.paths)}" if rule.effect == "only" else "; leave it as it is"
+        return PolicyDenied(f"cannot {operation} {path!r}: {rule.reason}{places}", rule.reason)
+
+    def may_show(self, path: str) -> bool:
+        """Tell whether an answer of this call may quote the file at a canonical path."""
+        if not self.plain().permits("read", path):
+            return False
+        operations: tuple[Operation, ...] = ("read",) if self.operation is None else ("read", self.operation)
+        return all(self.policy.visibility(operation, path) != Visibility.WITHHELD for operation in operations)
+
+    def may_name(self, path: str) -> bool:
+        """Tell whether a message may propose a path that nobody asked for: one that may be shown, listed and found."""
+        if not (self.may_show(path) and self.plain().permits("list", path)):
+            return False
+        looking: tuple[Operation, ...] = ("list", "search", "stat")
+        return all(self.policy.visibility(operation, path) == Visibility.SHOWN for operation in looking)
+
+    def check_transfer(self, source: str, destination: str, operations: Iterable[Operation] = FOLLOWING) -> None:
+        """Raise `PolicyDenied` if what is at `source` could be seen at `destination` and may not be seen now."""
+        rule = self.policy.loosened(operations, source, destination)
+        if rule is not None:
+            raise PolicyDenied(
+                f"cannot take the contents of {source!r} to {destination!r}: {rule.reason}, and the rule for that does "
+                "not hold there; choose a path where it does",
+                rule.reason,
+            )
+
+    def carry(self, origins: Iterable[str]) -> None:
+        """Note that the call has been given the contents of files that answers do not show."""
+        self._carried.update(origins)
+
+    def check_carried(self, path: str) -> None:
+        """Raise `PolicyDenied` for a write to a path where contents that the call was given could be seen."""
+        for origin in sorted(self._carried):
+            self.check_transfer(origin, path, (*FOLLOWING, "list"))
+
+    def hides(self, operation: Operation, path: str, *, is_directory: bool) -> bool:
+        """Tell whether a rule of the policy keeps an entry from a search or a listing."""
+        judged = judged_as(self.operation, operation)
+        return self.policy.against(judged, path, passing=is_directory) is not None
+
+    def check_everything(self, *operations: Operation, why: str, withheld: bool = False) -> None:
+        """Raise unless these operations may be done everywhere: for what cannot be divided by paths.
+
+        With `withheld` also where what one of them finds is kept out of answers.
+        """
+        for operation in operations:
+            self.check(operation, "/")
+            judged = judged_as(self.operation, operation)
+            both: tuple[Operation, ...] = (judged, "read") if operation == "read" else (judged,)
+            self.check_undivided(*both, why=why, withheld=withheld)
+
+    def check_command(self) -> None:
+        """Raise unless a command may be run, which may read, change and print any file."""
+        self.check("shell", "/")
+        allowed = self.capability.allowed_fs_ops
+        needed: tuple[tuple[Operation, str], ...] = (("write", "change"), ("read", "read"))
+        for operation, verb in needed:
+            if allowed is not None and operation not in allowed:
+                raise OperationForbidden(
+                    f"cannot run a command here: it may {verb} any file, and {operation!r} is not among the allowed "
+                    f"operations, which are {', '.join(sorted(allowed))}; use other tools"
+                )
+        self.check_undivided("read", "search", "list", "stat", "shell", why="run a program", withheld=True)
+
+    def check_undivided(self, *operations: Operation, why: str, withheld: bool = False) -> None:
+        """Raise if the policy forbids one of these operations anywhere, or with `withheld` keeps it out of answers."""
+        if self.policy.speaks_of(*operations, withheld=withheld):
+            raise fault(
+                PermissionError,
+                EACCES,
+                f"cannot {why}: it concerns all files, and the policy has rules about some; use other tools",
+            )
+
+    def check_size(self, path: str, size: int) -> None:
+        """Raise `LimitExceeded` for so many bytes in one write."""
+        most = self.capability.max_write_bytes
+        if most is not None and size > most:
+            raise LimitExceeded(
+                f"cannot write {path!r}: it is {size} bytes and {most} may be written at once; split it"
+            )
+
+    def check_unbounded(self, why: str) -> None:
+        """Raise `LimitExceeded` where changes are bounded: for what replaces all files at once."""
+        capability = self.capability
+        if (capability.max_changed_files, capability.max_write_bytes) != (None, None):
+            raise LimitExceeded(f"cannot {why}: it replaces all files, and what a call may change is bounded")
+
+    def check_changes(self, paths: tuple[str, ...], below: int = 0) -> None:
+        """Count entries that are to change, `below` of them under these paths; raise `LimitExceeded` if too many."""
+        most = self.capability.max_changed_files
+        if most is None:
+            return
+        count = len(self._changed.union(paths)) + self._changed_more + below
+        if count > most:
+            raise LimitExceeded(
+                f"cannot change {paths[0]!r}: one call may change {most} entries and this makes {count}; do it in parts"
+            )
+        self._changed.update(paths)
+        self._changed_more += below
+
+    def narrowed(self, policy: SymlinkPolicy) -> SymlinkPolicy:
+        """Give the narrower of a filesystem's way with links and the capability's.
+
+        What lies outside the filesystem's root is in none of the capability's, so that no link leads there.
+        """
+        if self.roots is not None and policy == "allow":
+            policy = "within_root_only"
+        own = self.capability.follow_symlinks
+        return policy if own is None or _LINKS.index(policy) <= _LINKS.index(own) else own
+
+
+def clamped(asked: int | None, most: int | None) -> int | None:
+    """Give what is asked for, at most `most`; `None` and -1 ask for all."""
+    if most is None:
+        return asked
+    return most if asked is None or asked == -1 else min(asked, most)

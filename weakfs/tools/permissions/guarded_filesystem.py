@@ -1,0 +1,403 @@
+"""A filesystem that does what a capability and a policy allow, and refuses the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import IO, Literal, cast, overload
+
+from attrs import evolve
+
+from weakfs.filesystem import (
+    BaseFilesystem,
+    Checkout,
+    FileEntry,
+    FileStat,
+    Filesystem,
+    FilesystemSnapshot,
+    GlobResult,
+    GrepResult,
+    Limits,
+    ReadBack,
+    ReadBytesResult,
+    ReadResult,
+    RestoreReport,
+    Statistics,
+    SupportsCheckout,
+    WriteMode,
+    WriteResult,
+)
+from weakfs.filesystem.operations.read import PathArg
+from weakfs.filesystem.operations.streams import BytesMode, TextMode
+from weakfs.filesystem.paths import is_within
+from weakfs.reducers import FileTree
+from weakfs.session import Session
+from weakfs.tools.errors import LimitExceeded, ToolValidationError
+from weakfs.tools.permissions.capability import Capability
+from weakfs.tools.permissions.decisions import Access, clamped
+from weakfs.tools.permissions.guarded_primitives import Gate
+from weakfs.tools.permissions.operations import Operation
+from weakfs.tools.permissions.policy import Policy
+
+
+def guarded(
+    filesystem: Filesystem,
+    capability: Capability | None,
+    policy: Policy | None,
+    operation: Operation | None,
+) -> Filesystem:
+    """Give a filesystem for one call of a tool: itself where nothing restricts it, else a guard around it.
+
+    Raises `TypeError` for a filesystem that cannot be guarded, which is one that does not extend `BaseFilesystem`.
+    """
+    if capability is None and policy is None:
+        return filesystem
+    if not isinstance(filesystem, BaseFilesystem):
+        raise TypeError(
+            f"cannot guard a {type(filesystem).__name__}: a capability and a policy need to see each path as it is "
+            f"resolved; extend weakfs.filesystem.BaseFilesystem"
+        )
+    for pattern in () if policy is None else (pattern for rule in policy.rules for pattern in rule.paths):
+        if filesystem.root != "/" and is_within(pattern, filesystem.root):
+            raise ValueError(
+                f"cannot use the policy: its pattern {pattern!r} is a path of the host and would match nothing; give "
+                f"it from the root of the filesystem, which is {filesystem.root!r}"
+            )
+    capability = Capability() if capability is None else capability
+    roots = capability.fs_roots
+    places = None if roots is None else tuple(filesystem._parse(root)[0] for root in roots)
+    access = Access(capability, Policy(()) if policy is None else policy, operation, places)
+    return GuardedFilesystem(cast(Filesystem, filesystem), access)
+
+
+def may_show(filesystem: Filesystem | None, path: str) -> bool:
+    """Tell whether an answer may quote a file: a guard may keep it from being read, or out of answers."""
+    return not isinstance(filesystem, GuardedFilesystem) or filesystem.may_show(path)
+
+
+class GuardedFilesystem:
+    """The filesystem `inner` for one call, within what `access` allows: each method as the operation that it is."""
+
+    __slots__ = ("_access", "_inner")
+
+    def __init__(self, inner: Filesystem, access: Access) -> None:
+        self._inner = inner
+        self._access = access
+
+    def __repr__(self) -> str:
+        return f"<Guarded {self._inner!r}>"
+
+    def _as(self, operation: Operation, *, reads: bool = False) -> Gate:
+        return Gate(cast(BaseFilesystem, self._inner), self._access, operation, reads=reads)
+
+    @property
+    def root(self) -> str:
+        """Where the files lie."""
+        return self._inner.root
+
+    @property
+    def read_only(self) -> bool:
+        """Whether every change is refused."""
+        return self._inner.read_only
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the filesystem."""
+        return self._inner.limits
+
+    @property
+    def session(self) -> Session | None:
+        """The session in which changes are undone, if the filesystem has one."""
+        session = getattr(self._inner, "session", None)
+        return session if isinstance(session, Session) else None
+
+    def may_name(self, path: str) -> bool:
+        """Tell whether a message may propose a path that nobody asked for: one that may be shown, listed and found."""
+        return self._access.may_name(path)
+
+    def may_show(self, path: str) -> bool:
+        """Tell whether a message may quote the file at a canonical path."""
+        return self._access.may_show(path)
+
+    def carry(self, origins: Iterable[str]) -> None:
+        """Note whose withheld contents the call has been given: it writes them nowhere where they could be seen."""
+        self._access.carry(origins)
+
+    # Reading
+
+    @property
+    def _most_read(self) -> int | None:
+        """How much of a file a reader is given; who edits one sees all of it."""
+        return None if self._access.operation in ("edit", "patch") else self._access.capability.max_read_bytes
+
+    def _asks_for_all(self, limit: int | None) -> bool:
+        """Tell whether all of a file is asked for by a tool that may write it back: then nothing is cut silently."""
+        return limit in (None, -1) and self._access.operation != "read"
+
+    def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:
+        """Read text; more than the capability allows is cut, to whole lines where there is room for one.
+
+        Raises `LimitExceeded` instead in a tool that does not only read, if it asks for all.
+        """
+        found = self._as("read").read(path, offset=offset, limit=limit, encoding=encoding)
+        most = self._most_read
+        size = 0 if most is None else len(found.content.encode(encoding))
+        if most is None or size <= most:
+            return found
+        if self._asks_for_all(limit):
+            raise _too_large(found.path, size, most)
+        text = found.content.encode(encoding)[:most].decode(encoding, "ignore")
+        whole = text[: text.rfind("\n") + 1] or text
+        return evolve(found, content=whole, limit=whole.count("\n") or 1, truncated=True)
+
+    def read_bytes(self, path: PathArg, *, offset: int = 0, limit: int | None = None) -> ReadBytesResult:
+        """Read bytes, at most as many as the capability allows.
+
+        Raises `LimitExceeded` instead in a tool that does not only read, if it asks for all.
+        """
+        most = self._most_read
+        found = self._as("read").read_bytes(path, offset=offset, limit=clamped(limit, most))
+        if most is not None and found.truncated and self._asks_for_all(limit):
+            raise _too_large(found.path, found.size_bytes - found.offset, most)
+        return found
+
+    def read_lines(self, path: PathArg) -> tuple[str, ...]:
+        """Read all lines of a text."""
+        gate = self._as("read")
+        self._check_whole(gate, path)
+        return gate.read_lines(path)
+
+    def _check_whole(self, gate: Gate, path: PathArg) -> None:
+        most = self._most_read
+        size = 0 if most is None else gate.read_bytes(path, limit=0).size_bytes
+        if most is not None and size > most:
+            raise _too_large(path, size, most)
+
+    @overload
+    def open(
+        self, path: PathArg, mode: TextMode = "r", *, encoding: str = "utf-8", create_parents: bool = True
+    ) -> IO[str]: ...
+    @overload
+    def open(
+        self, path: PathArg, mode: BytesMode, *, encoding: str = "utf-8", create_parents: bool = True
+    ) -> IO[bytes]: ...
+    def open(
+        self,
+        path: PathArg,
+        mode: TextMode | BytesMode = "r",
+        *,
+        encoding: str = "utf-8",
+        create_parents: bool = True,
+    ) -> IO[str] | IO[bytes]:
+        """Open a file as a stream."""
+        if mode not in ("r", "rb"):
+            return self._as("write").open(path, mode, encoding=encoding, create_parents=create_parents)
+        gate = self._as("read")
+        self._check_whole(gate, path)
+        return gate.open(path, mode, encoding=encoding)
+
+    def exists(self, path: PathArg) -> bool:
+        """Tell whether there is an entry."""
+        return self._as("stat").exists(path)
+
+    def is_file(self, path: PathArg) -> bool:
+        """Tell whether there is a file."""
+        return self._as("stat").is_file(path)
+
+    def is_directory(self, path: PathArg) -> bool:
+        """Tell whether there is a directory."""
+        return self._as("stat").is_directory(path)
+
+    def stat(self, path: PathArg) -> FileStat:
+        """Tell what is known of an entry."""
+        return self._as("stat").stat(path)
+
+    def readlink(self, path: PathArg) -> str:
+        """Give the target of a symbolic link."""
+        return self._as("stat").readlink(path)
+
+    def statistics(self) -> Statistics:
+        """Count bytes, files and directories."""
+        self._access.check("stat", "/")
+        return self._inner.statistics()
+
+    # Searching
+
+    def list(self, path: PathArg = "/") -> tuple[FileEntry, ...]:
+        """List a directory by name, less what may not be listed."""
+        return self._as("list").list(path)
+
+    def walk(self, path: PathArg = "/") -> Iterator[FileEntry]:
+        """Go through everything below a directory, less what may not be listed."""
+        return self._as("list").walk(path)
+
+    def glob(
+        self,
+        pattern: str,
+        *,
+        path: PathArg = "/",
+        hidden: bool = False,
+        sort: Literal["mtime", "path"] = "mtime",
+        max_results: int = 1000,
+    ) -> GlobResult:
+        """Find entries by name, less what may not be searched."""
+        gate = self._as("search")
+        most = clamped(max_results, self._access.capability.max_glob_results)
+        found = gate.glob(pattern, path=path, hidden=hidden, sort=sort, max_results=-1 if most is None else most)
+        return GlobResult(found, truncated=True) if gate.cut else found
+
+    def grep(
+        self,
+        pattern: str,
+        *,
+        path: PathArg = "/",
+        glob: str | None = None,
+        hidden: bool = True,
+        case_insensitive: bool = False,
+        max_matches: int | None = None,
+    ) -> GrepResult:
+        """Find lines, less those of files that may not be searched or read."""
+        gate = self._as("search", reads=True)
+        asked = self.limits.max_grep_matches if max_matches is None else max_matches
+        most = clamped(asked, self._access.capability.max_grep_results)
+        found = gate.grep(
+            pattern,
+            path=path,
+            glob=glob,
+            hidden=hidden,
+            case_insensitive=case_insensitive,
+            max_matches=-1 if most is None else most,
+        )
+        if not gate.cut:
+            return found
+        return GrepResult(
+            found, truncated=True, files_searched=found.files_searched, binary_skipped=found.binary_skipped
+        )
+
+    # Writing
+
+    def write(
+        self, path: PathArg, content: str, *, mode: WriteMode = "overwrite", create_parents: bool = True
+    ) -> WriteResult:
+        """Write text."""
+        return self._as("write").write(path, content, mode=mode, create_parents=create_parents)
+
+    def write_bytes(
+        self, path: PathArg, content: bytes, *, mode: WriteMode = "overwrite", create_parents: bool = True
+    ) -> WriteResult:
+        """Write bytes."""
+        return self._as("write").write_bytes(path, content, mode=mode, create_parents=create_parents)
+
+    def append(self, path: PathArg, content: str) -> WriteResult:
+        """Add text to the end of a file."""
+        return self._as("write").append(path, content)
+
+    def write_lines(self, path: PathArg, lines: Iterable[str]) -> WriteResult:
+        """Write lines."""
+        return self._as("write").write_lines(path, lines)
+
+    def splice(self, path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> WriteResult:
+        """Replace pieces of a file."""
+        return self._as("write").splice(path, pieces)
+
+    def mkdir(self, path: PathArg, *, parents: bool = True, exist_ok: bool = True) -> None:
+        """Make a directory."""
+        self._as("write").mkdir(path, parents=parents, exist_ok=exist_ok)
+
+    def delete(self, path: PathArg, *, recursive: bool = False) -> int:
+        """Delete an entry."""
+        return self._as("write").delete(path, recursive=recursive)
+
+    def move(self, src: PathArg, dst: PathArg) -> None:
+        """Give an entry another path."""
+        self._as("write").move(src, dst)
+
+    def copy(self, src: PathArg, dst: PathArg) -> None:
+        """Copy an entry."""
+        self._as("write").copy(src, dst)
+
+    def chmod(self, path: PathArg, mode: int) -> None:
+        """Set permission bits."""
+        self._as("write").chmod(path, mode)
+
+    def symlink(self, target: str, path: PathArg) -> None:
+        """Make a symbolic link."""
+        self._as("write").symlink(target, path)
+
+    def foresee(self, changes: Iterable[tuple[str, int]]) -> None:
+        """Raise what these changes of canonical paths, with so many bytes at each, would be refused for."""
+        given = tuple(changes)
+        for path, size in given:
+            self._access.check("write", path)
+            self._access.check_size(path, size)
+        if given:
+            self._access.check_changes(tuple(path for path, _ in given))
+
+    def foresee_transfer(self, source: str, destination: str) -> None:
+        """Raise what taking a file's contents from one canonical path to another would be refused for."""
+        self._access.check_transfer(source, destination)
+
+    # The whole
+
+    def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
+        """Keep the files as they are, where all of them may be read."""
+        self._access.check_everything("read", why="take a snapshot")
+        return self._inner.snapshot(tag)
+
+    def restore(self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False) -> RestoreReport:
+        """Go back to a snapshot, where all files may be written."""
+        self._access.check_everything("read", "write", why="restore a snapshot")
+        self._access.check_unbounded("restore a snapshot")
+        return self._inner.restore(snapshot, dry_run=dry_run, foreign=foreign)
+
+    def tree(self) -> FileTree:
+        """Give all files as one value, where all of them may be read."""
+        self._access.check_everything("read", why="give the whole tree")
+        return self._inner.tree()
+
+    def export_bytes(self) -> bytes:
+        """Give all files as one archive, where all of them may be read."""
+        self._access.check_everything("read", why="export all files")
+        return self._inner.export_bytes()
+
+    def import_bytes(self, data: bytes) -> None:
+        """Replace all files, where all of them may be written."""
+        self._access.check_everything("write", why="import an archive")
+        self._access.check_unbounded("import an archive")
+        self._inner.import_bytes(data)
+
+    @contextmanager
+    def checkout(
+        self,
+        path: str = "/",
+        *,
+        read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
+    ) -> Iterator[Checkout]:
+        """Lay the files out for a program, where it may see all of them; what it changed is judged at its end."""
+        if not isinstance(self._inner, SupportsCheckout):
+            raise ToolValidationError(f"the files of a {type(self._inner).__name__} cannot be laid out in a directory")
+        self._access.check_command()
+        # In a transaction, so that what is judged at the end can still be undone.
+        with nullcontext() if self.session is None else self.session.transaction():
+            with self._inner.checkout(path, read_back=read_back) as work:
+                yield work
+            self._judge(work.changed)
+
+    def _judge(self, changed: tuple[str, ...]) -> None:
+        """Raise what stands against changes that a program has made."""
+        for path in changed:
+            denial = self._access.denial("write", path)
+            if denial is not None:
+                raise denial
+            if self._inner.is_file(path):
+                self._access.check_size(path, self._inner.stat(path).size_bytes)
+        if changed:
+            self._access.check_changes(changed)
+
+    def bind(self, session: Session) -> Filesystem:
+        """Give the same files of another session, within the same bounds."""
+        return GuardedFilesystem(self._inner.bind(session), self._access)
+
+
+def _too_large(path: PathArg, size: int, most: int) -> LimitExceeded:
+    return LimitExceeded(f"cannot read all of {path!r}: it is {size} bytes and {most} may be read; read a part")

@@ -1,0 +1,263 @@
+"""A filesystem's primitives with a guard in front: every method that is derived from them is guarded by that."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from copy import copy
+from io import BufferedReader
+
+from weakfs.filesystem import BaseFilesystem, FileEntry, Limits, SymlinkPolicy
+from weakfs.filesystem.paths import Parsed, join
+from weakfs.filesystem.primitives import Place, Primitives
+from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryMoved, Event, FileAppended, FileSpliced, FileWritten
+from weakfs.reducers.tree.leaf import Leaf, is_file, size_of
+from weakfs.reducers.tree.node import FileTree, Node, Segments
+from weakfs.tools.permissions.decisions import Access
+from weakfs.tools.permissions.operations import Operation
+
+OUTSIDE = ".."
+
+
+class Gate(BaseFilesystem):
+    """The files of `inner` for one operation of one call.
+
+    What was resolved is what is judged: a path that leads through links counts by where it ends. What may not be
+    searched or listed is passed over by searches and walks, as what may not be read is on a host.
+    """
+
+    __slots__ = (
+        "_access",
+        "_inner",
+        "_operation",
+        "_reads",
+        "_scanned_bytes",
+        "_scanned_files",
+        "cut",
+        "follow_symlinks",
+        "limits",
+    )
+
+    def __init__(self, inner: Primitives, access: Access, operation: Operation, *, reads: bool = False) -> None:
+        self._inner = inner
+        # Whether a search looks into files, and passes over those that may not be read.
+        self._reads = reads
+        self._access = access
+        self._operation: Operation = operation
+        self.limits: Limits = inner.limits
+        self.follow_symlinks: SymlinkPolicy = access.narrowed(inner.follow_symlinks)
+        self._scanned_files = self._scanned_bytes = 0
+        # Whether a search came to the end of what it may look at.
+        self.cut = False
+
+    @property
+    def read_only(self) -> bool:
+        """Whether every change is refused."""
+        return self._inner.read_only
+
+    # What is judged
+
+    def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
+        canonical, _ = self._parse(path)
+        searching = self._operation in ("search", "list")
+        self._access.check(self._operation, canonical, passing=searching)
+        place = super()._locate(path, follow=follow)
+        found, segments, node = place
+        if segments[:1] == (OUTSIDE,):
+            # It has no path here, so no root and no rule can be for it.
+            operations: tuple[Operation, ...] = (self._operation, "read") if self._reads else (self._operation,)
+            why = f"use {canonical!r}, which leads out of the root"
+            self._access.check_everything(*operations, why=why, withheld=True)
+        else:
+            self._access.check(self._operation, found, passing=searching and type(node) is FileTree)
+            denial = self._access.denial("read", found) if self._reads and type(node) is not FileTree else None
+            if denial is not None:
+                raise denial
+        return place
+
+    def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
+        canonical, leaf = self._file_there(path, verb)
+        return canonical, self._inner._noted(canonical, leaf, verb)
+
+    def _resolved(self) -> Primitives:
+        """Give the files for a change at a path without links, so that one which is swapped in meanwhile is refused."""
+        bounded = self._access.roots is not None or bool(self._access.policy.rules)
+        wanted: SymlinkPolicy = "deny" if bounded else self.follow_symlinks
+        if self._inner.follow_symlinks == wanted:
+            return self._inner
+        strict = copy(self._inner)
+        strict.follow_symlinks = wanted
+        return strict
+
+    def _commit(self, event: Event) -> None:
+        access = self._access
+        if isinstance(event, EntryMoved | EntryCopied):
+            self._check_transfer(event)
+        elif isinstance(event, EntryDeleted):
+            access.check_changes((event.path,), self._check_below(event.path))
+        else:
+            path: str = event.path  # type: ignore[union-attr]  # whole trees come in by no method of a gate
+            access.check("write", path)
+            access.check_changes((path,))
+            if isinstance(event, FileWritten):
+                access.check_size(path, len(event.content))
+            elif isinstance(event, FileAppended):
+                access.check_size(path, len(event.tail))
+            elif isinstance(event, FileSpliced):
+                access.check_size(path, sum(len(content) for _, _, content in event.pieces))
+            access.check_carried(path)
+        self._resolved()._commit(event)
+
+    def _check_transfer(self, event: EntryMoved | EntryCopied) -> None:
+        """Judge both ends, entry by entry: what may not be seen is not taken to where it may be."""
+        access, source, destination = self._access, event.source, event.destination
+        size = below = 0
+        for path, node in self._tree(source):
+            target = destination + path[len(source) :]
+            access.check("write", target)
+            if isinstance(event, EntryMoved):
+                access.check("write", path)
+            access.check_transfer(path, target)
+            size, below = size + (0 if type(node) is FileTree else size_of(node)), below + 1
+        if isinstance(event, EntryMoved):
+            access.check_changes((source, destination), below - 1)
+        else:
+            access.check_size(destination, size)
+            access.check_changes((destination,), below - 1)
+
+    def _check_below(self, path: str) -> int:
+        """Judge a deletion, entry by entry; give how many entries go beside the path itself."""
+        if not self._access.policy.speaks_of("write", "edit", "patch"):
+            self._access.check("write", path)
+            segments = self._parse(path)[1]
+            if type(self._inner._find(segments)) is not FileTree:
+                return 0
+            _, files, directories = self._inner._totals(segments)
+            return files + directories
+        below = -1
+        for entry, _ in self._tree(path):
+            self._access.check("write", entry)
+            below += 1
+        return max(below, 0)
+
+    def _tree(self, path: str) -> Iterable[tuple[str, Node]]:
+        stack = [path]
+        while stack:
+            here = stack.pop()
+            segments = self._parse(here)[1]
+            node = self._inner._find(segments)
+            if node is None:
+                continue
+            yield here, node
+            if type(node) is FileTree:
+                stack += [join(here, name) for name, _ in self._inner._entries(segments)]
+
+    # What a search sees
+
+    def _find(self, segments: Segments) -> Node | None:
+        node = self._inner._find(segments)
+        if node is None or self._operation not in ("search", "list"):
+            return node
+        return node if self._shows("/" + "/".join(segments), node) else None
+
+    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        return self._seen(segments, self._inner._entries(segments))
+
+    def _entries_if_readable(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        return self._seen(segments, self._inner._entries_if_readable(segments))
+
+    def _listed(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
+        if self._operation == "list" and not self._access.policy.rules:
+            return self._inner._listed(segments, prefix)
+        return super()._listed(segments, prefix)
+
+    def _seen(self, segments: Segments, entries: Iterable[tuple[str, Node]]) -> Iterable[tuple[str, Node]]:
+        if self._operation not in ("search", "list"):
+            return entries
+        prefix = "/" + "/".join(segments) if segments else ""
+        if self._access.policy.rules:
+            entries = [(name, node) for name, node in entries if self._shows(f"{prefix}/{name}", node)]
+        capability = self._access.capability
+        if self._operation == "search" and (capability.max_scan_files, capability.max_scan_bytes) != (None, None):
+            return self._within_budget(entries)
+        return entries
+
+    def _shows(self, path: str, node: Node) -> bool:
+        # Of the roots nothing is asked: what is below a place that was allowed is inside, and above lies the way there.
+        is_directory = type(node) is FileTree
+        if self._reads and not is_directory and self._access.denial("read", path) is not None:
+            return False
+        return not self._access.hides(self._operation, path, is_directory=is_directory)
+
+    def _within_budget(self, entries: Iterable[tuple[str, Node]]) -> Iterable[tuple[str, Node]]:
+        """Give entries in order of name, until the search has looked at as much as it may."""
+        capability = self._access.capability
+        shown: list[tuple[str, Node]] = []
+        for name, node in sorted(entries, key=lambda entry: entry[0]):
+            if self.cut:
+                break
+            if type(node) is not FileTree:
+                self._scanned_files += 1
+                self._scanned_bytes += size_of(node) if is_file(node) else 0
+                files, size = capability.max_scan_files, capability.max_scan_bytes
+                over = (files is not None and self._scanned_files > files) or (
+                    size is not None and self._scanned_bytes > size
+                )
+                if over:
+                    self.cut = True
+                    break
+            shown.append((name, node))
+        return shown
+
+    # What is handed on
+
+    def _parse(self, path: str | os.PathLike[str]) -> Parsed:
+        return self._inner._parse(path)
+
+    def _climb(self, done: list[str], path: str) -> None:
+        self._inner._climb(done, path)
+        self._keep_inside(done, path)
+
+    def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
+        done, rest = self._inner._from_the_top(target, path)
+        self._keep_inside(done, path)
+        return done, rest
+
+    def _keep_inside(self, done: list[str], path: str) -> None:
+        if self.follow_symlinks != "allow" and done[:1] == [OUTSIDE]:
+            raise self._outside(path)
+
+    def _content(self, path: str, leaf: Leaf) -> bytes:
+        return self._inner._content(path, leaf)
+
+    def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
+        return self._inner._piece(path, leaf, start, stop)
+
+    def _stream(self, path: str, leaf: Leaf) -> BufferedReader:
+        return self._inner._stream(path, leaf)
+
+    def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
+        return self._inner._content_if_readable(path, leaf)
+
+    def _totals(self, segments: Segments) -> tuple[int, int, int]:
+        return self._inner._totals(segments)
+
+    def _height(self, segments: Segments) -> int:
+        return self._inner._height(segments)
+
+    def _now(self) -> int:
+        return self._inner._now()
+
+    def _exclusive(self) -> AbstractContextManager[object]:
+        return self._inner._exclusive()
+
+    def _told(self) -> None:
+        self._inner._told()
+
+    def _pinned(self) -> Primitives:
+        pinned = self._inner._pinned()
+        if pinned is self._inner:
+            return self
+        self._inner = pinned
+        return self

@@ -1,0 +1,138 @@
+"""A policy: rules that narrow what a capability allows, by operation and path, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import TYPE_CHECKING, Literal
+
+from attrs import Factory, field, frozen
+from attrs.validators import in_
+
+from weakfs.search import GlobPattern, compile_glob
+from weakfs.tools.permissions.call_rules import CallToJudge, Check, OnResult
+from weakfs.tools.permissions.operations import Operation, checked
+from weakfs.tools.results import ToolResult
+
+if TYPE_CHECKING:
+    from weakfs.tools.context import ToolContext
+
+Effect = Literal["deny", "only", "blob"]
+
+
+class Visibility(IntEnum):
+    """How much of what an operation finds at a path may be seen, from the least to the most."""
+
+    # The operation is refused.
+    DENIED = 0
+    # It is done, and no answer holds what it finds.
+    WITHHELD = 1
+    SHOWN = 2
+
+
+def _patterns(given: str | Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _rules(given: Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
+    return tuple(given)
+
+
+def _compiled(rule: PolicyRule) -> tuple[GlobPattern, ...]:
+    return tuple(compile_glob(pattern, hidden=True) for pattern in rule.paths)
+
+
+@frozen(kw_only=True)
+class PolicyRule:
+    """One rule about some operations.
+
+    `effect` is "deny" (never at these paths), "only" (nowhere else), or "blob" (what is read there goes into no answer,
+    which refers to it as a blob). `paths` are glob patterns, hidden files included; one that matches a directory covers
+    what is in it: `/src` is all of it, `*.key` every such name at any depth. `reason` is told to the model.
+    """
+
+    effect: Effect = field(validator=in_(("deny", "only", "blob")))
+    operations: frozenset[Operation] = field(converter=checked)
+    paths: tuple[str, ...] = field(converter=_patterns)
+    reason: str
+    _globs: tuple[GlobPattern, ...] = field(
+        init=False, repr=False, eq=False, default=Factory(_compiled, takes_self=True)
+    )
+
+    def covers(self, path: str) -> bool:
+        """Tell whether a canonical path is one of `paths` or below one."""
+        while True:
+            if any(glob.matches_path(path) or glob.matches_path(path, True) for glob in self._globs):
+                return True
+            if path == "/":
+                return "/" in self.paths
+            path = path.rpartition("/")[0] or "/"
+
+
+@frozen
+class Policy:
+    """Rules, each of which takes something away and none of which gives: the order does not matter.
+
+    ```python
+    Policy([
+        PolicyRule(effect="only", operations=["write", "edit", "patch"], paths="/src", reason="sources only"),
+        PolicyRule(effect="deny", operations=CONTENTS, paths=["/secrets", "*.key"], reason="credentials"),
+    ])
+    ```
+
+    Rules of one's own see whole calls: `check` before a call is made, `on_result` when it has been. Each returns
+    `None`, or the reason of a refusal, with which the call fails and what it did is undone; neither can allow what a
+    rule or a capability forbids. They are given here, or overridden in a subclass. One that raises refuses the call.
+    What they have to remember between calls, such as a count, is kept in a slice of `context.session`: it is saved and
+    rolled back with the session. A call that failed is shown to `on_result` too, after it was undone.
+    """
+
+    rules: tuple[PolicyRule, ...] = field(default=(), converter=_rules)
+    _check: Check | None = field(default=None, alias="check", kw_only=True, repr=False)
+    _on_result: OnResult | None = field(default=None, alias="on_result", kw_only=True, repr=False)
+
+    def check(self, call: CallToJudge, context: ToolContext) -> str | None:
+        """Return why a call may not be made, or `None`. Called in the call's transaction, before its handler."""
+        return None if self._check is None else self._check(call, context)
+
+    def on_result(self, call: CallToJudge, result: ToolResult[object], context: ToolContext) -> str | None:
+        """Return why what a call did may not stay, or `None`. Called in the call's transaction, after its handler."""
+        return None if self._on_result is None else self._on_result(call, result, context)
+
+    def against(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyRule | None:
+        """Give the rule that forbids an operation at a path, if one does.
+
+        `passing` is for a directory on the way of a search, which "only" does not stop.
+        """
+        for rule in self.rules:
+            if operation in rule.operations and (
+                (rule.effect == "deny" and rule.covers(path))
+                or (rule.effect == "only" and not passing and not rule.covers(path))
+            ):
+                return rule
+        return None
+
+    def speaks_of(self, *operations: Operation, withheld: bool = False) -> bool:
+        """Tell whether a rule forbids one of these operations anywhere, or with `withheld` keeps it out of answers."""
+        return any(
+            (withheld or rule.effect != "blob") and not rule.operations.isdisjoint(operations) for rule in self.rules
+        )
+
+    def visibility(self, operation: Operation, path: str) -> Visibility:
+        """Return how much of what an operation finds at a path may be seen."""
+        if self.against(operation, path) is not None:
+            return Visibility.DENIED
+        return Visibility.SHOWN if self._withholding(operation, path) is None else Visibility.WITHHELD
+
+    def loosened(self, operations: Iterable[Operation], source: str, destination: str) -> PolicyRule | None:
+        """Return a rule about one of these operations that what is at `source` would get away from at `destination`."""
+        for operation in operations:
+            if self.visibility(operation, destination) > self.visibility(operation, source):
+                return self.against(operation, source) or self._withholding(operation, source)
+        return None
+
+    def _withholding(self, operation: Operation, path: str) -> PolicyRule | None:
+        for rule in self.rules:
+            if rule.effect == "blob" and operation in rule.operations and rule.covers(path):
+                return rule
+        return None

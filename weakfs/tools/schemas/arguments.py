@@ -1,0 +1,287 @@
+"""From the JSON of a call to a handler's parameters: strict, every problem named, nothing guessed.
+
+What may be a parameter: text, numbers, true and false, literals, lists, objects with text keys, attrs classes, and
+unions of those. `null` stands for a parameter that is left out.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+import attrs
+from attrs import frozen
+
+from weakfs.messages import clip, one_line
+from weakfs.tools.errors import ToolValidationError
+
+# Takes a value and where it stands, adds what is wrong to the list, and gives the value to use.
+Reader = Callable[[object, str, list[str]], object]
+
+# A name or a value that a message repeats is cut to this many characters.
+SHOWN = 60
+# So many names of no argument are told, each with what it may mean; of the others only how many there are.
+MAX_UNKNOWN = 10
+
+
+def param(description: str, *, at_least: int | None = None, for_models: bool = True) -> dict[str, object]:
+    """Give the metadata of a parameter, for `attrs.field(metadata=...)`: what it is, and its smallest number.
+
+    One that is not `for_models` may be given by a program, and is left out of what models are told.
+    """
+    return {"description": description, "at_least": at_least, "for_models": for_models}
+
+
+@frozen(eq=False)
+class Parameter:
+    """One parameter of a tool: its name in a call, the argument of the class, and how its value is read."""
+
+    name: str
+    init_name: str
+    description: str
+    required: bool
+    read: Reader
+    for_models: bool
+
+
+def parameters_of(params: type) -> tuple[Parameter, ...]:
+    """Read the parameters that a class declares.
+
+    Raises `TypeError` for a class that is not an attrs class, and for a field of a type that no JSON stands for.
+    """
+    if not attrs.has(params):
+        raise TypeError(f"cannot take parameters as {params.__name__}: decorate it with @attrs.frozen")
+    hints = get_type_hints(params)
+    found: list[Parameter] = []
+    for field in attrs.fields(params):
+        if not field.init:
+            continue
+        least = cast("int | None", field.metadata.get("at_least"))
+        read = _reader(hints.get(field.name, object), f"{params.__name__}.{field.name}")
+        found.append(
+            Parameter(
+                field.name,
+                cast(str, field.alias),
+                cast(str, field.metadata.get("description", "")),
+                field.default is attrs.NOTHING,
+                read if least is None else _bounded(read, least),
+                field.metadata.get("for_models", True) is not False,
+            )
+        )
+    return tuple(found)
+
+
+def build(
+    params: type,
+    parameters: Sequence[Parameter],
+    arguments: object,
+    aliases: Mapping[str, str],
+) -> object:
+    """Make the parameters of a call; `ToolValidationError` names everything that is wrong with the arguments."""
+    problems: list[str] = []
+    made = _build(params, parameters, arguments, aliases, "", problems)
+    if problems:
+        raise ToolValidationError(*problems)
+    return made
+
+
+def _build(
+    params: type,
+    parameters: Sequence[Parameter],
+    arguments: object,
+    aliases: Mapping[str, str],
+    where: str,
+    problems: list[str],
+) -> object:
+    if not isinstance(arguments, Mapping):
+        problems.append(f"{where.rstrip('.') or 'arguments'}: expected an object, got {shown(arguments)}")
+        return None
+    given = cast("Mapping[object, object]", arguments)
+    known = {parameter.name: parameter for parameter in parameters}
+    values: dict[str, object] = {}
+    seen: dict[str, str] = {}
+    before = len(problems)
+    unknown = 0
+    for key, value in given.items():
+        name = aliases.get(key, key) if isinstance(key, str) else ""
+        parameter = known.get(name)
+        if parameter is None:
+            unknown += 1
+            if unknown > MAX_UNKNOWN:
+                continue
+            told = [one.name for one in parameters if one.for_models]
+            problems.append(_unknown(where, key, [*known, *aliases], [*told, *aliases]))
+        elif name in seen:
+            problems.append(f"{where}{key}: the same argument as {seen[name]}; give one of them")
+        else:
+            seen[name] = cast(str, key)
+            if value is not None or parameter.required:
+                values[parameter.init_name] = parameter.read(value, f"{where}{key}", problems)
+    if unknown > MAX_UNKNOWN:
+        problems.append(f"{where.rstrip('.') or 'arguments'}: {unknown - MAX_UNKNOWN} more names of no argument")
+    for parameter in parameters:
+        if parameter.required and parameter.name not in seen:
+            meaning = f"; give {parameter.description}" if parameter.description else ""
+            problems.append(f"{where}{parameter.name}: missing{meaning}")
+    if len(problems) > before:
+        return None
+    try:
+        return params(**values)
+    except (ValueError, TypeError) as error:
+        problems.append(f"{where}{error}")
+        return None
+
+
+def _unknown(where: str, key: object, known: Sequence[str], told: Sequence[str]) -> str:
+    if not isinstance(key, str):
+        return f"{where}{shown(key)}: no argument has this name; names are text"
+    name = one_line(clip(key, SHOWN))
+    near = get_close_matches(name, known, n=1)
+    remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(told)}" if told else "there are none"
+    return f"{where}{name}: no such argument; {remedy}"
+
+
+def shown(value: object) -> str:
+    """Say what a JSON value is, in a few words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f"text {clip(value, SHOWN)!r}"
+    if isinstance(value, int):
+        # Python refuses to print a number of more than 4,300 digits.
+        return f"number {value}" if value.bit_length() < 200 else "a very large number"
+    if isinstance(value, float):
+        return f"number {value}"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(cast('Sequence[object]', value))}"
+    return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"
+
+
+# One reader for each kind of type
+
+
+def _plain(expected: str, fits: Callable[[object], bool]) -> Reader:
+    def read(value: object, where: str, problems: list[str]) -> object:
+        if not fits(value):
+            problems.append(f"{where}: expected {expected}, got {shown(value)}")
+        return value
+
+    return read
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _read_text(value: object, where: str, problems: list[str]) -> object:
+    if not isinstance(value, str):
+        problems.append(f"{where}: expected text, got {shown(value)}")
+    elif not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            problems.append(f"{where}: holds half of a surrogate pair at {error.start}; leave it out")
+    return value
+
+
+PLAIN: dict[object, Reader] = {
+    str: _read_text,
+    bool: _plain("true or false", lambda value: isinstance(value, bool)),
+    int: _plain("a whole number", _is_whole),
+    float: _plain("a number", _is_number),
+    object: _plain("a value", lambda value: True),
+    Any: _plain("a value", lambda value: True),
+    types.NoneType: _plain("null", lambda value: value is None),
+}
+
+
+def _bounded(read: Reader, least: int) -> Reader:
+    def read_bounded(value: object, where: str, problems: list[str]) -> object:
+        if _is_number(value) and cast(float, value) < least:
+            problems.append(f"{where}: expected a number from {least} on, got {shown(value)}")
+            return value
+        return read(value, where, problems)
+
+    return read_bounded
+
+
+def _literal(choices: tuple[object, ...]) -> Reader:
+    expected = " or ".join(repr(choice) if isinstance(choice, str) else shown(choice) for choice in choices)
+    return _plain(expected, lambda value: any(type(value) is type(choice) and value == choice for choice in choices))
+
+
+def _union(readers: Sequence[Reader]) -> Reader:
+    def read(value: object, where: str, problems: list[str]) -> object:
+        found: list[list[str]] = []
+        for reader in readers:
+            wrong: list[str] = []
+            result = reader(value, where, wrong)
+            if not wrong:
+                return result
+            found.append(wrong)
+        # What the first kind finds wrong: unions are mostly one kind, or null.
+        problems.extend(found[0])
+        return value
+
+    return read
+
+
+def _list(read_item: Reader) -> Reader:
+    def read(value: object, where: str, problems: list[str]) -> object:
+        if not isinstance(value, list | tuple):
+            problems.append(f"{where}: expected a list, got {shown(value)}")
+            return value
+        items = cast("Sequence[object]", value)
+        return tuple(read_item(item, f"{where}[{index}]", problems) for index, item in enumerate(items))
+
+    return read
+
+
+def _mapping(read_item: Reader) -> Reader:
+    def read(value: object, where: str, problems: list[str]) -> object:
+        if not isinstance(value, Mapping):
+            problems.append(f"{where}: expected an object, got {shown(value)}")
+            return value
+        items = cast("Mapping[str, object]", value)
+        return {name: read_item(item, f"{where}.{clip(str(name), SHOWN)}", problems) for name, item in items.items()}
+
+    return read
+
+
+def _nested(params: type) -> Reader:
+    parameters = parameters_of(params)
+
+    def read(value: object, where: str, problems: list[str]) -> object:
+        return _build(params, parameters, value, {}, f"{where}.", problems)
+
+    return read
+
+
+def _reader(hint: object, name: str) -> Reader:
+    if hint in PLAIN:
+        return PLAIN[hint]
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return _literal(inner)
+    if origin in (Union, types.UnionType):
+        return _union([_reader(one, name) for one in inner])
+    if origin is tuple and len(inner) == 2 and inner[1] is Ellipsis:
+        return _list(_reader(inner[0], name))
+    if origin is Sequence:
+        return _list(_reader(inner[0], name))
+    if origin in (dict, Mapping) and inner[0] is str:
+        return _mapping(_reader(inner[1], name))
+    if isinstance(hint, type) and attrs.has(hint):
+        return _nested(hint)
+    raise TypeError(
+        f"cannot take {name} from a call: no JSON stands for {hint!r}; use str, int, float, bool, Literal, "
+        f"tuple[X, ...], Mapping[str, X] or an attrs class"
+    )

@@ -1,0 +1,113 @@
+"""Tools as providers want to be told of them: made from the same classes that calls are checked by.
+
+What each provider gets, and where it goes:
+
+- "openai": `client.chat.completions.create(tools=...)`, or with `api="responses"` what `client.responses.create` takes.
+  Strict where strict mode can express the parameters: then every call that the model makes is well-formed, every
+  parameter is there, and `null` stands for one that is left out. Models get `apply_patch` to edit files with.
+- "anthropic": `client.messages.create(tools=...)`. Models get `edit_file`.
+- "gemini": function declarations, for `types.Tool(function_declarations=...)` or the dict of that name. Models get
+  `edit_file`.
+- "mcp": `types.Tool.model_validate(...)` of each, or the list as it is in the answer to `tools/list`.
+
+The arguments go by the names that the provider's models know (`file_path`); a call takes those and weakfs's own.
+The order is that of the tools, and the same tools always give the same JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Literal, cast, get_args
+
+from weakfs.tools.schemas import Schema, openapi, schema_of, strict, strict_can_say
+from weakfs.tools.schemas.profiles import hints_of, names_of, offered
+from weakfs.tools.tool import Tool
+
+Provider = Literal["openai", "anthropic", "gemini", "mcp"]
+OpenAIApi = Literal["chat", "responses"]
+
+# What Gemini takes for names: they start with a letter or an underscore.
+_GEMINI_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+def definitions(
+    tools: Iterable[Tool],
+    provider: Provider,
+    *,
+    api: OpenAIApi = "chat",
+    strict_schemas: bool = True,
+) -> list[dict[str, object]]:
+    """Describe tools in a provider's own shape, one definition a tool, ready to be sent as JSON.
+
+    `api` and `strict_schemas` concern OpenAI only: `strict_schemas=False` leaves optional parameters optional, for
+    servers that take its API and know no strict mode. Raises `ValueError` for a provider that is not known, and for a
+    tool that the provider could not be told of.
+    """
+    if provider not in get_args(Provider):
+        raise ValueError(f"there is no provider {provider!r}; there are {', '.join(get_args(Provider))}")
+    if api not in get_args(OpenAIApi):
+        raise ValueError(f"there is no API {api!r} of OpenAI's; there are {', '.join(get_args(OpenAIApi))}")
+    chosen = offered(list(tools), provider)
+    if provider == "openai":
+        return [_openai(tool, api, strict_schemas) for tool in chosen]
+    describe = _DESCRIBE[provider]
+    return [describe(tool, _schema(tool, provider)) for tool in chosen]
+
+
+def _schema(tool: Tool, provider: str) -> Schema:
+    return schema_of(tool.params, names_of(tool, provider))
+
+
+def _openai(tool: Tool, api: OpenAIApi, strict_schemas: bool) -> dict[str, object]:
+    schema = _schema(tool, "openai")
+    is_strict = strict_schemas and strict_can_say(schema)
+    function: dict[str, object] = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": strict(schema) if is_strict else schema,
+        "strict": is_strict,
+    }
+    # The Responses API takes the function's fields beside its type, Chat Completions one level deeper.
+    return {"type": "function", **function} if api == "responses" else {"type": "function", "function": function}
+
+
+def _anthropic(tool: Tool, schema: Schema) -> dict[str, object]:
+    return {"name": tool.name, "description": tool.description, "input_schema": schema}
+
+
+def _gemini(tool: Tool, schema: Schema) -> dict[str, object]:
+    properties = cast("dict[str, object]", schema["properties"])
+    for name in (tool.name, *properties):
+        if not _GEMINI_NAME.fullmatch(name):
+            raise ValueError(
+                f"cannot tell Gemini of {tool.name!r}: names start with a letter or an underscore and go on with "
+                f"those, digits and '-'; give {name!r} another name"
+            )
+    declaration: dict[str, object] = {"name": tool.name, "description": tool.description}
+    # A schema of an object without properties is refused; without parameters there is none.
+    return {**declaration, "parameters": openapi(schema)} if properties else declaration
+
+
+def _mcp(tool: Tool, schema: Schema) -> dict[str, object]:
+    hints = hints_of(tool)
+    annotations: dict[str, object] = {"readOnlyHint": tool.read_only}
+    if hints is not None:
+        annotations.update(
+            destructiveHint=hints.destructive, idempotentHint=hints.idempotent, openWorldHint=hints.open_world
+        )
+    title = tool.name.replace("_", " ").replace("-", " ").capitalize() if hints is None else hints.title
+    return {
+        "name": tool.name,
+        "title": title,
+        "description": tool.description,
+        "inputSchema": schema,
+        "annotations": annotations,
+    }
+
+
+_DESCRIBE: dict[str, Callable[[Tool, Schema], dict[str, object]]] = {
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+    "mcp": _mcp,
+}

@@ -1,0 +1,82 @@
+"""Calls and answers from the raw fields of any format: wrong types become notices here, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from reprlib import repr as short_repr
+
+from weakfs.transcripts.json_lines import NotJson, as_list, as_object, kind_of, parse_json
+from weakfs.transcripts.records import Answer, Found, Message, Skipped, TranscriptCall
+
+
+def read_call(line: int, *, call_id: object, tool: object, arguments: object) -> Iterator[Found]:
+    """Yield the call with these fields, and a notice for each that is not what it should be."""
+    if not isinstance(tool, str):
+        yield Skipped(line, f"a tool call is passed over: its tool name is {_other_than('text', tool)}")
+        return
+    if not isinstance(call_id, str):
+        yield Skipped(
+            line,
+            f"the id of a call to {short_repr(tool)} is {_other_than('text', call_id)}; "
+            "the call is kept, but no answer can be joined to it",
+        )
+        call_id = None
+    values, problem = _read_arguments(arguments)
+    yield TranscriptCall(call_id, tool, values, line, problem=problem)
+
+
+def read_answer(line: int, *, call_id: object, content: object, is_error: object) -> Iterator[Found]:
+    """Yield the answer with these fields; `is_error` None stands for a format that does not say."""
+    if not isinstance(call_id, str):
+        yield Skipped(line, f"an answer is passed over: the id of its call is {_other_than('text', call_id)}")
+        return
+    text = _text_of(content)
+    if text is None:
+        yield Skipped(line, f"the content of an answer is {kind_of(content)}, not text or a list; it is left out")
+    if is_error is not None and not isinstance(is_error, bool):
+        yield Skipped(line, f"is_error of an answer is {kind_of(is_error)}, not true or false; it is left out")
+        is_error = None
+    yield Answer(call_id, text, is_error, line)
+
+
+def read_objects(line: int, name: str, value: object) -> Iterator[Message | Skipped]:
+    """Yield the objects in the list that stands under `name`, and a notice for anything else there."""
+    entries = as_list(value)
+    if entries is None:
+        yield Skipped(line, f"{name} is {kind_of(value)}, not a list; it is passed over")
+        return
+    for entry in entries:
+        message = as_object(entry)
+        if message is None:
+            yield Skipped(line, f"an entry of {name} is {kind_of(entry)}, not an object; it is passed over")
+        else:
+            yield message
+
+
+def _read_arguments(value: object) -> tuple[dict[str, object] | None, str | None]:
+    # Empty text is what several OpenAI-compatible servers write for a call without arguments.
+    if isinstance(value, str):
+        value = parse_json(value) if value.strip() else {}
+    if isinstance(value, NotJson):
+        return None, f"the arguments are not JSON: {value.reason}; the call cannot be made as recorded"
+    arguments = as_object(value)
+    if arguments is None:
+        return None, f"the arguments are {_other_than('an object', value)}; write {{}} for none"
+    return arguments, None
+
+
+def _text_of(content: object) -> str | None:
+    """Join the text of an answer: it is text, nothing, or a list of parts of which some are text."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    parts = as_list(content)
+    if parts is None:
+        return None
+    texts = (part.get("text") for part in map(as_object, parts) if part is not None)
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _other_than(wanted: str, value: object) -> str:
+    return "missing" if value is None else f"{kind_of(value)}, not {wanted}"

@@ -1,0 +1,302 @@
+"""Performing a recorded call by our tools in the world as it was recorded, and comparing what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import attrs
+from attrs import define, field, frozen
+
+from weakfs.filesystem import Filesystem, normalize
+from weakfs.session import Session
+from weakfs.tools.results import ToolResult
+from weakfs.tools.tool import Tool
+from weakfs.tools.toolset import Toolset
+from weakfs.transcripts import RecordedClock, TranscriptCall
+from weakfs.transcripts.comparison.file_states import World
+from weakfs.transcripts.comparison.recorded_failures import failure_text, record_failure
+from weakfs.transcripts.comparison.recorded_fields import OutsideRoot, Recorded
+from weakfs.transcripts.comparison.steps import NoCounterpart, NotPerformed, Step, Texts
+from weakfs.transcripts.comparison.verdicts import Agreement, Checked, Comparison, Verdict
+from weakfs.transcripts.programs import claude_code as _claude_code
+from weakfs.transcripts.programs import codex as _codex
+from weakfs.transcripts.programs import copilot as _copilot
+from weakfs.transcripts.programs.dialects import DIALECT_TOOLS
+from weakfs.transcripts.programs.shell_commands import redirect_targets
+from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text, is_same
+from weakfs.transcripts.reconstruction.reconstruction import Reconstruction
+
+
+@frozen
+class _Program:
+    """How the session files of one program are understood."""
+
+    step_of: Callable[[Recorded], Step]
+    succeeded: Callable[[Recorded], bool | None]
+
+
+_PROGRAMS: Mapping[str, _Program] = {
+    "claude-code": _Program(_claude_code.step_of, _claude_code.succeeded),
+    "codex": _Program(_codex.step_of, _codex.succeeded),
+    "copilot": _Program(_copilot.step_of, _copilot.succeeded),
+}
+
+
+@define
+class Importer:
+    """Performs recorded calls one after another in one session, each in the world as it was recorded.
+
+    `prepare` first looks through all of them for what they show of the files. `clock` is the session's, if that is to
+    have the recorded times.
+    """
+
+    toolset: Toolset
+    world: World
+    clock: RecordedClock = field(factory=RecordedClock)
+    _rebuilt: Reconstruction = field(factory=Reconstruction)
+    _number: int = 0
+
+    @classmethod
+    def over(
+        cls, session: Session, files: Filesystem, tools: tuple[Tool, ...], clock: RecordedClock | None = None
+    ) -> Importer:
+        """Make an importer that works on `files` with `tools`, of which some get the ways of other programs."""
+        own = {tool.name for tool in DIALECT_TOOLS}
+        chosen = (*(tool for tool in tools if tool.name not in own), *DIALECT_TOOLS)
+        toolset = Toolset(session, files, tools=chosen, refuse_stale_writes=False)
+        return cls(toolset, World(session, files), RecordedClock() if clock is None else clock)
+
+    def prepare(self, calls: Iterable[TranscriptCall]) -> None:
+        """Collect what the calls that are to be performed show of the files, and make the files what they were first.
+
+        The records of that have the cause `IMPORT_CAUSE`, and stand before those of the first call.
+        """
+        number = 0
+        for call in calls:
+            if call.source is not None:
+                number += 1
+                self._collect(number, Recorded(call, call.source))
+        self._rebuilt.finish()
+        for path, text in sorted(self._rebuilt.baseline.items()):
+            held = self.world.held(path)
+            if is_same(held, text.text) or self.world.put(path, text.text):
+                self.world.shown(path, is_doubtful=text.is_doubtful)
+            if text.is_partial:
+                self.world.lose([path])
+
+    def _collect(self, number: int, recorded: Recorded) -> None:
+        program = _PROGRAMS[recorded.source.program]
+        try:
+            step = program.step_of(recorded)
+        except NotPerformed as error:
+            self._rebuilt.collect_outcome(number, error.after)
+            if isinstance(error, NoCounterpart) and error.runs_program:
+                self._rebuilt.program_ran()
+        except (ValueError, OSError):
+            # Told when it is its turn.
+            return
+        else:
+            if step.runs_program:
+                self._rebuilt.program_ran()
+                for path in _made_files(recorded, step):
+                    self._rebuilt.made(path)
+            self._rebuilt.collect(number, step)
+
+    def perform(self, call: TranscriptCall) -> Verdict:
+        """Perform one call and compare; a fault of a program is raised, and nothing else.
+
+        One that is not performed and failed in the recording is written down as failed.
+        """
+        assert call.source is not None, "only calls of a program's own files are imported"
+        self._number += 1
+        self.clock.move(call)
+        recorded = Recorded(call, call.source)
+        verdict = self._performed(recorded)
+        if verdict.recorded_success is None:
+            verdict = attrs.evolve(verdict, recorded_success=_PROGRAMS[call.source.program].succeeded(recorded))
+        if verdict.recorded_success is False:
+            verdict = attrs.evolve(verdict, recorded_error=failure_text(call))
+            if verdict.result is None:
+                self.clock.start(call)
+                record_failure(self.toolset.session, call)
+        return verdict
+
+    def _performed(self, recorded: Recorded) -> Verdict:
+        try:
+            step = _PROGRAMS[recorded.source.program].step_of(recorded)
+        except NotPerformed as error:
+            return self._passed(error)
+        except (ValueError, OSError) as error:
+            return Verdict("not_checked", detail=str(error))
+        if step.runs_program:
+            self.world.program_ran()
+        if step.tool not in {tool.name for tool in self.toolset.tools}:
+            return Verdict("no_counterpart", detail=f"{step.tool} is not performed", tool=step.tool)
+        try:
+            verdict = self._perform(step, recorded.call)
+        except _Unprepared as error:
+            self.world.lose(step.before)
+            return self._verdict(step, "not_checked", detail=str(error))
+        self._take_shown(step)
+        return verdict
+
+    def _take_shown(self, step: Step) -> None:
+        """Take note of the files that the recording of a call shows whole."""
+        if step.succeeded is None:
+            return
+        for path, text in (step.after(step.before) if step.succeeded else step.before).items():
+            if text is not UNKNOWN:
+                self.world.shown(path)
+
+    def _passed(self, error: NotPerformed) -> Verdict:
+        self.world.settle(error.after)
+        for path, text in error.after.items():
+            if text is not UNKNOWN:
+                self.world.shown(path)
+        if isinstance(error, NoCounterpart) and error.runs_program:
+            self.world.program_ran()
+        if isinstance(error, OutsideRoot):
+            return Verdict("outside", detail=str(error))
+        return Verdict("no_counterpart" if isinstance(error, NoCounterpart) else "not_checked", detail=str(error))
+
+    def _call(self, call: TranscriptCall, step: Step, arguments: dict[str, object]) -> ToolResult[object]:
+        self.clock.start(call)
+        return self.toolset.call(step.tool, arguments, call_id=call.call_id)
+
+    def _perform(self, step: Step, call: TranscriptCall) -> Verdict:
+        if step.needs is not None and not self.world.has(step.needs):
+            raise _Unprepared("what it looked at is not recorded")
+        before = self._before(step)
+        wanted, checked = self._wanted(step, before)
+        if checked == "not_at_all" and not step.unchecked:
+            verdict = self._perform_on_skeletons(step, before, call) if step.succeeded else None
+            if verdict is not None:
+                return verdict
+            if step.tool != "read_file":
+                self.world.settle(wanted)
+            return self._verdict(step, "not_checked", detail="what the file held before is not recorded")
+        self._prepare(step, before, wanted)
+        arguments = step.arguments
+        if step.succeeded and step.arguments_for is not None:
+            arguments = step.arguments_for(before)
+        try:
+            result = self._call(call, step, arguments)
+        except Exception:
+            self.world.settle(wanted)
+            raise
+        verdict = Comparison(self.world, step, result, arguments, wanted, checked).verdict()
+        if step.succeeded is None or (step.is_silent and result.success):
+            # Nothing says better what the files hold now than what we did.
+            wanted = {path: text for path, text in wanted.items() if text is not UNKNOWN and result.success}
+        self.world.settle(wanted)
+        return verdict
+
+    def _before(self, step: Step) -> Texts:
+        """Give what the files held that a call is about, from its own recording or from earlier ones."""
+        is_read, may_be_absent = step.shown is not None, step.succeeded is False
+        before: dict[str, Text] = {}
+        for path, told in step.before.items():
+            self._use_rebuilt(path)
+            held = self.world.text(path)
+            if step.part is not None and held is UNKNOWN:
+                self.world.learn(path, step.part)
+                held = self.world.text(path)
+            before[path] = _known(held, told, is_read=is_read, may_be_absent=may_be_absent)
+        return before
+
+    def _use_rebuilt(self, path: str) -> None:
+        """Put what the recording shows of a file later where nothing better is known of it now."""
+        found = self._rebuilt.later.pop((self._number, path), None)
+        if found is None:
+            return
+        is_known = self.world.text(path) is not UNKNOWN
+        if is_known and (found.is_doubtful or not self.world.is_doubtful(path)):
+            return
+        if is_same(self.world.text(path), found.text) or self.world.put(path, found.text):
+            self.world.shown(path, is_doubtful=found.is_doubtful)
+
+    def _prepare(self, step: Step, before: Texts, wanted: Texts) -> None:
+        """Make the files what they were before a call; `_Unprepared` if that cannot be."""
+        for path, text in before.items():
+            if step.before[path] is UNKNOWN or self.world.text(path) == text:
+                continue
+            if not self.world.put(path, text):
+                raise _Unprepared(f"{path!r} cannot be made what it was: {self.world.refusal}")
+        for path, text in wanted.items():
+            if step.succeeded and isinstance(text, str) and not self.world.make_way(path):
+                raise _Unprepared(f"{path!r} cannot be made what it was: {self.world.refusal}")
+
+    def _perform_on_skeletons(self, step: Step, before: Texts, call: TranscriptCall) -> Verdict | None:
+        """Perform a change on what its own recording shows of the files; None where that is not enough for it."""
+        found = {path: step.skeletons[path] for path in before if path in step.skeletons}
+        if not found:
+            return None
+        shown: dict[str, Text] = {**before, **{path: one.text for path, one in found.items()}}
+        wanted = step.after(shown)
+        if UNKNOWN in wanted.values() or UNKNOWN in shown.values():
+            return None
+        earlier = {path: self.world.held(path) for path in (*shown, *wanted)}
+        verdict = None
+        if all(self.world.held(path) == text or self.world.put(path, text) for path, text in shown.items()):
+            arguments = step.arguments if step.arguments_for is None else step.arguments_for(shown)
+            result = self._call(call, step, arguments)
+            verdict = Comparison(self.world, step, result, arguments, wanted, "rebuilt").verdict()
+        if verdict is None or verdict.agreement != "agreed" or not all(one.is_gapless for one in found.values()):
+            # Lines that nobody wrote are not left behind.
+            self.world.settle({path: text for path, text in earlier.items() if text is not UNKNOWN})
+        # More of the files than is shown may have been there.
+        self.world.settle(step.after(step.before))
+        if verdict is None or verdict.agreement != "agreed":
+            return None
+        return attrs.evolve(verdict, detail="from the lines that the recording of the change shows")
+
+    def _wanted(self, step: Step, before: Texts) -> tuple[Texts, Checked]:
+        """Give what the files are to hold afterwards, and how that is known."""
+        if step.succeeded is False:
+            is_known = UNKNOWN not in before.values()
+            told = UNKNOWN not in step.before.values()
+            return before, "exactly" if told else "rebuilt" if is_known else "not_at_all"
+        wanted = step.after(before)
+        if UNKNOWN not in step.after(step.before).values() and step.is_told:
+            return wanted, "exactly"
+        if UNKNOWN not in wanted.values():
+            return wanted, "rebuilt"
+        # Where the recording says nothing of the files afterwards, at least the answer can be compared.
+        return wanted, "rebuilt" if step.is_silent and UNKNOWN not in before.values() else "not_at_all"
+
+    def _verdict(self, step: Step, agreement: Agreement, detail: str) -> Verdict:
+        return Verdict(
+            agreement,
+            detail=detail,
+            recorded_success=step.succeeded,
+            tool=step.tool,
+            arguments=step.arguments,
+        )
+
+
+def _made_files(recorded: Recorded, step: Step) -> Iterator[str]:
+    command, where = step.arguments.get("command"), step.arguments.get("workdir")
+    if not isinstance(command, str) or not isinstance(where, str):
+        return
+    for target in redirect_targets(command):
+        try:
+            # The directory of the call is one of ours already.
+            yield recorded.path(target) if target.startswith("/") else normalize(f"{where}/{target}")
+        except (OutsideRoot, OSError, ValueError):
+            continue
+
+
+class _Unprepared(Exception):
+    """The world cannot be made what it was before a call."""
+
+
+def _known(held: Text, told: Text, *, is_read: bool, may_be_absent: bool) -> Text:
+    """Give what a file held: as it is told, unless what is there may be told like that."""
+    if told is UNKNOWN:
+        # A call that works on a file finds one, so that something made it meanwhile; a failure may be for want of it.
+        return UNKNOWN if held is None and not may_be_absent else held
+    if is_same(held, told):
+        return held
+    # Whether the last line ends is not always told of what was read.
+    is_unended = is_read and isinstance(told, str) and told != "" and is_same(held, told + "\n")
+    return held if is_unended else told

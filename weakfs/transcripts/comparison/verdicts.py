@@ -1,0 +1,119 @@
+"""What came of one recorded call: whether our answer and the files afterwards agree with the recording."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import define, field, frozen
+
+from weakfs.tools.handlers import ReadFileReceipt
+from weakfs.tools.results import ToolResult
+from weakfs.transcripts.comparison.file_states import World
+from weakfs.transcripts.comparison.steps import Step, Texts
+from weakfs.transcripts.programs.dialects import ChangeReceipt
+from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Difference, Text, as_programs_tell, first_difference
+
+Agreement = Literal["agreed", "differs", "ours_succeeded", "not_checked", "outside", "no_counterpart"]
+Checked = Literal["exactly", "rebuilt", "not_at_all"]
+
+_STALE = "what the file held before is not what is known of it"
+_DOUBTFUL = "a program that ran since the file was last seen may have changed it"
+
+
+@frozen
+class Verdict:
+    """What came of one recorded call.
+
+    `tool` and `arguments` are the call that we made, `result` our answer to it: None where none was made.
+    `recorded_success` is None where the recording does not say; `recorded_error` is the recorded text of a failure.
+    `agreement` is "agreed", "differs", "ours_succeeded" where theirs failed, "not_checked", "outside" the session's
+    directory, or "no_counterpart". `checked` says how: "exactly" as recorded with the call, from "rebuilt" text, or
+    "not_at_all"; `detail` and `difference` say why.
+    """
+
+    agreement: Agreement
+    checked: Checked = "not_at_all"
+    detail: str = ""
+    difference: Difference | None = None
+    recorded_success: bool | None = None
+    recorded_error: str | None = field(default=None, repr=False)
+    tool: str | None = None
+    arguments: dict[str, object] | None = field(default=None, repr=False)
+    result: ToolResult[object] | None = field(default=None, repr=False)
+
+
+@define
+class Comparison:
+    """Compares what came of a call that was performed with what the recording says of it.
+
+    `wanted` is what the files are to hold afterwards, and `checked` how that is known.
+    """
+
+    world: World
+    step: Step
+    result: ToolResult[object]
+    arguments: dict[str, object]
+    wanted: Texts
+    checked: Checked
+
+    def verdict(self) -> Verdict:
+        """Compare, and forget what is known of files that turn out to be others."""
+        step, result = self.step, self.result
+        if step.unchecked or step.succeeded is None:
+            return self._verdict("not_checked", step.unchecked or "no answer is recorded")
+        if not step.succeeded and result.success:
+            was_found = not isinstance(result.value, ChangeReceipt) or result.value.how == "exact"
+            if self.checked == "rebuilt" and was_found:
+                return self._verdict("not_checked", _STALE)
+            return self._disagreeing("ours_succeeded", f"theirs failed, ours succeeded: {result.summary_text}")
+        if step.succeeded and not result.success:
+            if UNKNOWN in self.wanted.values():
+                return self._verdict("not_checked", _STALE)
+            return self._disagreeing("differs", f"theirs succeeded, ours failed: {result.summary_text}")
+        for path, text in self.wanted.items():
+            found = self.world.held(path)
+            if text is not UNKNOWN and found != text:
+                return self._disagreeing("differs", _told(path, found, text), first_difference(path, found, text))
+        return self._reading()
+
+    def _reading(self) -> Verdict:
+        step, value = self.step, self.result.value
+        if step.shown is None or not isinstance(value, ReadFileReceipt) or not self.result.success:
+            return self._verdict("agreed")
+        ours = as_programs_tell(value.content) if isinstance(value.content, str) else ""
+        theirs = as_programs_tell(step.shown)
+        # Whether the last line's end was read is told differently by each version.
+        if ours.removesuffix("\n") == theirs.removesuffix("\n"):
+            return self._verdict("agreed")
+        path = next(iter(step.before))
+        if self.checked == "rebuilt":
+            self.world.lose([path])
+            if step.part is not None:
+                self.world.learn(path, step.part)
+            return self._verdict("not_checked", "the file was changed by something that is not recorded")
+        return self._verdict("differs", "other text was read", first_difference(path, ours, theirs))
+
+    def _disagreeing(self, agreement: Agreement, detail: str, difference: Difference | None = None) -> Verdict:
+        """Return the verdict on a disagreement, which says nothing where a program may have changed a file before."""
+        if self.checked == "rebuilt" and any(self.world.is_doubtful(path) for path in self.step.before):
+            return self._verdict("not_checked", _DOUBTFUL)
+        return self._verdict(agreement, detail, difference)
+
+    def _verdict(self, agreement: Agreement, detail: str = "", difference: Difference | None = None) -> Verdict:
+        return Verdict(
+            agreement,
+            self.checked if agreement != "not_checked" else "not_at_all",
+            detail,
+            difference,
+            self.step.succeeded,
+            None,
+            self.step.tool,
+            self.arguments,
+            self.result,
+        )
+
+
+def _told(path: str, ours: Text, theirs: Text) -> str:
+    if theirs is None:
+        return f"{path} is there and was not"
+    return f"{path} is not there" if ours is None or ours is UNKNOWN else f"{path} holds other text"

@@ -1,0 +1,1 @@
+"""The transcript formats of other programs."""

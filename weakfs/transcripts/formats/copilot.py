@@ -1,0 +1,63 @@
+"""Copilot CLI's session files: events, each with a `type` such as `tool.execution_start`, and `data`.
+
+Their form is that of the event types which GitHub's Copilot SDK publishes (`session-events.ts`): `id`, `parentId`,
+`timestamp`, `type`, `data`. A tool starts in one event and completes in another, joined by `toolCallId`. What the
+messages say of the same calls is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from weakfs.transcripts.call_parts import read_answer, read_call
+from weakfs.transcripts.json_lines import as_object
+from weakfs.transcripts.records import Answer, Found, Message, TranscriptCall
+
+_REWIND = "session.snapshot_rewind"
+_FAMILIES = ("session.", "user.", "assistant.", "tool.", "subagent.", "skill.", "hook.", "system.")
+
+
+def is_copilot(message: Message) -> bool:
+    """Tell whether a line is one of Copilot CLI's."""
+    kind = message.get("type")
+    return isinstance(kind, str) and kind.startswith(_FAMILIES) and as_object(message.get("data")) is not None
+
+
+def read_copilot(message: Message, line: int) -> Iterator[Found]:
+    """Yield the call that a line starts, or the answer that it completes one with."""
+    data, kind = as_object(message.get("data")) or {}, message.get("type")
+    if kind == "tool.execution_start":
+        arguments = data.get("arguments")
+        if isinstance(arguments, str) and not arguments.lstrip().startswith("{"):
+            # Tools that take text instead of fields.
+            arguments = {"input": arguments}
+        arguments = {} if arguments is None else arguments
+        yield from read_call(line, call_id=data.get("toolCallId"), tool=data.get("toolName"), arguments=arguments)
+    elif kind == "tool.execution_complete":
+        yield from _read_completed(data, line)
+    elif kind == _REWIND:
+        # The program puts files back itself: one more thing that changes them, and that cannot be done again here.
+        yield TranscriptCall(None, _REWIND, {}, line, recorded="", recorded_error=False)
+
+
+def _read_completed(data: Message, line: int) -> Iterator[Found]:
+    success = data.get("success")
+    is_error = not success if isinstance(success, bool) else None
+    result, error = as_object(data.get("result")), as_object(data.get("error"))
+    content = error.get("message") if is_error and error is not None else (result or {}).get("content")
+    for found in read_answer(line, call_id=data.get("toolCallId"), content=content, is_error=is_error):
+        yield attrs.evolve(found, result=error or result) if isinstance(found, Answer) else found
+
+
+def directory_of(message: Message) -> str | None:
+    """Return the directory that an event says the session is in, if it says so."""
+    data = as_object(message.get("data")) or {}
+    kind = message.get("type")
+    if kind in ("session.start", "session.resume"):
+        data = as_object(data.get("context")) or {}
+    elif kind != "session.context_changed":
+        return None
+    cwd = data.get("cwd")
+    return cwd if isinstance(cwd, str) and cwd else None

@@ -1,0 +1,49 @@
+"""The table of formats, and which of them a line is in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from weakfs.transcripts.formats.anthropic import read_anthropic
+from weakfs.transcripts.formats.claude_code import is_claude_code, read_claude_code
+from weakfs.transcripts.formats.codex import is_codex, read_codex
+from weakfs.transcripts.formats.copilot import is_copilot, read_copilot
+from weakfs.transcripts.formats.openai import read_chat, read_responses
+from weakfs.transcripts.formats.plain import read_plain
+from weakfs.transcripts.records import LineReader, Message
+
+READERS: Mapping[str, LineReader] = MappingProxyType(
+    {
+        "weakfs": read_plain,
+        "openai-chat": read_chat,
+        "openai-responses": read_responses,
+        "anthropic": read_anthropic,
+        "claude-code": read_claude_code,
+        "codex": read_codex,
+        "copilot": read_copilot,
+    }
+)
+
+
+def sniff(message: Message) -> str | None:
+    """Name the format of one line, None for a line of another type.
+
+    Each line is asked anew: transcripts get concatenated, and programs change their interface in mid-session.
+    A message without calls says "anthropic" whoever wrote it, which does no harm: nothing is found in it.
+    """
+    if is_codex(message):
+        return "codex"
+    if is_copilot(message):
+        return "copilot"
+    if message.get("type") in ("function_call", "function_call_output"):
+        return "openai-responses"
+    if message.get("tool_calls") is not None or message.get("role") == "tool":
+        return "openai-chat"
+    if "role" in message:
+        return "anthropic"
+    if is_claude_code(message):
+        return "claude-code"
+    if "tool" in message and "type" not in message:
+        return "weakfs"
+    return None

@@ -1,0 +1,127 @@
+"""Transcripts that are JSON documents: an array, or objects written over many lines, instead of one object a line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from weakfs.transcripts.json_lines import (
+    Line,
+    NotJson,
+    Value,
+    as_list,
+    as_object,
+    decode,
+    numbered_lines,
+    parse_at,
+    parse_json,
+    values_in,
+)
+from weakfs.transcripts.records import Skipped
+
+_WHITE_SPACE = " \t\r\n"
+# What a document begins with whose first line holds nothing else.
+_OPENINGS = (b"[", b"{", b"[{", b"[[")
+
+
+def document_entries(file: BinaryIO, *, max_bytes: int) -> list[Line | Skipped] | None:
+    """Return where the messages of a JSON document stand, or None for a file of one object a line.
+
+    The messages are those of an array, or the objects of a file such as `jq .` writes. A document that cannot be read
+    is one `Skipped`, whatever the number of its lines. The file is at its beginning before and after. O(file), and
+    held in memory while it is looked through; the first two lines tell that it need not be.
+    """
+    is_candidate, is_certain = _look(file, max_bytes)
+    file.seek(0)
+    if not is_candidate:
+        return None
+    data = file.read(max_bytes + 1) if os.fstat(file.fileno()).st_size <= max_bytes else None
+    file.seek(0)
+    if data is None:
+        reason = "the file is one JSON document that is too long to be read; write one message a line"
+        return [Skipped(1, reason)] if is_certain else None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return [_unreadable(1, f"the byte at offset {error.start} is not UTF-8")] if is_certain else None
+    found = [*_entries(text)]
+    wrong = next((one for one in found if isinstance(one.value, NotJson)), None)
+    if wrong is not None and isinstance(wrong.value, NotJson):
+        at = wrong.start if wrong.value.offset is None else wrong.value.offset
+        line = text.count("\n", 0, at) + 1
+        return [_unreadable(line, wrong.value.reason)] if is_certain else None
+    return [*_lines(text, found, len(data) - len(text.encode()))]
+
+
+def count_lines(file: BinaryIO) -> int:
+    """Count the lines of a file from where it stands, the last also without a line end."""
+    return sum(1 for _ in file)
+
+
+def _unreadable(line: int, reason: str) -> Skipped:
+    return Skipped(
+        line, f"the file is one JSON document and cannot be read: {reason}; repair it, or write one message a line"
+    )
+
+
+def _look(file: BinaryIO, max_bytes: int) -> tuple[bool, bool]:
+    """Tell whether a file may be a document, and whether it cannot be anything else, from its first two lines."""
+    lines = (line for line in numbered_lines(file, max_line_bytes=max_bytes) if line.data is None or line.data.strip())
+    first = next(lines, None)
+    if first is None or first.data is None:
+        return False, False
+    value = parse_json(first.data)
+    if not isinstance(value, NotJson):
+        entries = as_list(value)
+        return bool(entries) and all(as_object(entry) is not None for entry in entries or ()), False
+    if not first.data.lstrip().startswith((b"[", b"{")) or any(isinstance(one, dict) for one in decode(first)):
+        return False, False
+    second = next(lines, None)
+    is_opening = first.data.strip() in _OPENINGS
+    if second is None:
+        # Nothing tells a document from a first line that was cut off.
+        return is_opening, is_opening
+    is_object = any(isinstance(one, dict) for one in decode(second))
+    return True, is_opening or (not is_object and first.data.rstrip().endswith((b",", b"[", b"{")))
+
+
+def _entries(text: str) -> Iterator[Value]:
+    """Yield the values of a document, those in an array one by one."""
+    at = len(text) - len(text.lstrip(_WHITE_SPACE))
+    if text[at : at + 1] != "[":
+        yield from values_in(text, at)
+        return
+    value, stop = parse_at(text, at)
+    rest = text[stop:].strip(_WHITE_SPACE)
+    if isinstance(value, NotJson) or rest:
+        problem = value if isinstance(value, NotJson) else NotJson("there is more behind its end", stop)
+        yield Value(at, stop, problem)
+        return
+    at += 1
+    for _ in as_list(value) or ():
+        at = _next_entry(text, at)
+        entry, stop = parse_at(text, at)
+        yield Value(at, stop, entry)
+        at = stop
+
+
+def _next_entry(text: str, at: int) -> int:
+    while text[at] in _WHITE_SPACE + ",":
+        at += 1
+    return at
+
+
+def _lines(text: str, found: list[Value], offset: int) -> Iterator[Line]:
+    """Yield each value as if it were a line, with the number of the line and the byte that it begins at."""
+    at, number = 0, 1
+    for value in found:
+        between = text[at : value.start]
+        offset += len(between.encode())
+        number += between.count("\n")
+        inside = text[value.start : value.stop]
+        data = inside.encode()
+        yield Line(number, data, offset)
+        offset += len(data)
+        number += inside.count("\n")
+        at = value.stop

@@ -1,0 +1,214 @@
+"""Numbered lines of a file that may be huge, cut off or no text at all, and the JSON in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple, NoReturn, cast
+
+import orjson
+
+from weakfs.transcripts.records import Message, Skipped
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_DRAIN_BYTES = 1 << 20
+# Half of a character of two: programs that count in UTF-16 cut texts there, and write U+FFFD for it into files.
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+# Where an object holds a whole conversation: a request to a model, or what came back.
+_CONVERSATIONS = ("messages", "choices", "input", "output", "calls")
+
+
+class Line(NamedTuple):
+    """One line with its line end; `data` is None if it was too long to be held. `offset` is where it starts."""
+
+    number: int
+    data: bytes | None
+    offset: int = 0
+
+
+def numbered_lines(file: BinaryIO, *, max_line_bytes: int) -> Iterator[Line]:
+    """Yield every line without ever holding more than `max_line_bytes` of one."""
+    number = offset = 0
+    while data := file.readline(max_line_bytes + 1):
+        number += 1
+        start, offset = offset, offset + len(data)
+        if number == 1:
+            data = data.removeprefix(_BYTE_ORDER_MARK)
+            start = offset - len(data)
+        if len(data) <= max_line_bytes:
+            yield Line(number, data, start)
+            continue
+        while data and not data.endswith(b"\n"):
+            data = file.readline(_DRAIN_BYTES)
+            offset += len(data)
+        yield Line(number, None, start)
+
+
+def decode(line: Line) -> list[Message | Skipped]:
+    """Return the objects on a line, and why something on it is not one; nothing for a blank line.
+
+    A line has one object. Several happen where a program was killed before it wrote the line break, or where two
+    programs appended to one file.
+    """
+    number, data = line.number, line.data
+    if data is None:
+        return [Skipped(number, "the line is too long to be read; raise max_line_bytes if it is a real one")]
+    if not data.strip():
+        return []
+    value = parse_json(data)
+    values = [value] if not isinstance(value, NotJson) else [*_several(data, value)]
+    return [message for value in values for message in _messages(line, value)]
+
+
+def _messages(line: Line, value: object) -> Iterator[Message | Skipped]:
+    number = line.number
+    if isinstance(value, NotJson):
+        if line.data is not None and not line.data.endswith(b"\n"):
+            yield Skipped(number, f"the file ends in the middle of this line ({value.reason}): it was cut off")
+        else:
+            yield Skipped(number, f"not JSON: {value.reason}; a transcript has one JSON object a line")
+        return
+    message = as_object(value)
+    if message is None:
+        yield Skipped(number, f"the line is {kind_of(value)}, not an object; write one message or call a line")
+    else:
+        yield from _entries_of(message)
+
+
+def _entries_of(message: Message) -> Iterator[Message]:
+    """Yield the messages of a conversation that is one object, as requests to a model are; else the object itself."""
+    if not _is_envelope(message):
+        yield message
+        return
+    for name in _CONVERSATIONS:
+        for entry in as_list(message.get(name)) or ():
+            inner = as_object(entry)
+            if inner is not None:
+                yield as_object(inner.get("message")) or inner if name == "choices" else inner
+
+
+def _is_envelope(message: Message) -> bool:
+    known = any(name in message for name in ("role", "type", "tool", "tool_calls"))
+    return not known and any(as_list(message.get(name)) for name in _CONVERSATIONS)
+
+
+def _several(data: bytes, problem: NotJson) -> Iterator[object]:
+    """Yield the values on a line that is not one value, and what is wrong behind the last; `problem` if none is."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        yield problem
+        return
+    for number, one in enumerate(values_in(text)):
+        yield problem if isinstance(one.value, NotJson) and number == 0 else one.value
+
+
+class Value(NamedTuple):
+    """One JSON value in a text, and where it stands in it; `value` is `NotJson` where the rest cannot be read."""
+
+    start: int
+    stop: int
+    value: object
+
+
+def values_in(text: str, start: int = 0) -> Iterator[Value]:
+    """Yield the JSON values that stand one after another in `text`, with only white space between them."""
+    at = _skip_space(text, start)
+    while at < len(text):
+        value, stop = parse_at(text, at)
+        yield Value(at, stop, value)
+        if isinstance(value, NotJson):
+            return
+        at = _skip_space(text, stop)
+
+
+def parse_at(text: str, at: int) -> tuple[object, int]:
+    """Return the JSON value that begins at `at`, or `NotJson`, and where it ends."""
+    try:
+        value, stop = _DECODER.raw_decode(text, at)
+    except RecursionError:
+        return NotJson("nested too deeply"), len(text)
+    except json.JSONDecodeError as error:
+        return NotJson(f"{error.msg} at column {error.colno}", error.pos), len(text)
+    except ValueError as error:
+        return NotJson(str(error)), len(text)
+    return _mended(value), stop
+
+
+def _skip_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()
+
+
+class NotJson(NamedTuple):
+    """Why some text is not JSON, and at which character of it that shows, where that is known."""
+
+    reason: str
+    offset: int | None = None
+
+
+def parse_json(text: bytes | str) -> object:
+    """Give the value that `text` stands for, or `NotJson`; nesting too deep to hold counts as not JSON."""
+    try:
+        value: object = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        if "surrogate in string" in error.msg:
+            return _parse_with_halves(text)
+        return NotJson(f"{error.msg} at column {error.colno}")
+    except RecursionError:
+        return NotJson("nested too deeply")
+    return value
+
+
+def _parse_with_halves(text: bytes | str) -> object:
+    try:
+        return _mended(json.loads(text, parse_constant=_refuse))
+    except RecursionError:
+        return NotJson("nested too deeply")
+    except ValueError as error:
+        return NotJson(str(error))
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _mended(value: object) -> object:
+    if isinstance(value, str):
+        return _HALF.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_mended(one) for one in cast("list[object]", value)]
+    if isinstance(value, dict):
+        return {_HALF.sub("\ufffd", key): _mended(one) for key, one in cast(Message, value).items()}
+    return value
+
+
+def as_object(value: object) -> Message | None:
+    """Give a JSON object as what it is, None for anything else."""
+    return cast(Message, value) if isinstance(value, dict) else None
+
+
+def as_list(value: object) -> list[object] | None:
+    """Give a JSON list as what it is, None for anything else."""
+    return cast("list[object]", value) if isinstance(value, list) else None
+
+
+_KINDS: dict[type[object], str] = {
+    dict: "an object",
+    list: "a list",
+    str: "text",
+    bool: "true or false",
+    type(None): "null",
+}
+
+
+def kind_of(value: object) -> str:
+    """Name the kind of a JSON value for a message."""
+    return _KINDS.get(type(value), "a number")

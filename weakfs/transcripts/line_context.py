@@ -1,0 +1,140 @@
+"""What a line leaves for those after it: the directories of its session, and which lines were there before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from posixpath import join
+from typing import Literal
+
+import attrs
+from attrs import define, field
+
+from weakfs.transcripts.formats.codex import item_of
+from weakfs.transcripts.formats.copilot import directory_of
+from weakfs.transcripts.json_lines import as_list, as_object
+from weakfs.transcripts.records import Message, Source, TranscriptCall
+from weakfs.transcripts.worktrees import made_worktrees
+
+PROGRAMS: Mapping[str, Literal["claude-code", "codex", "copilot"]] = {
+    "claude-code": "claude-code",
+    "codex": "codex",
+    "copilot": "copilot",
+}
+# The field that makes a line of a program's own file unlike any other.
+_IDENTITY = {"claude-code": "uuid", "copilot": "id"}
+
+# How the oldest rollouts tell the model where it is, for want of a field.
+_TOLD = re.compile(r"<cwd>([^<\n]+)</cwd>|^Current working directory: *(\S[^\n]*)", re.MULTILINE)
+_TOLD_WITHIN = 4000
+
+
+@define
+class Whereabouts:
+    """The directories of the sessions in one file, as its lines tell of them.
+
+    A session's root is the directory that it began in; where it went later is where relative paths start.
+    """
+
+    sources: dict[str, Source] = field(factory=dict[str, Source])
+    _roots: dict[object, str] = field(factory=dict[object, str])
+    _seen: set[str] = field(factory=set[str])
+    # By the root of their session, in the order in which they were named first.
+    _directories: dict[str | None, dict[str, None]] = field(factory=dict[str | None, dict[str, None]])
+    _worktrees: dict[str | None, dict[str, None]] = field(factory=dict[str | None, dict[str, None]])
+
+    def begin(self) -> None:
+        """Forget where the last file ended; what it held is still known."""
+        self.sources.clear()
+
+    def repeats(self, name: str, message: Message) -> bool:
+        """Tell whether a line was there before: a resumed session repeats the lines that it goes on from."""
+        uuid = message.get(_IDENTITY[name]) if name in _IDENTITY else None
+        if not isinstance(uuid, str) or not uuid:
+            return False
+        if uuid in self._seen:
+            return True
+        self._seen.add(uuid)
+        return False
+
+    def follow(self, name: str, message: Message) -> None:
+        """Take in what a line says of its session's directories."""
+        if name == "claude-code":
+            self._follow_claude_code(message)
+        elif name == "copilot":
+            self._follow_copilot(message)
+        elif name == "codex" or (name == "anthropic" and message.get("type") == "message"):
+            self._follow_codex(message)
+
+    def source(self, name: str) -> Source | None:
+        """Give where a call on the line followed last was made; None for formats that are no program's own."""
+        program = PROGRAMS.get(name)
+        if program is None:
+            return None
+        found = self.sources.setdefault(name, Source(program))
+        if found.cwd is not None and found.cwd != found.root:
+            self._directories.setdefault(found.root, {})[found.cwd] = None
+        return found
+
+    def follow_call(self, name: str, call: TranscriptCall) -> None:
+        """Take in what a call on the line followed last says of directories: where it works, and which it makes."""
+        source = self.source(name)
+        if source is None or call.arguments is None:
+            return
+        where = source.cwd
+        for key in ("workdir", "working_directory"):
+            value = call.arguments.get(key)
+            if isinstance(value, str) and value:
+                where = join(where or "", value)
+                self._directories.setdefault(source.root, {})[where] = None
+        for path in made_worktrees(call.arguments):
+            self._worktrees.setdefault(source.root, {})[join(where or "", path)] = None
+
+    def completed(self, source: Source) -> Source:
+        """Return a source with all directories of its session, those that it named later too."""
+        directories, worktrees = self._directories.get(source.root, ()), self._worktrees.get(source.root, ())
+        return attrs.evolve(source, directories=tuple(directories), worktrees=tuple(worktrees))
+
+    def _follow_claude_code(self, message: Message) -> None:
+        session, cwd = message.get("sessionId", message.get("session_id")), message.get("cwd")
+        last = self.sources.get("claude-code")
+        if not isinstance(cwd, str) or not cwd:
+            # Only some lines have all fields: the others belong to what stands above them.
+            root = self._roots.get(session) if isinstance(session, str) else None
+            if root is not None and (last is None or root != last.root):
+                self.sources["claude-code"] = Source("claude-code", root, root)
+            return
+        if not isinstance(session, str):
+            root = cwd if last is None or last.root is None else last.root
+        else:
+            root = self._roots.setdefault(session, cwd)
+        if last is None or (last.root, last.cwd) != (root, cwd):
+            self.sources["claude-code"] = Source("claude-code", root, cwd)
+
+    def _follow_copilot(self, message: Message) -> None:
+        cwd = directory_of(message)
+        if cwd is not None:
+            last = self.sources.get("copilot")
+            is_first = last is None or last.root is None or message.get("type") == "session.start"
+            self.sources["copilot"] = Source("copilot", cwd if last is None or is_first else last.root, cwd)
+
+    def _follow_codex(self, message: Message) -> None:
+        item, kind = item_of(message), message.get("type")
+        cwd = item.get("cwd") if kind in ("session_meta", "turn_context") else None
+        last = self.sources.get("codex")
+        if kind == "session_meta" and isinstance(cwd, str) and cwd:
+            self.sources["codex"] = Source("codex", cwd, cwd)
+            return
+        if kind != "turn_context" and item.get("type") == "message" and (last is None or last.root is None):
+            cwd = _told_directory(item)
+        if isinstance(cwd, str) and cwd and (last is None or last.cwd != cwd):
+            root = cwd if last is None or last.root is None else last.root
+            self.sources["codex"] = Source("codex", root, cwd)
+
+
+def _told_directory(item: Message) -> str | None:
+    for part in as_list(item.get("content")) or ():
+        text = (as_object(part) or {}).get("text")
+        if isinstance(text, str) and (found := _TOLD.search(text[:_TOLD_WITHIN])):
+            return (found[1] or found[2]).strip()
+    return None

@@ -1,0 +1,288 @@
+"""Claude Code's tools: which of ours each is, and what its session files say of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from weakfs.transcripts.comparison.recorded_fields import Recorded, fields_of, items_of, whole
+from weakfs.transcripts.comparison.steps import NoCounterpart, NotPerformed, Step, Texts
+from weakfs.transcripts.programs.claude_edits import Edit, recorded_outcome
+from weakfs.transcripts.programs.shell_commands import is_reading
+from weakfs.transcripts.reconstruction.assembled_text import Part
+from weakfs.transcripts.reconstruction.changed_lines import skeleton_of
+from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
+from weakfs.transcripts.reconstruction.numbered_text import read_numbered
+from weakfs.transcripts.reconstruction.recorded_hunks import read_structured
+
+# Refusals that say nothing of a file's text: the call was never carried out.
+_REFUSALS = (
+    "the user doesn't want to",
+    "request interrupted",
+    "has not been read yet",
+    "has been modified since read",
+    "has been unexpectedly modified",
+    "requested permissions",
+    "permission to",
+    "permission denied",
+    "has been denied",
+    "hook error",
+    "blocked by",
+    "inputvalidationerror",
+    "no such tool available",
+    "exceeds maximum allowed",
+    "cannot read binary files",
+    "jupyter notebook",
+    "sibling tool call errored",
+    "tool use was rejected",
+    "operation was aborted",
+    "plan mode",
+)
+_MISSING = ("file does not exist", "no such file or directory", "directory does not exist")
+# Tools that change no file, and start nothing that does; of any other it is not known.
+_WITHOUT_FILES = frozenset(
+    {
+        "TodoWrite",
+        "TodoRead",
+        "TaskCreate",
+        "TaskGet",
+        "TaskList",
+        "TaskUpdate",
+        "WebFetch",
+        "WebSearch",
+        "ToolSearch",
+        "AskUserQuestion",
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "ListMcpResourcesTool",
+        "ReadMcpResourceTool",
+    }
+)
+_ABOUT = 1000
+_OTHER_FILES = "what else lay in the directory is not recorded"
+
+
+def step_of(recorded: Recorded) -> Step:
+    """Give the call of ours that a recorded one amounts to; `NotPerformed` says why there is none."""
+    make = _TOOLS.get(recorded.call.tool)
+    if make is None:
+        tool = recorded.call.tool
+        raise NoCounterpart(f"{tool!r} has no counterpart", runs_program=tool not in _WITHOUT_FILES)
+    return make(recorded)
+
+
+def succeeded(recorded: Recorded) -> bool | None:
+    """Tell whether the call succeeded, as far as the recording says."""
+    call = recorded.call
+    if not call.is_answered:
+        return None
+    if call.recorded_error is not None:
+        return not call.recorded_error
+    return not (isinstance(call.result, str) and call.result.startswith("Error"))
+
+
+def _failure(recorded: Recorded) -> str:
+    """Give what the program said of a call that failed; `NotPerformed` if it was refused unseen."""
+    texts = (text for text in (recorded.call.recorded, recorded.call.result) if isinstance(text, str))
+    said = " ".join(text[:_ABOUT] for text in texts).lower()
+    if any(refusal in said for refusal in _REFUSALS):
+        raise NotPerformed("it was refused before it was carried out")
+    return said
+
+
+def _before_failure(recorded: Recorded) -> Text:
+    said = _failure(recorded)
+    return None if any(missing in said for missing in _MISSING) else UNKNOWN
+
+
+def _path(recorded: Recorded, name: str = "file_path") -> str:
+    told = recorded.result.get("filePath")
+    value = recorded.arguments.get(name)
+    if not isinstance(value, str) and isinstance(told, str):
+        value = told
+    if not isinstance(value, str):
+        raise NotPerformed(f"{name!r} of its arguments is not text")
+    return recorded.path(value)
+
+
+def _read(recorded: Recorded) -> Step:
+    path = _path(recorded)
+    arguments: dict[str, object] = {"path": path}
+    for name in ("offset", "limit"):
+        if (value := whole(recorded.arguments.get(name))) is not None:
+            arguments[name] = value
+    if not succeeded(recorded):
+        before = UNKNOWN if succeeded(recorded) is None else _before_failure(recorded)
+        return Step("read_file", arguments, succeeded(recorded), {path: before})
+    file = fields_of(recorded.result.get("file"))
+    content = file.get("content")
+    if recorded.result.get("type", "text") not in ("text", "file_unchanged"):
+        raise NotPerformed("what it gave is no text")
+    if not isinstance(content, str):
+        return _read_as_shown(recorded, path, arguments)
+    first, count, total = file.get("startLine", 1), file.get("numLines"), file.get("totalLines")
+    is_whole = first in (0, 1) and isinstance(count, int) and isinstance(total, int) and count >= total
+    if isinstance(count, int) and count > 0:
+        arguments["limit"] = count
+    part = None
+    if not is_whole and isinstance(first, int) and first > 0 and isinstance(total, int):
+        part = Part(first, tuple(content.split("\n")), total)
+        part = part if len(part.lines) == count else None
+    return Step("read_file", arguments, True, {path: content if is_whole else UNKNOWN}, shown=content, part=part)
+
+
+def _read_as_shown(recorded: Recorded, path: str, arguments: dict[str, object]) -> Step:
+    """Rebuild what was read from the lines that the model was shown."""
+    shown = recorded.call.recorded or ""
+    if "file exists but the contents are empty" in shown:
+        return Step("read_file", arguments, True, {path: ""}, shown="", is_told=False)
+    found = read_numbered(shown)
+    if found is None:
+        unchecked = "what it gave is not recorded as text"
+        return Step("read_file", arguments, True, {path: UNKNOWN}, unchecked=unchecked, needs=path)
+    first, text = found
+    count = text.count("\n") + 1
+    is_whole = first == 1 and "limit" not in arguments and count < 2000
+    arguments["limit"] = count
+    return Step("read_file", arguments, True, {path: text if is_whole else UNKNOWN}, shown=text, is_told=False)
+
+
+def _write(recorded: Recorded) -> Step:
+    path, content = _path(recorded), recorded.text("content")
+    result, done = recorded.result, succeeded(recorded)
+    if done is False:
+        return Step("write_file", {"path": path, "content": content}, done, {path: _before_failure(recorded)})
+    written = result.get("content")
+    content = written if isinstance(written, str) else content
+    before = _original(result, is_new=result.get("type") == "create")
+    return Step("write_file", {"path": path, "content": content}, done, {path: before}, lambda _: {path: content})
+
+
+def _original(result: Mapping[str, object], *, is_new: bool) -> Text:
+    for name in ("originalFile", "originalFileContents"):
+        value = result.get(name)
+        if isinstance(value, str):
+            return value
+    # Also what has the field as null may only be too long to be recorded.
+    return None if is_new else UNKNOWN
+
+
+def _edit(recorded: Recorded) -> Step:
+    return _edited(recorded, [_one_edit(recorded.arguments)])
+
+
+def _multi_edit(recorded: Recorded) -> Step:
+    edits = [_one_edit(fields_of(one)) for one in items_of(recorded.arguments.get("edits"))]
+    if not edits:
+        raise NotPerformed("'edits' of its arguments is no list of edits")
+    return _edited(recorded, edits)
+
+
+def _one_edit(fields: Mapping[str, object]) -> Edit:
+    old, new = fields.get("old_string", ""), fields.get("new_string", "")
+    if not isinstance(old, str) or not isinstance(new, str):
+        raise NotPerformed("'old_string' or 'new_string' of its arguments is not text")
+    return Edit(old, new, fields.get("replace_all") in (True, "true"))
+
+
+def _edited(recorded: Recorded, edits: list[Edit]) -> Step:
+    path, done = _path(recorded), succeeded(recorded)
+    if done is False:
+        return Step(_tool(edits), _arguments(path, edits), done, {path: _before_failure(recorded)})
+    result = recorded.result
+    carried_out = _carried_out(result, edits)
+    hunks = read_structured(result.get("structuredPatch"))
+    # Without anything to replace it succeeds only where no file is, or an empty one.
+    before = _original(result, is_new=not edits[0].old)
+
+    def after(texts: Texts) -> Texts:
+        return {path: recorded_outcome(texts[path], carried_out, hunks)[0]}
+
+    def arguments_for(texts: Texts) -> dict[str, object]:
+        found = recorded_outcome(texts[path], carried_out, hunks)[1]
+        return _arguments(path, found)
+
+    found = skeleton_of(hunks)
+    skeletons = {} if found is None else {path: found}
+    arguments = _arguments(path, carried_out)
+    return Step(
+        _tool(edits),
+        arguments,
+        done,
+        {path: before},
+        after,
+        arguments_for,
+        skeletons=skeletons,
+        hunks={} if hunks is None else {path: hunks},
+        edits=tuple(carried_out),
+    )
+
+
+def _carried_out(result: Mapping[str, object], asked: list[Edit]) -> list[Edit]:
+    """Give the edits as they were carried out: the user may have changed them, and quotes are those of the file."""
+    old, new = result.get("oldString"), result.get("newString")
+    if len(asked) == 1 and isinstance(old, str) and isinstance(new, str):
+        replace_all = result.get("replaceAll")
+        return [Edit(old, new, replace_all if isinstance(replace_all, bool) else asked[0].replace_all)]
+    told = [fields_of(one) for one in items_of(result.get("edits"))]
+    return [_one_edit(one) for one in told] if len(told) == len(asked) else asked
+
+
+def _tool(edits: list[Edit]) -> str:
+    return "edit_file" if len(edits) == 1 else "multi_edit"
+
+
+def _arguments(path: str, edits: tuple[Edit, ...] | list[Edit]) -> dict[str, object]:
+    told: list[dict[str, object]] = [
+        {"old_string": edit.old, "new_string": edit.new, "replace_all": edit.replace_all} for edit in edits
+    ]
+    return {"path": path, **told[0]} if len(told) == 1 else {"path": path, "edits": told}
+
+
+def _notebook(recorded: Recorded) -> Step:
+    path = _path(recorded, "notebook_path")
+    if succeeded(recorded) is False:
+        raise NotPerformed("notebooks are not edited by cells here")
+    updated = recorded.result.get("updated_file")
+    raise NotPerformed(
+        "notebooks are not edited by cells here", {path: updated if isinstance(updated, str) else UNKNOWN}
+    )
+
+
+def _search(tool: str, renamed: Mapping[str, str], recorded: Recorded) -> Step:
+    """Map a call that looks for files; its answer depends on files of which nothing is recorded."""
+    arguments: dict[str, object] = {}
+    for theirs, ours in renamed.items():
+        value = recorded.arguments.get(theirs)
+        if value is not None:
+            arguments[ours] = value
+    where = recorded.optional_text("path")
+    path = recorded.path("." if where is None else where)
+    limit = whole(recorded.arguments.get("head_limit"))
+    if tool == "grep" and limit is not None and recorded.arguments.get("output_mode") == "content":
+        arguments["max_results"] = limit
+    arguments["path"] = path
+    return Step(tool, arguments, succeeded(recorded), unchecked=_OTHER_FILES, needs=path)
+
+
+def _bash(recorded: Recorded) -> Step:
+    command = recorded.text("command")
+    arguments: dict[str, object] = {"command": command, "workdir": recorded.path(".")}
+    timeout = whole(recorded.arguments.get("timeout"))
+    if timeout is not None:
+        arguments["timeout"] = timeout / 1000
+    unchecked = "what the machine held besides is not recorded"
+    return Step("shell", arguments, succeeded(recorded), unchecked=unchecked, runs_program=not is_reading(command))
+
+
+_TOOLS: Mapping[str, Callable[[Recorded], Step]] = {
+    "Read": _read,
+    "Write": _write,
+    "Edit": _edit,
+    "MultiEdit": _multi_edit,
+    "NotebookEdit": _notebook,
+    "Glob": partial(_search, "glob", {"pattern": "pattern"}),
+    "Grep": partial(_search, "grep", {"pattern": "pattern", "glob": "glob", "-i": "case_insensitive"}),
+    "LS": partial(_search, "ls", {}),
+    "Bash": _bash,
+}

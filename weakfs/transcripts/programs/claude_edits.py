@@ -1,0 +1,175 @@
+"""Claude Code's way of editing, as far as it is not ours; and which text an edit left, from what is recorded.
+
+Its ways: the text is edited with `\\n` as its only line end and written back with the file's own; an edit with an
+empty `old_string` makes the whole text, one with an empty `new_string` also takes the line break after the match; curly
+quotes in the file count as straight ones, and what is put in there gets curly ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text, with_plain_line_ends
+from weakfs.transcripts.reconstruction.recorded_hunks import Hunk, apply_hunks
+
+_STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})
+# What stands before a quote that opens.
+_OPENING = frozenset(" \t\n\r([{\u2014\u2013")
+# Where it is looked which line end a file has.
+_LOOKED_AT = 4096
+# A text of one letter times a page of text is more than fits in memory; no recorded file is that large.
+MOST_CHARACTERS = 1 << 28
+_LEADING_TABS = re.compile(r"^\t+", re.MULTILINE)
+
+
+@frozen
+class Edit:
+    """One replacement as it was asked for."""
+
+    old: str
+    new: str
+    replace_all: bool = False
+
+
+def old_text_of(text: str, edit: Edit) -> str:
+    """Give what an edit takes away: a line that is emptied goes with its end."""
+    if not edit.new and edit.old and not edit.old.endswith("\n") and edit.old + "\n" in text:
+        return edit.old + "\n"
+    return edit.old
+
+
+def find_actual(text: str, edit: Edit) -> Edit:
+    """Give an edit with the quotes of the text where it is only those that differ, else the edit as it is."""
+    if not edit.old or edit.old in text:
+        return edit
+    at = text.translate(_STRAIGHT).find(edit.old.translate(_STRAIGHT))
+    if at < 0:
+        return edit
+    actual = text[at : at + len(edit.old)]
+    return Edit(actual, with_quotes_of(actual, edit.new), edit.replace_all)
+
+
+def with_quotes_of(actual: str, new: str) -> str:
+    """Give `new` with curly quotes of the kinds that `actual` has."""
+    if "\u201c" in actual or "\u201d" in actual:
+        new = "".join(_curled(new, '"', "\u201c", "\u201d"))
+    if "\u2018" in actual or "\u2019" in actual:
+        new = "".join(_curled(new, "'", "\u2018", "\u2019"))
+    return new
+
+
+def _curled(text: str, straight: str, opening: str, closing: str) -> Iterator[str]:
+    for at, character in enumerate(text):
+        if character != straight:
+            yield character
+            continue
+        before, after = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
+        is_apostrophe = straight == "'" and before.isalpha() and after.isalpha()
+        yield opening if not is_apostrophe and (not before or before in _OPENING) else closing
+
+
+def apply_edits(text: str, edits: Sequence[Edit]) -> str | None:
+    """Give the text after all edits; None where one has nothing to replace."""
+    for edit in edits:
+        old = old_text_of(text, edit)
+        if not old:
+            text = edit.new
+        elif old in text and is_bounded(text, old, edit):
+            text = text.replace(old, edit.new, -1 if edit.replace_all else 1)
+        else:
+            return None
+    return text
+
+
+def is_bounded(text: str, old: str, edit: Edit) -> bool:
+    """Tell whether the text after an edit is small enough to be made."""
+    times = text.count(old) if edit.replace_all else 1
+    return len(text) + times * len(edit.new) <= MOST_CHARACTERS
+
+
+def recorded_outcome(
+    before: Text, edits: Sequence[Edit], hunks: Sequence[Hunk] | None
+) -> tuple[Text, tuple[Edit, ...]]:
+    """Give the text that edits left, and the edits that make it; `UNKNOWN` where the recording does not tell.
+
+    What the hunks say counts where the edits give another text: the strings are recorded as they were sent, the
+    hunks as they were written, in some versions with spaces for leading tabs.
+    """
+    if before is None:
+        before = ""
+    if not isinstance(before, str):
+        return UNKNOWN, tuple(edits)
+    text, is_plain = worked_on(before, edits)
+    made, variant = _outcome(text, edits, hunks)
+    if isinstance(made, str) and is_plain and mostly_carriage_returns(before):
+        made = made.replace("\n", "\r\n")
+    return made, variant
+
+
+def worked_on(text: str, edits: Sequence[Edit]) -> tuple[str, bool]:
+    """Give the text that edits are made in, and whether its line ends were made plain: some versions leave them."""
+    if any("\r\n" in edit.old and edit.old in text for edit in edits):
+        return text, False
+    return with_plain_line_ends(text), True
+
+
+def mostly_carriage_returns(text: str) -> bool:
+    """Tell whether Claude Code takes a file for one whose lines end with `\\r\\n`."""
+    head = text[:_LOOKED_AT]
+    both = head.count("\r\n")
+    return both > head.count("\n") - both
+
+
+def _outcome(base: str, edits: Sequence[Edit], hunks: Sequence[Hunk] | None) -> tuple[Text, tuple[Edit, ...]]:
+    candidates: list[tuple[str, tuple[Edit, ...]]] = []
+    for variant in _variants(base, edits):
+        made = apply_edits(base, variant)
+        if made is not None:
+            candidates.append((made, variant))
+    if hunks is None:
+        return candidates[0] if candidates else (UNKNOWN, tuple(edits))
+    written = apply_hunks(base, hunks)
+    if written is None:
+        shown = apply_hunks(_with_spaces(base), hunks)
+        if shown is None:
+            return candidates[0] if candidates else (UNKNOWN, tuple(edits))
+        return _agreeing(candidates, shown) or (UNKNOWN, tuple(edits))
+    return _agreeing(candidates, written) or (written, tuple(edits))
+
+
+def _agreeing(candidates: list[tuple[str, tuple[Edit, ...]]], written: str) -> tuple[str, tuple[Edit, ...]] | None:
+    """Give the candidate that is what was written, or is it but for tabs and a newline at the end."""
+    for candidate in candidates:
+        if candidate[0] == written:
+            return candidate
+    shown = _with_spaces(written).rstrip("\n")
+    return next((one for one in candidates if _with_spaces(one[0]).rstrip("\n") == shown), None)
+
+
+def _variants(text: str, edits: Sequence[Edit]) -> Iterator[tuple[Edit, ...]]:
+    """Give the edits as they are recorded, and as they may have been carried out where quotes are curly."""
+    yield tuple(edits)
+    curled = tuple(Edit(edit.old, with_quotes_of(edit.old, edit.new), edit.replace_all) for edit in edits)
+    if curled != tuple(edits):
+        yield curled
+    found = _found_in(text, edits)
+    if found != tuple(edits):
+        yield found
+        yield tuple(Edit(one.old, edit.new, edit.replace_all) for one, edit in zip(found, edits, strict=True))
+
+
+def _found_in(text: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Return the edits with the quotes of the text, each as it is found in what those before it left."""
+    found: list[Edit] = []
+    for edit in edits:
+        found.append(find_actual(text, edit))
+        made = apply_edits(text, found[-1:])
+        text = text if made is None else made
+    return tuple(found)
+
+
+def _with_spaces(text: str) -> str:
+    return _LEADING_TABS.sub(lambda tabs: "  " * len(tabs[0]), text) if "\t" in text else text

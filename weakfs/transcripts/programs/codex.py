@@ -1,0 +1,340 @@
+"""Codex's tools: which of ours each is, and what its rollout files say of the files."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import attrs
+from attrs import frozen
+
+from weakfs.editing import PatchError
+from weakfs.editing.patches.formats.v4a import parse_v4a
+from weakfs.editing.patches.operations import UpdateFile
+from weakfs.transcripts.comparison.recorded_fields import OutsideRoot, Recorded, fields_of, whole
+from weakfs.transcripts.comparison.steps import NoCounterpart, NotPerformed, Step, Texts
+from weakfs.transcripts.programs.shell_commands import (
+    PatchCommand,
+    ShowCommand,
+    in_directory,
+    is_reading,
+    read_command,
+    script_of,
+)
+from weakfs.transcripts.reconstruction.assembled_text import Part
+from weakfs.transcripts.reconstruction.changed_lines import Skeleton, skeleton_of
+from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
+from weakfs.transcripts.reconstruction.numbered_text import read_numbered
+from weakfs.transcripts.reconstruction.recorded_hunks import Hunk, apply_hunks, read_unified
+
+_ADD, _DELETE, _UPDATE, _MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "
+_HEADS = (_ADD, _DELETE, _UPDATE, _MOVE)
+# What it says instead of all that a command printed.
+_SHORTENED = ("tokens truncated", "chars truncated", "[... omitted", "Total output lines:")
+_REFUSALS = ("rejected", "aborted", "sandbox", "approval", "permission denied", "outside of the project")
+_MISSING = ("no such file or directory", "failed to read file to update")
+# Tools that change no file, and start nothing that does; of any other it is not known.
+_WITHOUT_FILES = frozenset(
+    {
+        "update_plan",
+        "view_image",
+        "web_search",
+        "request_user_input",
+        "list_mcp_resources",
+        "list_mcp_resource_templates",
+        "read_mcp_resource",
+    }
+)
+_ABOUT = 1000
+_ELSEWHERE = "what the machine held besides is not recorded"
+
+
+def step_of(recorded: Recorded) -> Step:
+    """Give the call of ours that a recorded one amounts to; `NotPerformed` says why there is none."""
+    make = _TOOLS.get(recorded.call.tool)
+    if make is None:
+        tool = recorded.call.tool
+        raise NoCounterpart(f"{tool!r} has no counterpart", runs_program=tool not in _WITHOUT_FILES)
+    return make(recorded)
+
+
+def succeeded(recorded: Recorded) -> bool | None:
+    """Tell whether the call succeeded, as far as the recording says."""
+    told, error = recorded.result.get("success"), recorded.call.recorded_error
+    if isinstance(told, bool):
+        return told
+    code = recorded.result.get("exit_code")
+    if isinstance(code, int):
+        return code == 0
+    return None if error is None else not error
+
+
+def _patch_item(recorded: Recorded) -> Step:
+    for name in ("input", "patch"):
+        if isinstance(recorded.arguments.get(name), str):
+            return _patch(recorded, recorded.text(name), recorded.optional_text("workdir"), succeeded(recorded))
+    return _command(recorded)
+
+
+def _command(recorded: Recorded) -> Step:
+    arguments = recorded.arguments
+    command = script_of(arguments)
+    if not command:
+        raise NotPerformed("its arguments hold no command")
+    workdir = recorded.optional_text("workdir") or recorded.optional_text("working_directory")
+    found = read_command(command)
+    if isinstance(found, PatchCommand):
+        done = succeeded(recorded)
+        if not found.is_all and recorded.result.get("success") is None:
+            # What the other commands in it did decides how the whole ended.
+            done = "success. updated the following files" in (recorded.call.recorded or "").lower() or None
+        patched = _patch(recorded, found.patch, in_directory(workdir, found.workdir), done)
+        return patched if found.is_all else attrs.evolve(patched, runs_program=True)
+    if isinstance(found, ShowCommand):
+        step = _show(recorded, found, in_directory(workdir, found.workdir))
+        if step is not None:
+            return step
+    script = command if isinstance(command, str) else shlex.join(command)
+    where = recorded.path(workdir or ".")
+    told: dict[str, object] = {"command": script, "workdir": where}
+    if (timeout := whole(arguments.get("timeout_ms"))) is not None:
+        told["timeout"] = timeout / 1000
+    return Step("shell", told, succeeded(recorded), unchecked=_ELSEWHERE, runs_program=not is_reading(script))
+
+
+def _show(recorded: Recorded, command: ShowCommand, workdir: str | None) -> Step | None:
+    """Rebuild a file, or a part of it, from what a command printed; None where something is left out."""
+    whole_output = recorded.result.get("aggregated_output")
+    text = whole_output if isinstance(whole_output, str) else recorded.call.recorded or ""
+    if not succeeded(recorded) or any(mark in text for mark in _SHORTENED):
+        return None
+    if command.is_numbered:
+        found = read_numbered(text)
+        if found is None or found[0] != 1:
+            return None
+        text = found[1] + "\n" * text.endswith("\n")
+    path = recorded.path(command.path, workdir=workdir)
+    count = text.count("\n") + (not text.endswith("\n"))
+    arguments: dict[str, object] = {"path": path, "limit": max(count, 1)}
+    if command.last is None or (command.first == 1 and count < command.last):
+        return Step("read_file", arguments, True, {path: text}, shown=text, is_told=False)
+    wanted = command.last - command.first + 1
+    if not text or count > wanted:
+        return None
+    lines = text.split("\n")
+    if count == wanted and not lines[-1]:
+        # The file may go on, or end with this line break.
+        lines.pop()
+    total = command.first - 1 + len(lines) if count < wanted else None
+    arguments["offset"] = command.first
+    return Step(
+        "read_file", arguments, True, {path: UNKNOWN}, shown=text, part=Part(command.first, tuple(lines), total)
+    )
+
+
+@frozen
+class _Change:
+    """What a patch did to one file; `moved_to` is where it went."""
+
+    path: str
+    before: Text
+    after: Callable[[Text], Text]
+    moved_to: str | None = None
+    is_new: bool = False
+    hunks: tuple[Hunk, ...] | None = None
+
+
+def _patch(recorded: Recorded, patch: str, workdir: str | None, done: bool | None) -> Step:
+    changes, outside = _recorded_changes(recorded)
+    try:
+        rewritten, named = _below_root(recorded, patch, workdir)
+    except OutsideRoot as error:
+        raise OutsideRoot(str(error), _outcome(changes, done)) from None
+    if outside is not None:
+        raise OutsideRoot(str(outside), _outcome(changes, done)) from None
+    if done is False:
+        return _failed_patch(recorded, rewritten, named)
+    is_silent = not changes
+    changes = changes or named
+    return Step(
+        "apply_patch",
+        {"patch": rewritten},
+        done,
+        _before(changes),
+        partial(_after, changes),
+        is_silent=is_silent,
+        skeletons=_skeletons(changes, rewritten) if done else {},
+        hunks={change.path: change.hunks for change in changes if change.hunks is not None and not change.moved_to},
+    )
+
+
+def _skeletons(changes: list[_Change], patch: str) -> dict[str, Skeleton]:
+    """Rebuild what the recorded differences and the patch show of the files that it updates."""
+    if all(change.hunks is None for change in changes):
+        return {}
+    try:
+        operations = parse_v4a(patch, as_codex=True)
+    except PatchError:
+        return {}
+    contexts = {one.path: [hunk.old for hunk in one.hunks] for one in operations if isinstance(one, UpdateFile)}
+    found = {change.path: skeleton_of(change.hunks, contexts.get(change.path, ())) for change in changes}
+    return {path: skeleton for path, skeleton in found.items() if skeleton is not None}
+
+
+def _before(changes: list[_Change]) -> dict[str, Text]:
+    """Give what is told of the files that must be there; a new one may replace anything."""
+    return {change.path: change.before for change in reversed(changes) if not change.is_new}
+
+
+def _failed_patch(recorded: Recorded, patch: str, named: list[_Change]) -> Step:
+    texts = (recorded.call.recorded, recorded.result.get("stderr"))
+    said = " ".join(text[:_ABOUT] for text in texts if isinstance(text, str)).lower()
+    unknown = _before(named)
+    if "verification failed" not in said and any(refusal in said for refusal in _REFUSALS):
+        raise NotPerformed("it was refused, or ended before it was done", unknown)
+    if recorded.result.get("success") is False:
+        # It was under way: what it did until then stays, and is not recorded.
+        raise NotPerformed("it ended in the middle", unknown)
+    only = len(named) == 1 and any(missing in said for missing in _MISSING)
+    return Step("apply_patch", {"patch": patch}, False, dict.fromkeys(unknown) if only else unknown)
+
+
+def _outcome(changes: list[_Change], done: bool | None) -> Texts:
+    """Give what is known of the files of a patch that is not performed."""
+    if done is False:
+        return {}
+    return _after(changes, {})
+
+
+def _after(changes: list[_Change], before: Texts) -> Texts:
+    found: dict[str, Text] = {}
+    for change in changes:
+        held = found.get(change.path, before.get(change.path, UNKNOWN))
+        text = change.after(held)
+        if change.moved_to is not None and change.moved_to != change.path:
+            found[change.path], found[change.moved_to] = None, text
+        else:
+            found[change.path] = text
+    return found
+
+
+def _recorded_changes(recorded: Recorded) -> tuple[list[_Change], OutsideRoot | None]:
+    """Read `changes` of the event: what became of each file. Those outside are left out, and one is told."""
+    found: list[_Change] = []
+    outside: OutsideRoot | None = None
+    for path, value in fields_of(recorded.result.get("changes")).items():
+        fields = fields_of(value)
+        try:
+            change = _recorded_change(recorded, path, fields)
+        except OutsideRoot as error:
+            outside = error
+        else:
+            found += [] if change is None else [change]
+    return found, outside
+
+
+def _recorded_change(recorded: Recorded, path: str, fields: dict[str, object]) -> _Change | None:
+    kind = fields.get("type")
+    # The first versions wrote `{"add": {...}}`.
+    for name in ("add", "delete", "update"):
+        if kind is None and isinstance(fields.get(name), dict):
+            kind, fields = name, fields_of(fields[name])
+    content, diff, target = fields.get("content"), fields.get("unified_diff"), fields.get("move_path")
+    mapped = recorded.path(path)
+    if kind == "add" and isinstance(content, str):
+        return _Change(mapped, UNKNOWN, partial(_given, content), is_new=True)
+    if kind == "delete":
+        return _Change(mapped, content if isinstance(content, str) else UNKNOWN, _gone)
+    if kind != "update" or not isinstance(diff, str):
+        return None
+    hunks = read_unified(diff)
+
+    def updated(held: Text) -> Text:
+        if not isinstance(held, str):
+            return UNKNOWN
+        if not diff:
+            return held
+        made = None if hunks is None else apply_hunks(held, hunks)
+        return UNKNOWN if made is None else made
+
+    moved_to = recorded.path(target) if isinstance(target, str) else None
+    return _Change(mapped, UNKNOWN, updated, moved_to, hunks=hunks)
+
+
+def _below_root(recorded: Recorded, patch: str, workdir: str | None) -> tuple[str, list[_Change]]:
+    """Give a patch with its paths below our root, and what it does as far as it says so itself."""
+    lines = patch.split("\n")
+    named: list[_Change] = []
+    for at, line in enumerate(lines):
+        head = next((head for head in _HEADS if line.startswith(head)), None)
+        if head is None:
+            continue
+        path = recorded.path(line.removeprefix(head).strip(), workdir=workdir)
+        lines[at] = head + path
+        if head == _ADD:
+            named.append(_Change(path, UNKNOWN, partial(_given, _added(lines, at + 1)), is_new=True))
+        elif head == _DELETE:
+            named.append(_Change(path, UNKNOWN, _gone))
+        elif head == _UPDATE:
+            named.append(_Change(path, UNKNOWN, _not_recorded))
+        elif named:
+            last = named.pop()
+            named.append(_Change(last.path, UNKNOWN, last.after, path))
+    return "\n".join(lines), named
+
+
+def _added(lines: list[str], at: int) -> str:
+    added: list[str] = []
+    while at < len(lines) and lines[at].startswith("+"):
+        added.append(lines[at][1:].removesuffix("\r") + "\n")
+        at += 1
+    return "".join(added)
+
+
+def _given(text: Text, _: Text) -> Text:
+    return text
+
+
+def _gone(held: Text) -> Text:
+    # It was there, or the patch had failed; where nothing is known of it, there is nothing to delete here.
+    return UNKNOWN if held is UNKNOWN else None
+
+
+def _not_recorded(_: Text) -> Text:
+    return UNKNOWN
+
+
+def _read_file(recorded: Recorded) -> Step:
+    path = recorded.path(recorded.text("file_path"))
+    arguments: dict[str, object] = {"path": path}
+    for name in ("offset", "limit"):
+        if (value := whole(recorded.arguments.get(name))) is not None:
+            arguments[name] = value
+    unchecked = "what it gave is not recorded as it was in the file"
+    return Step("read_file", arguments, succeeded(recorded), {path: UNKNOWN}, unchecked=unchecked, needs=path)
+
+
+def _search(tool: str, place: str, renamed: Mapping[str, str], recorded: Recorded) -> Step:
+    arguments: dict[str, object] = {}
+    for theirs, ours in renamed.items():
+        if recorded.arguments.get(theirs) is not None:
+            arguments[ours] = recorded.arguments[theirs]
+    path = recorded.path(recorded.optional_text(place) or ".")
+    arguments["path"] = path
+    return Step(
+        tool, arguments, succeeded(recorded), unchecked="what else lay in the directory is not recorded", needs=path
+    )
+
+
+_TOOLS: Mapping[str, Callable[[Recorded], Step]] = {
+    "apply_patch": _patch_item,
+    "shell": _command,
+    "container.exec": _command,
+    "shell_command": _command,
+    "exec_command": _command,
+    "local_shell": _command,
+    "read_file": _read_file,
+    "list_dir": partial(_search, "ls", "dir_path", {}),
+    "grep_files": partial(_search, "grep", "path", {"pattern": "pattern", "include": "glob"}),
+}

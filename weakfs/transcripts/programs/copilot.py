@@ -1,0 +1,148 @@
+"""Copilot CLI's tools: which of ours each is, and what its session files say of the files.
+
+They record less than others: no text from before a change, and of what was read the lines as the model was shown them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from weakfs.transcripts.comparison.recorded_fields import Recorded, items_of, whole
+from weakfs.transcripts.comparison.steps import NoCounterpart, NotPerformed, Step, Texts
+from weakfs.transcripts.programs.claude_edits import Edit
+from weakfs.transcripts.programs.shell_commands import is_reading
+from weakfs.transcripts.reconstruction.assembled_text import Part
+from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
+
+_LINE = re.compile(r"(\d{1,9})\. ?(.*)", re.DOTALL)
+_REFUSALS = ("denied", "rejected", "permission", "aborted", "cancelled", "canceled", "blocked", "interrupted")
+_MISSING = ("does not exist", "no such file or directory")
+_ABOUT = 1000
+# Tools that change no file, and start nothing that does; of any other it is not known.
+_WITHOUT_FILES = frozenset(
+    {
+        "report_intent",
+        "update_todo",
+        "ask_user",
+        "skill",
+        "web_fetch",
+        "web_search",
+        "grep",
+        "glob",
+        "read_bash",
+        "list_bash",
+        "read_powershell",
+        "list_powershell",
+        "read_agent",
+        "list_agents",
+    }
+)
+
+
+def step_of(recorded: Recorded) -> Step:
+    """Return the call of ours that a recorded one amounts to; `NotPerformed` says why there is none."""
+    tool = recorded.call.tool
+    if tool == "str_replace_editor":
+        # One tool in earlier versions, whose commands became tools of their own.
+        tool = {"str_replace": "edit", "insert": tool}.get(command := recorded.text("command"), command)
+    make = _TOOLS.get(tool)
+    if make is None:
+        raise NoCounterpart(f"{tool!r} has no counterpart", runs_program=tool not in _WITHOUT_FILES)
+    return make(recorded)
+
+
+def succeeded(recorded: Recorded) -> bool | None:
+    """Tell whether the call succeeded, as far as the recording says."""
+    error = recorded.call.recorded_error
+    return None if error is None else not error
+
+
+def _before_failure(recorded: Recorded) -> Text:
+    said = (recorded.call.recorded or "")[:_ABOUT].lower()
+    if any(refusal in said for refusal in _REFUSALS):
+        raise NotPerformed("it was refused before it was carried out")
+    return None if any(missing in said for missing in _MISSING) else UNKNOWN
+
+
+def _view(recorded: Recorded) -> Step:
+    path = recorded.path(recorded.text("path"))
+    arguments: dict[str, object] = {"path": path}
+    if not succeeded(recorded):
+        before = UNKNOWN if succeeded(recorded) is None else _before_failure(recorded)
+        return Step("read_file", arguments, succeeded(recorded), {path: before})
+    shown = _read_numbered(recorded.call.recorded or "")
+    if shown is None:
+        unchecked = "what it gave is not recorded as the text of a file"
+        return Step("read_file", arguments, True, {path: UNKNOWN}, unchecked=unchecked, needs=path)
+    first, lines = shown
+    arguments |= {"offset": first, "limit": len(lines)}
+    text = "\n".join(lines)
+    if items_of(recorded.arguments.get("view_range")) or first != 1:
+        return Step("read_file", arguments, True, {path: UNKNOWN}, shown=text, part=Part(first, lines))
+    return Step("read_file", arguments, True, {path: text}, shown=text, is_told=False)
+
+
+def _read_numbered(shown: str) -> tuple[int, tuple[str, ...]] | None:
+    """Return the number of the first line and all lines of a text that is shown with numbers; None for any other."""
+    found = [_LINE.fullmatch(line) for line in shown.split("\n")]
+    lines = [(int(one[1]), one[2]) for one in found if one is not None]
+    if len(lines) != len(found) or lines[0][0] < 1:
+        return None
+    first = lines[0][0]
+    if any(number != place for place, (number, _) in enumerate(lines, first)):
+        return None
+    return first, tuple(text for _, text in lines)
+
+
+def _create(recorded: Recorded) -> Step:
+    path, content = recorded.path(recorded.text("path")), recorded.text("file_text")
+    done = succeeded(recorded)
+    before = _before_failure(recorded) if done is False else UNKNOWN
+    return Step("write_file", {"path": path, "content": content}, done, {path: before}, lambda _: {path: content})
+
+
+def _edit(recorded: Recorded) -> Step:
+    path, old, new = recorded.path(recorded.text("path")), recorded.text("old_str"), recorded.text("new_str")
+    done = succeeded(recorded)
+    before = _before_failure(recorded) if done is False else UNKNOWN
+
+    def after(texts: Texts) -> Texts:
+        text = texts[path]
+        # Which of several places is meant is not recorded.
+        is_clear = isinstance(text, str) and bool(old) and text.count(old) == 1
+        return {path: text.replace(old, new) if is_clear and isinstance(text, str) else UNKNOWN}
+
+    def arguments_for(texts: Texts) -> dict[str, object]:
+        text = texts[path]
+        if isinstance(text, str) and old and not new:
+            # Our tool also takes the line break behind what goes, unless more is named.
+            at = text.find(old) + len(old)
+            return _arguments(path, old + text[at : at + 1], text[at : at + 1])
+        return _arguments(path, old, new)
+
+    edits = (Edit(old, new),)
+    return Step("edit_file", _arguments(path, old, new), done, {path: before}, after, arguments_for, edits=edits)
+
+
+def _arguments(path: str, old: str, new: str) -> dict[str, object]:
+    return {"path": path, "old_string": old, "new_string": new, "replace_all": False}
+
+
+def _shell(recorded: Recorded) -> Step:
+    command = recorded.text("command")
+    arguments: dict[str, object] = {"command": command, "workdir": recorded.path(".")}
+    if (timeout := whole(recorded.arguments.get("timeout"))) is not None:
+        arguments["timeout"] = timeout
+    unchecked = "what the machine held besides is not recorded"
+    runs_program = not is_reading(command) or recorded.call.tool != "bash"
+    return Step("shell", arguments, succeeded(recorded), unchecked=unchecked, runs_program=runs_program)
+
+
+_TOOLS: Mapping[str, Callable[[Recorded], Step]] = {
+    "view": _view,
+    "create": _create,
+    "edit": _edit,
+    "bash": _shell,
+    "powershell": _shell,
+}

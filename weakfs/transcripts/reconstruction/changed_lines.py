@@ -1,0 +1,51 @@
+"""As much of a file as a recorded change itself shows of it: its hunks at their lines, and the context of its patch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from attrs import field, frozen
+
+from weakfs.transcripts.reconstruction.recorded_hunks import Hunk
+
+# What stands for lines that are not shown.
+_NOT_SHOWN = "\ue000\n"
+# No more lines are made up than this.
+_MOST_LINES = 100_000
+
+
+@frozen
+class Skeleton:
+    """A text in which only some lines are those of the file; `is_gapless` tells that all up to its last one are."""
+
+    text: str = field(repr=False)
+    is_gapless: bool
+
+
+def skeleton_of(hunks: Sequence[Hunk] | None, contexts: Iterable[Sequence[str]] = ()) -> Skeleton | None:
+    """Give what hunks show of the old text, and `contexts`, lines that stand around them; None if they do not fit."""
+    shown: dict[int, str] = {}
+    for hunk in hunks or ():
+        if hunk.start + len(hunk.old) > _MOST_LINES or not _place(shown, hunk.old, max(hunk.start, 1)):
+            return None
+    for context in contexts:
+        _place_around(shown, [line + "\n" for line in context], hunks or ())
+    if not shown:
+        return None
+    last = max(shown)
+    lines = [shown.get(number, _NOT_SHOWN) for number in range(1, last + 1)]
+    return Skeleton("".join(lines), len(shown) == last)
+
+
+def _place(shown: dict[int, str], lines: Sequence[str], start: int) -> bool:
+    if start < 1 or any(shown.get(number, line) != line for number, line in enumerate(lines, start)):
+        return False
+    shown.update(enumerate(lines, start))
+    return True
+
+
+def _place_around(shown: dict[int, str], lines: Sequence[str], hunks: Sequence[Hunk]) -> None:
+    """Put lines where the first line of a hunk that is among them has its place."""
+    for hunk in hunks:
+        if hunk.old and hunk.old[0] in lines and _place(shown, lines, hunk.start - lines.index(hunk.old[0])):
+            return
