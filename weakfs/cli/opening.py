@@ -23,13 +23,16 @@ from weakfs.tools.agreement import IMPORT_CAUSE
 LARGE = 4_000_000
 
 
-def load(file: str, registry: str | None) -> Session:
-    """Read a session file; `Failure` says what is wrong with it. `registry` is `MODULE:NAME`, see `registry_at`."""
+def load(file: str, registry: str | None, max_expansion: float | None) -> Session:
+    """Read a session file; `Failure` says what is wrong with it.
+
+    `registry` is `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`.
+    """
     known = None if registry is None else registry_at(registry)
     with telling(f"read the session {file!r}"):
         path = Path(file)
         with progress(f"reading {file}", wanted=path.stat().st_size > LARGE):
-            return Session.load(path, registry=known)
+            return Session.load(path, registry=known, max_expansion=max_expansion)
 
 
 def registry_at(place: str) -> Registry:

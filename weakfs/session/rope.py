@@ -25,6 +25,11 @@ class Rope:
     def __len__(self) -> int:
         return self._length
 
+    @property
+    def is_joined(self) -> bool:
+        """Whether it is held in one piece, so that joining it costs nothing."""
+        return isinstance(self._parts, bytes)
+
     def join(self) -> bytes:
         """Give the whole content. O(length) the first time; the pieces are let go then, unless some lie elsewhere."""
         first, pieces = self._pieces()

@@ -17,6 +17,7 @@ from weakfs.reducers import leaf as leaves
 from weakfs.reducers import names
 from weakfs.reducers.leaf import Leaf
 from weakfs.reducers.tree import FileTree, Node, tree_of, walk
+from weakfs.session import expansion
 from weakfs.session.sparse import PIECE
 from weakfs.session.stored import Stored
 from weakfs.snapshots import members
@@ -31,6 +32,9 @@ RECORD = tarfile.RECORDSIZE
 
 # As much as files with holes may unpack to, together.
 MAX_HOLES = 64 << 20
+
+# What a directory takes that is only in the names of others, and what each name of its path adds to that.
+DIRECTORY, NAME = 600, 8
 
 # What 64 bits of nanoseconds can hold: the years 1677 to 2262.
 FIRST_SECOND, LAST_SECOND = -9223372036, 9223372035
@@ -109,7 +113,7 @@ def unpack(data: bytes, *, limits: Limits, at: int) -> FileTree:
     that lead nowhere; `OSError` (EFBIG, EDQUOT, ENAMETOOLONG) for what goes over the limits. Nothing is
     written anywhere, and no link is followed.
     """
-    return _unpacked(io.BytesIO(data), _Unpacking(limits, at))
+    return _unpacked(io.BytesIO(data), _Unpacking(limits, at, len(data)))
 
 
 def unpack_in_place(archive: Archived, *, limits: Limits, at: int) -> FileTree:
@@ -117,7 +121,7 @@ def unpack_in_place(archive: Archived, *, limits: Limits, at: int) -> FileTree:
 
     Raises what `unpack` raises.
     """
-    return _unpacked(archive.stream(), _InPlace(limits, at, archive))
+    return _unpacked(archive.stream(), _InPlace(limits, at, archive.size, archive))
 
 
 def _unpacked(stream: IO[bytes], work: _Unpacking) -> FileTree:
@@ -129,8 +133,10 @@ def _unpacked(stream: IO[bytes], work: _Unpacking) -> FileTree:
 
 
 class _Unpacking:
-    def __init__(self, limits: Limits, at: int) -> None:
+    def __init__(self, limits: Limits, at: int, archive_size: int) -> None:
         self.limits, self.at = limits, at
+        # How many bytes the directories may take that no member stands for: one long name can hold hundreds of them.
+        self.room = max(int(expansion.FACTOR * archive_size), expansion.LEAST)
         self.files: dict[tuple[str, ...], Leaf] = {}
         self.directories: dict[tuple[str, ...], tuple[int, int]] = {(): (leaves.DIRECTORY_MODE, at)}
         self.size = 0
@@ -168,6 +174,13 @@ class _Unpacking:
         while missing not in self.directories:
             if missing in self.files:
                 raise ValueError(f"cannot import the archive: {_shown(path)!r} lies below a file; it is damaged")
+            self.room -= DIRECTORY + NAME * len(missing)
+            if self.room < 0:
+                raise ValueError(
+                    f"cannot import the archive: the directories on the way to {_short(_shown(path))!r} and to others "
+                    f"would take more than {expansion.FACTOR:g} times its size; archive the directories too, as tar "
+                    f"does"
+                )
             self.directories[missing] = (leaves.DIRECTORY_MODE, self.at)
             missing = missing[:-1]
 
@@ -229,8 +242,8 @@ class _Unpacking:
 class _InPlace(_Unpacking):
     """Leaves contents where they are; those of files with holes, which are in no one place, are small."""
 
-    def __init__(self, limits: Limits, at: int, archived: Archived) -> None:
-        super().__init__(limits, at)
+    def __init__(self, limits: Limits, at: int, archive_size: int, archived: Archived) -> None:
+        super().__init__(limits, at, archive_size)
         self.archived = archived
 
     def _content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | Stored:
@@ -273,6 +286,10 @@ def _time(member: tarfile.TarInfo) -> int:
 
 def _damaged(member: tarfile.TarInfo, what: str) -> ValueError:
     return ValueError(f"cannot import the archive: {member.name!r} {what}; it is damaged, take it from a copy")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 120 else f"{text[:60]}...{text[-40:]}"
 
 
 def _shown(path: tuple[str, ...]) -> str:
