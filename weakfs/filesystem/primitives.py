@@ -18,6 +18,7 @@ from weakfs.filesystem.results import FileEntry
 from weakfs.reducers.events import Event
 from weakfs.reducers.leaf import CONTENT, NO_FILE, Leaf, is_file, is_link, is_special, kind_of
 from weakfs.reducers.listing import listing_of
+from weakfs.reducers.repeats import check_repeats
 from weakfs.reducers.tree import FileTree, Listing, Node, Segments
 
 SymlinkPolicy = Literal["deny", "within_root_only", "allow"]
@@ -89,6 +90,12 @@ class Primitives(ABC):
             if error.errno in (EACCES, EPERM, ENOENT, ENOTDIR, ELOOP, EFBIG):
                 return None
             raise
+
+    def _check_repeats(self, segments: Segments) -> None:
+        """Raise `TreeTooLarge` for a directory that is mostly copies of itself, before all of it is gone through."""
+        node = self._find(segments)
+        if type(node) is FileTree:
+            check_repeats(node)
 
     @abstractmethod
     def _totals(self, segments: Segments) -> tuple[int, int, int]:

@@ -145,9 +145,13 @@ class Reading(Primitives):
         return now._listed(segments, prefix)
 
     def walk(self, path: PathArg = "/") -> Iterator[FileEntry]:
-        """Go through everything below a directory in order of path; follows no link."""
+        """Go through everything below a directory in order of path; follows no link.
+
+        `TreeTooLarge`, a `ValueError`, for one that is mostly copies of itself.
+        """
         now = self._pinned()
         canonical, segments = now._directory(path, "walk")
+        now._check_repeats(segments)
         prefix = "" if canonical == "/" else canonical
         for below, node in _walk(now, segments, prefix):
             yield entry_of(below.rpartition("/")[2], below, node)

@@ -17,6 +17,8 @@ from weakfs.search import GlobPattern, LinePattern, compile_glob, compile_patter
 # for being called than for searching. Above 128 KiB malloc takes what they are joined in from the system each
 # time anew: over 21 MB in 10,000 files, that doubles the time.
 BATCH = 1 << 16
+# A search that comes to so many directories asks whether they are mostly copies of one another.
+MANY_DIRECTORIES = 10_000
 
 
 class Searching(Reading):
@@ -94,8 +96,12 @@ class Searching(Reading):
 
 def _matching(now: Primitives, pattern: GlobPattern, path: str, segments: Segments) -> Iterator[tuple[str, int, bool]]:
     stack = [("" if path == "/" else path, segments, pattern.start(path))]
+    entered = 0
     while stack:
         prefix, here, state = stack.pop()
+        entered += 1
+        if entered == MANY_DIRECTORIES:
+            now._check_repeats(segments)
         literals = state.literals()
         entries: Iterable[tuple[str, Node]]
         if literals is None:
@@ -164,6 +170,7 @@ def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern
     names, found, _ = now._listing(segments)
     stack = [(prefix, segments, state, zip(names, found, strict=True))]
     batch = _Batch()
+    entered, top = 0, segments
     while stack:
         prefix, here, state, entries = stack[-1]
         for name, node in entries:
@@ -171,6 +178,9 @@ def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern
                 below = state.enter(name) if state is not None else None
                 if state is not None and below is None:
                     continue
+                entered += 1
+                if entered == MANY_DIRECTORIES:
+                    now._check_repeats(top)
                 inside = (*here, name)
                 names, found, size = now._listing(inside)
                 if size is None or size >= BATCH or below is not None:

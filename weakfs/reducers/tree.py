@@ -266,7 +266,13 @@ def with_mode(tree: FileTree, mode: int) -> FileTree:
 
 
 def walk(tree: FileTree, prefix: str = "") -> Iterator[tuple[str, Node]]:
-    """Go through everything below, parents first, by name within each directory: `(path, node)`."""
+    """Go through everything below, parents first, by name within each directory: `(path, node)`.
+
+    `TreeTooLarge` for a tree that is mostly copies of itself: see `weakfs.reducers.repeats`.
+    """
+    from weakfs.reducers.repeats import check_repeats
+
+    check_repeats(tree)
     stack: list[Iterator[tuple[str, Node]]] = [iter(entries(tree))]
     prefixes = [prefix]
     while stack:

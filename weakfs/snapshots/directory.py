@@ -17,6 +17,7 @@ from weakfs.reducers import children as maps
 from weakfs.reducers import leaf as leaves
 from weakfs.reducers import names
 from weakfs.reducers.leaf import Leaf
+from weakfs.reducers.repeats import check_repeats
 from weakfs.reducers.tree import FileTree, Node, Segments, tree_of
 from weakfs.session.rope import Content
 from weakfs.session.sparse import PIECE, read_pieces
@@ -284,6 +285,8 @@ class HostDirectory:
 
     def put(self, segments: Segments, node: Node) -> None:
         """Put a node where nothing is, exactly as it is, with all that is below it."""
+        if type(node) is FileTree:
+            check_repeats(node)
         made: list[tuple[Segments, FileTree]] = []
         stack = [(segments, node)]
         while stack:
@@ -301,6 +304,7 @@ class HostDirectory:
 
     def fill(self, tree: FileTree) -> None:
         """Make this directory, which is empty, exactly what a tree says."""
+        check_repeats(tree)
         for name, child in maps.items(tree._children):
             self.put((name,), child)
         self.set_status((), mode=tree.mode, modified_at=tree.modified_at)

@@ -13,6 +13,7 @@ from attrs import define, field
 
 from weakfs.reducers import children as maps
 from weakfs.reducers.leaf import CONTENT, DEVICE, MODE, MODIFIED_AT, Leaf, is_link, is_special, kind_of, same_content
+from weakfs.reducers.repeats import Comparisons
 from weakfs.reducers.tree import FileTree, Node, Segments, with_mode
 from weakfs.snapshots.directory import HostDirectory
 from weakfs.snapshots.entries import check_name, temporary_name
@@ -86,9 +87,11 @@ class Plan:
         # Every directory that was compared, parents first, with where its parent stands and whether it differs.
         compared: list[tuple[Segments, FileTree, FileTree]] = [((), now, wanted)]
         parents, differs = [0], [False]
+        comparisons = Comparisons(now, wanted)
         place = 0
         while place < len(compared):
             segments, old_tree, new_tree = compared[place]
+            comparisons.count(old_tree, new_tree)
             differs[place] = (old_tree.mode, old_tree.modified_at) != (new_tree.mode, new_tree.modified_at)
             for name, old, new in maps.differences(old_tree._children, new_tree._children):
                 check_name(name)

@@ -142,6 +142,7 @@ class Gate(BaseFilesystem):
         return max(below, 0)
 
     def _tree(self, path: str) -> Iterable[tuple[str, Node]]:
+        self._inner._check_repeats(self._parse(path)[1])
         stack = [path]
         while stack:
             here = stack.pop()
@@ -239,6 +240,9 @@ class Gate(BaseFilesystem):
 
     def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
         return self._inner._content_if_readable(path, leaf)
+
+    def _check_repeats(self, segments: Segments) -> None:
+        self._inner._check_repeats(segments)
 
     def _totals(self, segments: Segments) -> tuple[int, int, int]:
         return self._inner._totals(segments)
