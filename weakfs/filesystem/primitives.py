@@ -91,6 +91,10 @@ class Primitives(ABC):
                 return None
             raise
 
+    def _content_searched_alone(self, path: str, leaf: Leaf) -> bytes | None:
+        """Give what a search may see of the one file that it is asked to look into, `None` if that is nothing."""
+        return self._content_if_readable(path, leaf)
+
     def _check_repeats(self, segments: Segments) -> None:
         """Raise `TreeTooLarge` for a directory that is mostly copies of itself, before all of it is gone through."""
         node = self._find(segments)

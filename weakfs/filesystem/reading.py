@@ -15,6 +15,7 @@ from weakfs.filesystem.results import FileEntry, FileStat, ReadBytesResult, Read
 from weakfs.reducers.leaf import CONTENT, CREATED_AT, MODE, MODIFIED_AT, is_file, is_link, size_of
 from weakfs.reducers.listing import in_path_order
 from weakfs.reducers.tree import FileTree, Node, Segments
+from weakfs.session.interruption import check_interrupted
 
 PathArg = str | os.PathLike[str]
 
@@ -171,6 +172,7 @@ def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[st
             path = f"{prefix}/{name}"
             yield path, node
             if type(node) is FileTree:
+                check_interrupted()
                 below = (*segments, name)
                 stack.append((below, path, iter(in_path_order(now._entries_if_readable(below)))))
                 break

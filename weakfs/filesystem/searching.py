@@ -12,6 +12,7 @@ from weakfs.filesystem.results import GlobMatch, GlobResult, GrepMatch, GrepResu
 from weakfs.reducers.leaf import MODIFIED_AT, Leaf, is_file
 from weakfs.reducers.tree import FileTree, Node, Segments
 from weakfs.search import GlobPattern, LinePattern, compile_glob, compile_pattern, is_binary
+from weakfs.session.interruption import check_interrupted
 
 # Small files are searched together, up to this many bytes at once: one call of the engine on 2 kB costs more
 # for being called than for searching. Above 128 KiB malloc takes what they are joined in from the system each
@@ -88,7 +89,7 @@ class Searching(Reading):
         chosen_too = glob is None or chosen is None or chosen.matches_path(canonical, base=parent or "/")
         alone = _Batch()
         if chosen_too and is_file(node):
-            data = now._content_if_readable(canonical, node)
+            data = now._content_searched_alone(canonical, node)
             if data is not None:
                 alone.add(parent, segments[-1], data)
         return _search(compiled, [alone], most)
@@ -100,6 +101,7 @@ def _matching(now: Primitives, pattern: GlobPattern, path: str, segments: Segmen
     while stack:
         prefix, here, state = stack.pop()
         entered += 1
+        check_interrupted()
         if entered == MANY_DIRECTORIES:
             now._check_repeats(segments)
         literals = state.literals()
@@ -179,6 +181,7 @@ def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern
                 if state is not None and below is None:
                     continue
                 entered += 1
+                check_interrupted()
                 if entered == MANY_DIRECTORIES:
                     now._check_repeats(top)
                 inside = (*here, name)
@@ -208,6 +211,7 @@ def _search(pattern: LinePattern, batches: Iterable[_Batch], most: int | None) -
     searched = binary = 0
     matches: list[GrepMatch] = []
     for batch in batches:
+        check_interrupted()
         texts = batch
         joined = b"\n".join(batch.texts)
         if b"\0" in joined:

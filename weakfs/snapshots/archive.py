@@ -18,6 +18,7 @@ from weakfs.reducers import names
 from weakfs.reducers.leaf import Leaf
 from weakfs.reducers.tree import FileTree, Node, tree_of, walk
 from weakfs.session import expansion
+from weakfs.session.interruption import check_interrupted, checked_between
 from weakfs.session.sparse import PIECE
 from weakfs.session.stored import Stored
 from weakfs.snapshots import members
@@ -56,6 +57,7 @@ def packed(tree: FileTree, on_content: Callable[[Leaf, int], object] = lambda le
     """
     offset = 0
     for name, node in _members(tree):
+        check_interrupted()
         said = members.head(name, *_described(node))
         offset += len(said)
         yield said
@@ -63,7 +65,7 @@ def packed(tree: FileTree, on_content: Callable[[Leaf, int], object] = lambda le
             size = leaves.size_of(node)
             on_content(node, offset)
             left = size
-            for piece in pieces_of(node[leaves.CONTENT]):
+            for piece in checked_between(pieces_of(node[leaves.CONTENT])):
                 left -= len(piece)
                 if left < 0:
                     break
@@ -145,6 +147,7 @@ class _Unpacking:
 
     def run(self, archive: tarfile.TarFile) -> FileTree:
         while (member := archive.next()) is not None:
+            check_interrupted()
             # Not needed again, and half a kilobyte each.
             cast("Any", archive).members.clear()
             path = _member_path(member.name)
@@ -253,6 +256,7 @@ class _InPlace(_Unpacking):
         left = member.size
         found = sha256(b"blob %d\0" % left)
         while left and (piece := archive.fileobj.read(min(PIECE, left))):
+            check_interrupted()
             found.update(piece)
             left -= len(piece)
         return b"" if left else self.archived.hold(found.digest(), member.offset_data, member.size)

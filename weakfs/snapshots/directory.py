@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from errno import EINVAL, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE
+from itertools import chain, islice
 from typing import Literal, cast
 
 from weakfs.reducers import children as maps
@@ -19,6 +20,7 @@ from weakfs.reducers import names
 from weakfs.reducers.leaf import Leaf
 from weakfs.reducers.repeats import check_repeats
 from weakfs.reducers.tree import FileTree, Node, Segments, tree_of
+from weakfs.session.interruption import check_interrupted, checked_between, is_interruptible
 from weakfs.session.rope import Content
 from weakfs.session.sparse import PIECE, read_pieces
 from weakfs.snapshots import entries as own
@@ -29,6 +31,9 @@ DIRECTORY = own.DIRECTORY
 # Opens a directory that may be passed through and not be listed.
 PASSAGE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+# Between so many entries of a directory it is asked once whether to stop.
+STRIDE = 256
 
 # What a listing tells of an entry; "other" for a FIFO, a socket or a device.
 Kind = Literal["file", "directory", "link", "other"]
@@ -75,6 +80,7 @@ class OnDisk:
         try:
             pieces: list[bytes] = []
             while start < stop and (piece := os.pread(descriptor, min(PIECE, stop - start), start)):
+                check_interrupted()
                 pieces.append(piece)
                 start += len(piece)
             return b"".join(pieces)
@@ -85,7 +91,7 @@ class OnDisk:
         """Read the file piece by piece."""
         descriptor = self.open()
         try:
-            yield from read_pieces(descriptor, 0, os.fstat(descriptor).st_size)
+            yield from checked_between(read_pieces(descriptor, 0, os.fstat(descriptor).st_size))
         finally:
             os.close(descriptor)
 
@@ -183,7 +189,7 @@ class HostDirectory:
         descriptor = self.open_directory(segments)
         try:
             with os.scandir(descriptor) as listing:
-                return [(canonical_name(entry.name), _kind_of(entry)) for entry in listing]
+                return [(canonical_name(entry.name), _kind_of(entry)) for entry in _checked_between(listing)]
         finally:
             os.close(descriptor)
 
@@ -193,7 +199,7 @@ class HostDirectory:
         found: list[tuple[str, Node]] = []
         try:
             with os.scandir(descriptor) as listing:
-                for entry in listing:
+                for entry in _checked_between(listing):
                     name = canonical_name(entry.name)
                     try:
                         status = entry.stat(follow_symlinks=False)
@@ -290,6 +296,7 @@ class HostDirectory:
         made: list[tuple[Segments, FileTree]] = []
         stack = [(segments, node)]
         while stack:
+            check_interrupted()
             here, one = stack.pop()
             own.check_name(here[-1])
             if type(one) is FileTree:
@@ -390,6 +397,19 @@ def _joined(parts: list[bytes]) -> list[bytes]:
     at_once = openat2.MOST_BYTES // 256
     half = max(len(parts) // 2, at_once)
     return [*_joined(parts[:half]), *_joined(parts[half:])] if len(parts) > at_once else parts
+
+
+def _checked_between(listing: Iterable[os.DirEntry[str]]) -> Iterable[os.DirEntry[str]]:
+    """Give the entries of a directory, and look now and then whether to stop."""
+    if not is_interruptible():
+        return listing
+    return chain.from_iterable(_strides(iter(listing)))
+
+
+def _strides(listing: Iterator[os.DirEntry[str]]) -> Iterator[list[os.DirEntry[str]]]:
+    while some := list(islice(listing, STRIDE)):
+        check_interrupted()
+        yield some
 
 
 def _kind_of(entry: os.DirEntry[str]) -> Kind:

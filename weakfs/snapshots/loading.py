@@ -11,6 +11,7 @@ from weakfs.reducers import leaf as leaves
 from weakfs.reducers.leaf import Leaf
 from weakfs.reducers.tree import Node, tree_of
 from weakfs.session.collector import collector_at_rest
+from weakfs.session.interruption import check_interrupted
 from weakfs.session.stored import Source, Stored
 from weakfs.snapshots import manifests
 from weakfs.snapshots.manifests import NO_STATUS, Status
@@ -45,6 +46,7 @@ def _loaded(
             stack.pop()
             continue
         if key not in waiting:
+            check_interrupted()
             manifest = read_manifest(key[0])
             try:
                 waiting[key] = (*manifests.head(manifest), list(manifests.rows(manifest)))

@@ -15,6 +15,7 @@ from weakfs.reducers import children as maps
 from weakfs.reducers.leaf import CONTENT, DEVICE, MODE, MODIFIED_AT, Leaf, is_link, is_special, kind_of, same_content
 from weakfs.reducers.repeats import Comparisons
 from weakfs.reducers.tree import FileTree, Node, Segments, with_mode
+from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory import HostDirectory
 from weakfs.snapshots.entries import check_name, temporary_name
 from weakfs.snapshots.journal import Journal
@@ -35,6 +36,7 @@ def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: F
     if plan.steps:
         _put_all(disk, journal, plan.steps)
     for segments, leaf in plan.statuses:
+        check_interrupted()
         _set_status(disk, journal, segments, leaf)
     for segments, _, new in reversed(plan.directories):
         if new.mode & 0o300 != 0o300:
@@ -92,6 +94,7 @@ class Plan:
         while place < len(compared):
             segments, old_tree, new_tree = compared[place]
             comparisons.count(old_tree, new_tree)
+            check_interrupted()
             differs[place] = (old_tree.mode, old_tree.modified_at) != (new_tree.mode, new_tree.modified_at)
             for name, old, new in maps.differences(old_tree._children, new_tree._children):
                 check_name(name)
@@ -139,6 +142,7 @@ def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, 
             # A directory that may not be written could not be moved: that comes last.
             disk.put((*staging, str(number)), with_mode(node, 0o700) if type(node) is FileTree else node)
     for number, (segments, node) in enumerate(steps):
+        check_interrupted()
         journal.keep(segments)
         if type(node) is not tuple:
             disk.remove(segments)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NoReturn, cast
 
+from weakfs.session.interruption import check_interrupted
 from weakfs.session.sparse import PIECE
 from weakfs.snapshots import disk
 from weakfs.snapshots.git.command import failure, start, writing
@@ -151,6 +152,8 @@ class FastImport:
         data = b"".join(self._waiting)
         self._waiting.clear()
         self._waiting_size = 0
+        # Also where what is left of an interrupted content would be filled up: all of the stream is thrown away then.
+        check_interrupted()
         self._before_writing()
         process = cast("subprocess.Popen[bytes]", self._process)
         assert process.stdin is not None
