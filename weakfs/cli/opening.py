@@ -113,9 +113,9 @@ class Trees:
     def __init__(self, session: Session) -> None:
         self._external = _external(session)
         self._found = _found(session)
-        self._hidden = tuple(_hidden(session))
         # A session that is no layer over other files is complete by itself.
         self._is_layer = bool(self._found.node_count or session[LowerEntry].all())
+        self._hidden = tuple(_hidden(session)) if self._is_layer else ()
 
     def at(self, moment: Session | SessionView, filesystem: str | None) -> FileTree:
         """Give the files of a moment. For a layer O(its entries), else O(what was found outside only later)."""

@@ -232,7 +232,7 @@ def blob_at(blobs: Sequence[Content], number: Json, where: str) -> Content:
 
 def whole_content(content: Content, number: int, expansion: Expansion) -> bytes | Stored:
     """Give a content in one piece, as a record holds it; one that lies elsewhere stays there."""
-    if type(content) is not Rope:
+    if not isinstance(content, Rope):
         return content
     if not content.is_joined:
         expansion.take(len(content), "a content that is told as an earlier one and a tail", f"$.blobs[{number}]")

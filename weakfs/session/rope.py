@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+from itertools import chain
+from typing import cast
+
 from weakfs.session.stored import Stored
 
 
@@ -39,6 +43,14 @@ class Rope:
             return joined(first)
         self._parts = whole = b"".join((joined(first), *pieces))
         return whole
+
+    def digest(self) -> bytes:
+        """Return what the content is known by (see `digest_of`), without holding it in one piece. O(length)."""
+        found = sha256(b"blob %d\0" % self._length)
+        first, pieces = self._pieces()
+        for piece in chain(first.pieces() if type(first) is Stored else (cast(bytes, first),), pieces):
+            found.update(piece)
+        return found.digest()
 
     def tail(self) -> bytes:
         """Give what stands behind `start`, or the whole content where there is none."""
