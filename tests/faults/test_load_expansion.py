@@ -39,7 +39,7 @@ def contents_in_untyped_values(count: int) -> Row:
     """Tell contents as above, and name them where a value says itself what it is."""
     blobs: list[Any] = ["x" * (1 << 20), *({"parent": 0, "tail": ""} for _ in range(count))]
     values = {"tuple": [{"blob": number} for number in range(1, count + 1)]}
-    note = {"text": "n", "author": None, "labels": [], "extra": values, "links": {}, "form": "plain"}
+    note: Row = {"text": "n", "author": None, "labels": [], "extra": values, "links": {}, "form": "plain"}
     record = {"seq": 1, "at": 0, "type": "story/note", "event": note}
     return {"blobs": blobs, "records": [record]}
 

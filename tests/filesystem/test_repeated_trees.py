@@ -33,10 +33,10 @@ def doubled(depth: int, content: bytes = b"words\n") -> FileTree:
     return tree
 
 
-def holding(tree: FileTree, **options: Limits) -> InMemoryFilesystem:
+def holding(tree: FileTree) -> InMemoryFilesystem:
     session = Session(session_id="s")
     session[FileTree].seed(tree)
-    return InMemoryFilesystem(session, **options)
+    return InMemoryFilesystem(session)
 
 
 @pytest.fixture(autouse=True)
@@ -135,7 +135,7 @@ WALKS: dict[str, Callable[[InMemoryFilesystem], object]] = {
     "grep of some files": lambda fs: fs.grep("words", glob="**/*.py"),
     "export_bytes": lambda fs: fs.export_bytes(),
     "checkout": lambda fs: fs.checkout().__enter__(),
-    "restore of another tree": lambda fs: fs.restore(fs.snapshot(), foreign=True) and _restored(fs),
+    "restore": lambda fs: restored(fs),
     "overlay's tree": lambda fs: OverlayFilesystem(InMemoryFilesystem(), fs.session).tree(),
     "overlay's totals": lambda fs: OverlayFilesystem(InMemoryFilesystem(), fs.session).statistics(),
     "overlay's grep": lambda fs: OverlayFilesystem(fs, Session()).grep("nowhere"),
@@ -144,11 +144,11 @@ WALKS: dict[str, Callable[[InMemoryFilesystem], object]] = {
 }
 
 
-def _restored(fs: InMemoryFilesystem) -> None:
+def restored(fs: InMemoryFilesystem) -> object:
     kept = fs.snapshot()
     fs.delete("/a", recursive=True)
     fs.delete("/b", recursive=True)
-    fs.restore(kept)
+    return fs.restore(kept)
 
 
 @pytest.mark.parametrize("verb", WALKS)

@@ -88,18 +88,20 @@ def test_a_tree_that_is_copied_into_itself_comes_to_the_quota_of_entries() -> No
 LINE = b"a line of words\n"
 
 
-def scanned(files: dict[str, bytes], arguments: dict[str, object], **bounds: int) -> object:
+def scanned(files: dict[str, bytes], arguments: dict[str, object], capability: Capability) -> object:
     session = Session(session_id="s")
     for path, content in files.items():
         InMemoryFilesystem(session).write_bytes(path, content)
-    result = Toolset(session, capability=Capability(**bounds)).call("grep", arguments)
+    result = Toolset(session, capability=capability).call("grep", arguments)
     assert result.success, result.message
     return result.value
 
 
 @pytest.mark.parametrize("path", ["/", "/log"])
 def test_a_search_in_one_large_file_ends_at_the_bytes_that_it_may_look_at(path: str) -> None:
-    found = scanned({"/log": LINE * 1000}, {"pattern": "words", "path": path}, max_scan_bytes=10 * len(LINE) + 5)
+    found = scanned(
+        {"/log": LINE * 1000}, {"pattern": "words", "path": path}, Capability(max_scan_bytes=10 * len(LINE) + 5)
+    )
 
     assert getattr(found, "match_count", None) == 10
     assert getattr(found, "truncated", None) is True
@@ -107,21 +109,21 @@ def test_a_search_in_one_large_file_ends_at_the_bytes_that_it_may_look_at(path: 
 
 @pytest.mark.parametrize("path", ["/", "/log"])
 def test_a_search_that_may_look_at_no_whole_line_finds_nothing_and_says_that_it_was_cut(path: str) -> None:
-    found = scanned({"/log": LINE * 10}, {"pattern": "words", "path": path}, max_scan_bytes=5)
+    found = scanned({"/log": LINE * 10}, {"pattern": "words", "path": path}, Capability(max_scan_bytes=5))
 
     assert getattr(found, "match_count", None) == 0
     assert getattr(found, "truncated", None) is True
 
 
 def test_a_search_in_a_file_of_as_many_bytes_as_may_be_looked_at_is_whole() -> None:
-    found = scanned({"/log": LINE * 10}, {"pattern": "words"}, max_scan_bytes=10 * len(LINE))
+    found = scanned({"/log": LINE * 10}, {"pattern": "words"}, Capability(max_scan_bytes=10 * len(LINE)))
 
     assert getattr(found, "match_count", None) == 10
     assert getattr(found, "truncated", None) is False
 
 
 def test_a_search_in_one_file_is_refused_where_no_file_may_be_looked_at() -> None:
-    found = scanned({"/log": LINE}, {"pattern": "words", "path": "/log"}, max_scan_files=0)
+    found = scanned({"/log": LINE}, {"pattern": "words", "path": "/log"}, Capability(max_scan_files=0))
 
     assert getattr(found, "match_count", None) == 0
     assert getattr(found, "truncated", None) is True
