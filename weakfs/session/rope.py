@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hashlib import sha256
 from itertools import chain
-from typing import cast
 
 from weakfs.session.stored import Stored
 
@@ -48,7 +47,7 @@ class Rope:
         """Return what the content is known by (see `digest_of`), without holding it in one piece. O(length)."""
         found = sha256(b"blob %d\0" % self._length)
         first, pieces = self._pieces()
-        for piece in chain(first.pieces() if type(first) is Stored else (cast(bytes, first),), pieces):
+        for piece in chain(first.pieces() if type(first) is Stored else (first,), pieces):
             found.update(piece)
         return found.digest()
 
