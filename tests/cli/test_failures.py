@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import attrs
+import orjson
 import pytest
 
-from weakfs import Registry, Session, event
+from tests.faults.damage import sealed
+from weakfs import InMemoryFilesystem, Registry, Session, event
 
 from .conftest import COMMAND, TRANSCRIPTS, Run
 
@@ -161,3 +163,24 @@ sys.exit(main(["--version"]))
 def test_an_interrupt_while_the_command_is_loaded_is_told_in_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "weakfs: interrupted\n")
+
+
+def test_a_file_that_expands_too_far_is_refused_unless_it_is_trusted(run: Run, tmp_path: Path) -> None:
+    session = Session(session_id="s")
+    InMemoryFilesystem(session).write("/f", "x")
+    session.save(tmp_path / "s.json")
+    document = orjson.loads((tmp_path / "s.json").read_bytes())
+    [record] = document["records"]
+    record["event"]["content"] = {"blob": 1}
+    tails = [{"parent": 0, "tail": ""} for _ in range(80)]
+    records = [
+        {**record, "seq": number, "event": {**record["event"], "content": {"blob": number}}} for number in range(1, 81)
+    ]
+    (tmp_path / "s.json").write_bytes(sealed({**document, "blobs": ["x" * (1 << 20), *tails], "records": records}))
+
+    refused = run("log", tmp_path / "s.json")
+    assert refused.status == 1
+    assert "max_expansion" in refused.err
+    assert run("log", tmp_path / "s.json", "--max-expansion", "none").status == 0
+    assert run("log", tmp_path / "s.json", "--max-expansion", "200").status == 0
+    assert run("log", tmp_path / "s.json", "--max-expansion", "much").status == 2

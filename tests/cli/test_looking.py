@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from weakfs import Session
+from weakfs.reducers import FileTree
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.node import tree_of
+
 from .conftest import COMMAND, Run
 
 
@@ -83,3 +88,20 @@ def test_cat_of_a_directory_is_refused(run: Run, saved: Path) -> None:
     done = run("cat", saved, "/src")
     assert (done.status, done.out) == (1, "")
     assert done.err.startswith("weakfs: cannot read '/src': ")
+
+
+def test_a_tree_that_is_mostly_copies_of_itself_is_refused_in_one_line(run: Run, tmp_path: Path) -> None:
+    tree = tree_of({"f": leaves.file(b"x", at=1)})
+    for _ in range(28):
+        tree = tree_of({"a": tree, "b": tree})
+    session = Session(session_id="s")
+    session[FileTree].seed(tree)
+    session.save(tmp_path / "s.json")
+
+    refused = run("ls", "-R", tmp_path / "s.json")
+
+    assert refused.status == 1
+    assert refused.err.count("\n") == 1
+    assert "most of which are copies" in refused.err
+    assert names(run("ls", tmp_path / "s.json").lines) == ["a/", "b/"]
+    assert run("stats", tmp_path / "s.json").status == 0

@@ -15,6 +15,7 @@ from weakfs.reducers import FileTree
 from weakfs.reducers.tree import digest, leaf
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, put, remove, tree_of
 from weakfs.session.blobs import blob as stored
+from weakfs.session.blobs.rope import Rope
 
 # What `git mktree </dev/null` and `git hash-object` say in a repository of SHA-256 object ids.
 EMPTY_GIT_TREE = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
@@ -161,3 +162,16 @@ def test_a_link_and_a_file_of_the_same_bytes_differ() -> None:
     as_link, as_file = tree_of({"n": leaf.link("target", at=0)}), tree_of({"n": file(b"target")})
     assert as_link.digest != as_file.digest
     assert as_link.fingerprint != as_file.fingerprint
+
+
+def test_the_digest_of_a_file_that_was_appended_to_does_not_join_it() -> None:
+    content: Rope = Rope(b"start\n", b"")
+    for number in range(2000):
+        content = Rope(content, b"line %d\n" % number)
+    appended = tree_of({"log": leaf.file(content, at=1)})
+    joined = tree_of({"log": leaf.file(b"start\n" + b"".join(b"line %d\n" % number for number in range(2000)), at=1)})
+
+    assert appended.digest == joined.digest
+    assert not content.is_joined
+    content.join()
+    assert tree_of({"log": leaf.file(content, at=1)}).digest == joined.digest

@@ -175,3 +175,15 @@ def test_the_entries_of_a_tree_cannot_be_changed_from_outside(count: int) -> Non
     with pytest.raises(AttributeError):
         tree.children = {}  # type: ignore[misc]  # the test
     assert dict(tree.children) == nodes
+
+
+@pytest.mark.parametrize(
+    "name", ["mode", "modified_at", "created_at", "file_count", "directory_count", "total_size", "node_count"]
+)
+def test_what_a_tree_says_of_itself_cannot_be_assigned(name: str) -> None:
+    tree = tree_of({"f": file(b"x", at=1)}, mode=0o750, modified_at=5, created_at=4)
+    before = getattr(tree, name)
+
+    with pytest.raises(AttributeError):
+        setattr(tree, name, 7)
+    assert getattr(tree, name) == before

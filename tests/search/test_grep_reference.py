@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from unittest import mock
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -64,3 +65,22 @@ def test_a_search_of_many_texts_together_equals_that_of_each_line(
             for hit in line_by_line(pattern, data, case_insensitive=case_insensitive)
         ][:limit]
     )
+
+
+@settings(max_examples=share(1_000))
+@given(PATTERNS, TEXTS, st.booleans(), st.integers(1, 12), st.none() | st.integers(0, 4))
+@example("^$", b"\n\n\n", False, 1, None)
+@example("a$", b"aa\na", False, 2, None)
+@example("axb_", b"axb_\n" * 6, False, 5, 3)
+@example("\ufffd", b"\xc3\n\xa9\n", False, 2, None)
+@example("a", b"\xff\na" * 4, False, 3, None)
+def test_a_search_in_parts_equals_that_of_the_whole(
+    pattern: str, data: bytes, case_insensitive: bool, part: int, limit: int | None
+) -> None:
+    compiled = compile_pattern(pattern, case_insensitive=case_insensitive)
+
+    with mock.patch("weakfs.search.grep.PART", part):
+        hits = compiled.search(data, limit=limit)
+
+    assert hits == line_by_line(pattern, data, case_insensitive=case_insensitive)[:limit]
+    assert hits == compiled.search(data, limit=limit)

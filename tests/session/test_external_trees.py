@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from itertools import count
 from pathlib import Path
 
@@ -305,3 +307,33 @@ def test_an_event_that_changes_nothing_leaves_the_same_value() -> None:
 
 def _leaf(content: bytes) -> Leaf:
     return file(content, at=1)
+
+
+def test_the_trees_of_external_filesystems_cannot_be_changed_from_outside() -> None:
+    session = new_session()
+    session.dispatch(found("/a", b"1"))
+    known_trees = session[ExternalTrees].latest()
+    assert known_trees is not None
+
+    with pytest.raises(TypeError):
+        known_trees.trees["host:/other"] = known_trees.known(HOST)  # type: ignore[index]  # the test
+    with pytest.raises(AttributeError):
+        known_trees.trees.clear()  # type: ignore[attr-defined]  # the test
+    assert list(known_trees.trees) == [HOST]
+
+
+def test_changing_the_mapping_that_external_trees_were_made_of_changes_none_of_them() -> None:
+    given = {HOST: ExternalTrees().known(HOST)}
+    trees = ExternalTrees(given)
+
+    given.clear()
+
+    assert list(trees.trees) == [HOST]
+
+
+def test_external_trees_can_be_copied_and_pickled() -> None:
+    trees = ExternalTrees({HOST: ExternalTrees().known(HOST)})
+
+    for again in (copy.deepcopy(trees), pickle.loads(pickle.dumps(trees))):
+        assert isinstance(again, ExternalTrees)
+        assert list(again.trees) == [HOST]

@@ -263,3 +263,26 @@ def test_holes_do_not_make_an_archive_unpack_to_many_times_its_size() -> None:
     data = b"".join(hole(f"f{number}", 10_000_000) for number in range(20)) + END
     with pytest.raises((OSError, ValueError)):
         from_tar(data, limits=Limits(), at=0)
+
+
+def test_directories_that_only_names_tell_of_are_refused_where_they_are_too_many() -> None:
+    names = [f"{number}/" + "a/" * 60 + "f" for number in range(1500)]
+    archive = b"".join(member(name) for name in names) + END
+    assert len(archive) < 4 << 20
+
+    with pytest.raises(ValueError, match="would take more than 20 times its size; archive the directories too"):
+        from_tar(archive, limits=Limits(), at=0)
+
+
+def test_one_name_of_very_many_directories_is_refused_before_they_are_made() -> None:
+    archive = member("a/" * 400_000 + "f") + END
+
+    with pytest.raises(ValueError, match="archive the directories too"):
+        from_tar(archive, limits=Limits(max_path_depth=None), at=0)
+
+
+def test_files_without_members_for_their_directories_are_unpacked() -> None:
+    names = [f"src/main/java/com/example/part{number}/impl/File{number}.java" for number in range(300)]
+    tree = from_tar(b"".join(member(name, data=b"x") for name in names) + END, limits=Limits(), at=0)
+
+    assert tree.file_count == 300

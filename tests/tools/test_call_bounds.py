@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from itertools import count
+from pathlib import Path
 
 import pytest
 
-from weakfs import Session, ToolResult, Toolset
+from weakfs import Capability, HostFilesystem, InMemoryFilesystem, Session, ToolResult, Toolset
 from weakfs.filesystem import Limits
 
 DEEP = "/".join(["a"] * 32_000)
@@ -80,3 +82,73 @@ def test_a_tree_that_is_copied_into_itself_comes_to_the_quota_of_entries() -> No
 
     assert "quota_exceeded" in {answer.error_code for answer in answers}
     assert tools.filesystem.statistics().node_count <= 1_000_000 == Limits.tools().max_node_count
+
+
+LINE = b"a line of words\n"
+
+
+def scanned(files: dict[str, bytes], arguments: dict[str, object], capability: Capability) -> object:
+    session = Session(session_id="s")
+    for path, content in files.items():
+        InMemoryFilesystem(session).write_bytes(path, content)
+    result = Toolset(session, capability=capability).call("grep", arguments)
+    assert result.success, result.message
+    return result.value
+
+
+@pytest.mark.parametrize("path", ["/", "/log"])
+def test_a_search_in_one_large_file_ends_at_the_bytes_that_it_may_look_at(path: str) -> None:
+    found = scanned(
+        {"/log": LINE * 1000}, {"pattern": "words", "path": path}, Capability(max_scan_bytes=10 * len(LINE) + 5)
+    )
+
+    assert getattr(found, "match_count", None) == 10
+    assert getattr(found, "truncated", None) is True
+
+
+@pytest.mark.parametrize("path", ["/", "/log"])
+def test_a_search_that_may_look_at_no_whole_line_finds_nothing_and_says_that_it_was_cut(path: str) -> None:
+    found = scanned({"/log": LINE * 10}, {"pattern": "words", "path": path}, Capability(max_scan_bytes=5))
+
+    assert getattr(found, "match_count", None) == 0
+    assert getattr(found, "truncated", None) is True
+
+
+def test_a_search_in_a_file_of_as_many_bytes_as_may_be_looked_at_is_whole() -> None:
+    found = scanned({"/log": LINE * 10}, {"pattern": "words"}, Capability(max_scan_bytes=10 * len(LINE)))
+
+    assert getattr(found, "match_count", None) == 10
+    assert getattr(found, "truncated", None) is False
+
+
+def test_a_search_in_one_file_is_refused_where_no_file_may_be_looked_at() -> None:
+    found = scanned({"/log": LINE}, {"pattern": "words", "path": "/log"}, Capability(max_scan_files=0))
+
+    assert getattr(found, "match_count", None) == 0
+    assert getattr(found, "truncated", None) is True
+
+
+def test_of_a_file_outside_only_what_may_be_looked_at_is_read(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    with open(tmp_path / "root/log", "wb") as stream:
+        stream.write(LINE * 10)
+        # As large as no memory is.
+        stream.truncate(1 << 42)
+    files = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
+    tools = Toolset(files.session, files, capability=Capability(max_scan_bytes=1 << 20))
+
+    for path in ("/", "/log"):
+        result = tools.call("grep", {"pattern": "nowhere", "path": path})
+        assert result.success, result.message
+        assert getattr(result.value, "truncated", None) is True
+
+
+def test_a_deadline_ends_a_search_in_one_large_file() -> None:
+    ticks = count(0, 10**9)
+    session = Session(session_id="s", clock=lambda: next(ticks))
+    files = InMemoryFilesystem(session, limits=Limits(max_file_size=None))
+    files.write_bytes("/log", LINE * (1 << 20))
+
+    result = Toolset(session, files).call("grep", {"pattern": "nowhere"}, deadline=session.now() + 8 * 10**9)
+
+    assert result.error_code == "deadline_exceeded"

@@ -82,11 +82,12 @@ class SessionFilesystem(BaseFilesystem):
         if snapshot.filesystem_id != self.filesystem_id:
             self.limits.check_tree(tree)
         with self._exclusive():
-            before = self.tree()
+            # Before anything changes: two trees may be too large to be compared.
+            found = report(snapshot.snapshot_id, self.tree(), tree, dry_run=dry_run)
             if not dry_run:
                 self._commit(TreeRestored(tree, snapshot.snapshot_id, self._now()))
         self._told()
-        return report(snapshot.snapshot_id, before, tree, dry_run=dry_run)
+        return found
 
     def export_bytes(self) -> bytes:
         """Give all files as one tar archive; the same files give the same bytes."""

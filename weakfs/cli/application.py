@@ -10,7 +10,7 @@ import click
 import weakfs
 from weakfs.cli.commands.host_commands import COMMANDS
 from weakfs.cli.errors import DONE, INTERRUPTED, UNMET, USAGE, Failure
-from weakfs.cli.options import EXIT_STATUSES, json_option, store_option
+from weakfs.cli.options import EXIT_STATUSES, expansion_option, json_option, registry_option, store_option
 from weakfs.cli.output import Output, ReaderGone, complain
 from weakfs.cli.signals import interruptible
 
@@ -23,11 +23,6 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 AT = "A record number, or the tag or id of a snapshot. [default: the end]"
 
 file_argument = click.argument("file", type=click.Path())
-registry_option = click.option(
-    "--registry",
-    metavar="MODULE:NAME",
-    help="The registry of your own types, where the session holds such.",
-)
 filesystem_option = click.option(
     "--filesystem",
     metavar="ID",
@@ -146,6 +141,7 @@ def run_command(
 @click.option("-n", "--limit", metavar="N", type=click.IntRange(min=0), help="Only the newest N.")
 @click.option("--filesystem", metavar="ID", help="Only what happened in this external filesystem.")
 @registry_option
+@expansion_option
 @json_option
 def log_command(
     file: str,
@@ -155,6 +151,7 @@ def log_command(
     limit: int | None,
     filesystem: str | None,
     registry: str | None,
+    max_expansion: float | None,
     as_json: bool,
 ) -> int:
     """Show the tool calls of the session saved in FILE, oldest first.
@@ -177,7 +174,7 @@ def log_command(
 
     with telling(f"use the path {path!r}"):
         wanted = Selection(cause, None if path is None else normalize(path), limit, filesystem)
-    session = load(file, registry)
+    session = load(file, registry, max_expansion)
     if filesystem is not None:
         chosen(session, filesystem)
     show = show_records if by_record else show_calls
@@ -193,6 +190,7 @@ def log_command(
 @filesystem_option
 @store_option
 @registry_option
+@expansion_option
 @json_option
 def ls_command(
     file: str,
@@ -202,6 +200,7 @@ def ls_command(
     filesystem: str | None,
     store: str | None,
     registry: str | None,
+    max_expansion: float | None,
     as_json: bool,
 ) -> int:
     """List PATH (default: the root) in the session saved in FILE, or in a directory.
@@ -215,7 +214,7 @@ def ls_command(
     if is_directory(file, store=store, filesystem=filesystem, registry=registry):
         files = files_at(file, at, store)
     else:
-        session = load(file, registry)
+        session = load(file, registry, max_expansion)
         files = files_of(session, moment_of(session, at), chosen(session, filesystem))
     show_listing(Output(), files, path, recursive=recursive, as_json=as_json)
     return DONE
@@ -228,9 +227,17 @@ def ls_command(
 @filesystem_option
 @store_option
 @registry_option
+@expansion_option
 @json_option
 def cat_command(
-    file: str, path: str, at: str | None, filesystem: str | None, store: str | None, registry: str | None, as_json: bool
+    file: str,
+    path: str,
+    at: str | None,
+    filesystem: str | None,
+    store: str | None,
+    registry: str | None,
+    max_expansion: float | None,
+    as_json: bool,
 ) -> int:
     """Print the file PATH of the session saved in FILE, or of a directory, byte for byte.
 
@@ -243,7 +250,7 @@ def cat_command(
     if is_directory(file, store=store, filesystem=filesystem, registry=registry):
         files = files_at(file, at, store)
     else:
-        session = load(file, registry)
+        session = load(file, registry, max_expansion)
         files = files_of(session, moment_of(session, at), chosen(session, filesystem))
     show_content(Output(), files, path, as_json=as_json)
     return DONE
@@ -260,6 +267,7 @@ def cat_command(
 @filesystem_option
 @store_option
 @registry_option
+@expansion_option
 @json_option
 def diff_command(
     file: str,
@@ -272,6 +280,7 @@ def diff_command(
     filesystem: str | None,
     store: str | None,
     registry: str | None,
+    max_expansion: float | None,
     as_json: bool,
 ) -> int:
     """Show what changed at PATH (default: everywhere) in the session saved in FILE.
@@ -296,7 +305,7 @@ def diff_command(
             raise Failure(f"cannot use --call: {file!r} is a directory and has no calls; name a session", status=USAGE)
         before, after = trees(file, at, to, store)
     else:
-        session = load(file, registry)
+        session = load(file, registry, max_expansion)
         if call is not None:
             before, after = trees_of_call(session, call, filesystem)
         else:
@@ -318,13 +327,16 @@ def diff_command(
 @file_argument
 @filesystem_option
 @registry_option
+@expansion_option
 @json_option
-def stats_command(file: str, filesystem: str | None, registry: str | None, as_json: bool) -> int:
+def stats_command(
+    file: str, filesystem: str | None, registry: str | None, max_expansion: float | None, as_json: bool
+) -> int:
     """Show how much the session saved in FILE holds: files, records, snapshots, tool calls."""
     from weakfs.cli.commands.stats import show_statistics
     from weakfs.cli.sessions import chosen, load
 
-    session = load(file, registry)
+    session = load(file, registry, max_expansion)
     show_statistics(Output(), session, file, chosen(session, filesystem), as_json=as_json)
     return DONE
 
@@ -333,8 +345,9 @@ def stats_command(file: str, filesystem: str | None, registry: str | None, as_js
 @file_argument
 @click.option("--verify", is_flag=True, help="Compare with what FILE says, and exit with 3 if something differs.")
 @registry_option
+@expansion_option
 @json_option
-def replay_command(file: str, verify: bool, registry: str | None, as_json: bool) -> int:
+def replay_command(file: str, verify: bool, registry: str | None, max_expansion: float | None, as_json: bool) -> int:
     """Rebuild the session saved in FILE from its records alone.
 
     No tool runs again and no directory is touched, not even where the session worked in one. The digests of the
@@ -350,7 +363,7 @@ def replay_command(file: str, verify: bool, registry: str | None, as_json: bool)
     from weakfs.cli.commands.replay import show_replay
     from weakfs.cli.sessions import load
 
-    session = load(file, registry)
+    session = load(file, registry, max_expansion)
     is_same = show_replay(Output(), session, file, verify=verify, as_json=as_json)
     return DONE if is_same else UNMET
 

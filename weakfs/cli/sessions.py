@@ -24,13 +24,16 @@ from weakfs.transcripts.comparison import IMPORT_CAUSE
 LARGE = 4_000_000
 
 
-def load(file: str, registry: str | None) -> Session:
-    """Read a session file; `Failure` says what is wrong with it. `registry` is `MODULE:NAME`, see `registry_at`."""
+def load(file: str, registry: str | None, max_expansion: float | None) -> Session:
+    """Read a session file; `Failure` says what is wrong with it.
+
+    `registry` is `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`.
+    """
     known = None if registry is None else registry_at(registry)
     with telling(f"read the session {file!r}"):
         path = Path(file)
         with progress(f"reading {file}", wanted=path.stat().st_size > LARGE):
-            return Session.load(path, registry=known)
+            return Session.load(path, registry=known, max_expansion=max_expansion)
 
 
 def registry_at(place: str) -> Registry:
@@ -111,9 +114,9 @@ class Trees:
     def __init__(self, session: Session) -> None:
         self._external = _external(session)
         self._found = _found(session)
-        self._hidden = tuple(_hidden(session))
         # A session that is no layer over other files is complete by itself.
         self._is_layer = bool(self._found.node_count or session[LowerEntry].all())
+        self._hidden = tuple(_hidden(session)) if self._is_layer else ()
 
     def at(self, moment: Session | SessionView, filesystem: str | None) -> FileTree:
         """Give the files of a moment. For a layer O(its entries), else O(what was found outside only later)."""

@@ -16,6 +16,7 @@ from weakfs.filesystem.errors import fault, no_directory, not_found
 from weakfs.filesystem.limits import Limits
 from weakfs.filesystem.results import FileEntry
 from weakfs.reducers.events import Event
+from weakfs.reducers.repeats import check_repeats
 from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf, is_file, is_link, is_special, kind_of
 from weakfs.reducers.tree.listing import listing_of
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments
@@ -89,6 +90,16 @@ class Primitives(ABC):
             if error.errno in (EACCES, EPERM, ENOENT, ENOTDIR, ELOOP, EFBIG):
                 return None
             raise
+
+    def _content_searched_alone(self, path: str, leaf: Leaf) -> bytes | None:
+        """Give what a search may see of the one file that it is asked to look into, `None` if that is nothing."""
+        return self._content_if_readable(path, leaf)
+
+    def _check_repeats(self, segments: Segments) -> None:
+        """Raise `TreeTooLarge` for a directory that is mostly copies of itself, before all of it is gone through."""
+        node = self._find(segments)
+        if type(node) is FileTree:
+            check_repeats(node)
 
     @abstractmethod
     def _totals(self, segments: Segments) -> tuple[int, int, int]:

@@ -7,7 +7,8 @@ which paths were known at a moment, and an earlier moment is completed with what
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from attrs import field, frozen
@@ -38,12 +39,20 @@ class ExternalTree:
         return filled(self.tree, missing(self.found, other.found), ())
 
 
+def _read_only(trees: Mapping[str, ExternalTree]) -> Mapping[str, ExternalTree]:
+    return MappingProxyType(dict(trees))
+
+
 @event("fs/external_trees")
 @frozen
 class ExternalTrees:
-    """All external filesystems of a session, by id."""
+    """All external filesystems of a session, by id. `trees` is read-only."""
 
-    trees: dict[str, ExternalTree] = field(factory=dict[str, ExternalTree])
+    trees: Mapping[str, ExternalTree] = field(factory=dict[str, ExternalTree], converter=_read_only)
+
+    def __reduce__(self) -> tuple[type[ExternalTrees], tuple[dict[str, ExternalTree]]]:
+        # A read-only view can be neither copied nor pickled.
+        return ExternalTrees, (dict(self.trees),)
 
     def tree(self, filesystem: str) -> FileTree:
         """Give the files of one filesystem as far as they are known; none for one that is not."""

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple, Protocol, cast
 from attrs import field, frozen
 
 from weakfs.search.grep_syntax import explain, for_lines, quoted, rarest_part, required_text
+from weakfs.session.interruption import check_interrupted
 
 __all__ = ["Hit", "LinePattern", "compile_pattern", "is_binary"]
 
@@ -36,6 +37,8 @@ LARGE_MEMORY: Final = 32 * 1024 * 1024
 # Of what is searched together, so many lines are looked at because a part of the pattern is in them. Where it is
 # in more of them it is common here, and the rest is searched for the whole pattern.
 MOST_SCOUTED: Final = 4
+# A longer text is searched in parts that end at line ends, so that a call can be ended between them.
+PART: Final = 1024 * 1024
 VALIDATED_AT_ONCE: Final = 1024 * 1024
 REPLACEMENT: Final = "\ufffd"
 
@@ -99,10 +102,28 @@ class LinePattern:
         """Give the matching lines of many texts in order, each with its text's index.
 
         `joined` is the texts with a `\\n` between each two: every line of theirs is a line of it, and the engine
-        is called once for many of them.
+        is called once for many of them. A long text that is alone is searched part by part.
         """
         if not texts:
             return iter(())
+        if len(texts) == 1 and len(joined) > PART:
+            return self._in_parts(joined)
+        return self._at_once(texts, joined)
+
+    def _in_parts(self, text: bytes) -> Iterator[tuple[int, Hit]]:
+        """Search a long text: the same lines are found in it, as no match reaches over the end of a line."""
+        start = lines = 0
+        while start < len(text):
+            check_interrupted()
+            end = text.find(b"\n", start + PART - 1)
+            stop = len(text) if end < 0 else end + 1
+            part = text[start:stop]
+            for index, hit in self._at_once([part], part):
+                yield index, hit._replace(line_number=lines + hit.line_number)
+            lines += part.count(b"\n")
+            start = stop
+
+    def _at_once(self, texts: Sequence[bytes], joined: bytes) -> Iterator[tuple[int, Hit]]:
         lines, position = self._scouted(joined)
         if position is None:
             return _placed(texts, joined, lines)

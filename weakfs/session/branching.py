@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Self
 from weakref import ref
@@ -15,6 +15,7 @@ from weakfs.session.events import Record, RolledBack
 from weakfs.session.external import begin_all, close_all, undo_all
 from weakfs.session.history.merge import absorb, drop_snapshots, merge_snapshots
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.interruption import interruptible, uninterrupted
 from weakfs.session.rollback import History
 from weakfs.session.transaction import ACTIVE, Transaction, current_owner, innermost
 from weakfs.session.views import Records
@@ -54,7 +55,8 @@ class Branching(History):
                     cancellation.govern(partial(self._cancel, own))
                 # In here, so that an interrupt never leaves it active.
                 ACTIVE.set((*ACTIVE.get(), own))
-                yield self
+                with nullcontext() if cancellation is None else interruptible(cancellation.check):
+                    yield self
                 own.leave()
                 self._commit(own)
             except BaseException as error:
@@ -99,7 +101,7 @@ class Branching(History):
 
     def _abandon(self, own: Transaction, error: BaseException | None) -> None:
         """Undo a transaction: the records that it made stay, followed by the rollback that undoes them."""
-        with self.lock:
+        with self.lock, uninterrupted():
             if own.settled:
                 return
             if own.joined is not None and own.joined is self._line_outside(own):

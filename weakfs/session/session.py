@@ -9,6 +9,7 @@ from typing import Any, Self
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.branching import Branching
 from weakfs.session.errors import RollbackIncomplete
+from weakfs.session.expansion import FACTOR
 from weakfs.session.external import Attachable, External, repair_all
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.registry import Registry
@@ -75,8 +76,13 @@ class Session(Branching):
         clock: Callable[[], int] | None = None,
         new_id: Callable[[], str] | None = None,
         bus: Bus | None = None,
+        max_expansion: float | None = FACTOR,
     ) -> Self:
         """Read a session back: slices, snapshots and records, exactly as they were saved.
+
+        What the file tells by reference, such as a content as an earlier one and a tail, may take `max_expansion` times
+        its size in memory, or 64 MiB where that is more; `None` is no limit. No session that was saved comes near that:
+        only a file that was made to exhaust memory is refused.
 
         What lies in the folder `NAME.blobs` beside the file is read when it is needed; what is missing there is
         logged, and told by `missing_blobs`. Raises `SessionFileError` that names what is wrong and where,
@@ -85,7 +91,7 @@ class Session(Branching):
         from weakfs.session.files.session_file import load_session
 
         session = cls(session_id="loading", registry=registry, clock=clock, new_id=new_id, bus=bus)
-        load_session(session, path)
+        load_session(session, path, max_expansion=max_expansion)
         return session
 
     @property

@@ -17,6 +17,7 @@ from weakfs.filesystem.errors import absence_in
 from weakfs.filesystem.missing_path import with_proposal
 from weakfs.messages import one_line
 from weakfs.session import Cancellation, Merged, Session, SessionClosed, SessionError, TransactionCancelled
+from weakfs.session.interruption import interruptible
 from weakfs.tools.call_json import recorded
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, classify
@@ -91,7 +92,8 @@ class Call:
     def steps(self) -> Steps:
         """Make the call; only what is a fault of a program is raised, after it was undone and written down."""
         try:
-            result = yield from self._answered()
+            with interruptible(self.context.check_deadline):
+                result = yield from self._answered()
             if not result.success:
                 result = self._shown_to_policy(result)
         except BaseException as error:

@@ -8,6 +8,7 @@ from errno import EBUSY
 from threading import RLock
 
 from weakfs.filesystem.errors import fault
+from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 
 # How long somebody else's step is waited for, in seconds: a scan of a large directory at most.
@@ -59,5 +60,6 @@ class RootLock:
                         f"cannot use {self._directory.root!r}: another process has been at work in it for a minute; "
                         f"try again when it has ended",
                     ) from None
+            check_interrupted()
             time.sleep(PAUSE)
             patience -= PAUSE

@@ -12,6 +12,7 @@ from weakfs.backends.host.directory_lock import RootLock
 from weakfs.backends.host.path_locks import Claims
 from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree.node import FileTree, Segments
+from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.restore import restore_tree
 from weakfs.snapshots.git.sink import Base
@@ -266,13 +267,13 @@ class Work:
 
     def undo(self) -> None:
         """Put everything back; raises what stops it, and may then be called again."""
-        with self.root.lock:
+        with uninterrupted(), self.root.lock:
             self.journal.undo()
             self.root.claims.release(self)
 
     def close(self) -> None:
         """Let everything stay."""
-        with self.root.lock:
+        with uninterrupted(), self.root.lock:
             self.root.claims.release(self)
             self.journal.close()
 
@@ -290,7 +291,7 @@ class Part:
 
     def undo(self) -> None:
         """Put back what this part changed."""
-        with self.work.root.lock:
+        with uninterrupted(), self.work.root.lock:
             self._nested.undo()
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from weakfs.filesystem.paths import Parsed
 from weakfs.filesystem.primitives import Primitives
 from weakfs.reducers import FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, LayerEmptied
+from weakfs.reducers.repeats import check_repeats
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import Leaf, content_of, size_of
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments
@@ -135,6 +136,7 @@ class OverlayFilesystem(SessionFilesystem):
 
     def _over(self, lower: FileTree) -> FileTree:
         upper, known = self._upper(), self._known
+        check_repeats(upper)
         if known is None or known[0] is not upper or known[1] is not lower:
             self._known = known = (upper, lower, merged(upper, lower))
         return known[2]
@@ -217,12 +219,21 @@ class OverlayFilesystem(SessionFilesystem):
         found = self._session[LowerFound].latest()
         return EMPTY_TREE if found is None else found.tree
 
+    def _check_repeats(self, segments: Segments) -> None:
+        held = Layers(self._upper(), self._lower).held(segments)
+        if type(held) is FileTree:
+            check_repeats(held)
+        if type(self._lower._find(segments)) is FileTree:
+            self._lower._check_repeats(segments)
+
     def _totals(self, segments: Segments) -> tuple[int, int, int]:
         return run(self._counted(segments))
 
     def _counted(self, segments: Segments) -> Steps[tuple[int, int, int]]:
         lower = self._lower
         held = Layers(self._upper(), lower).held(segments)
+        if type(held) is FileTree:
+            check_repeats(held)
         size, files, directories = (0, 0, 0)
         if type(lower._find(segments)) is FileTree:
             size, files, directories = lower._totals(segments)

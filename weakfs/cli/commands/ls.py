@@ -17,12 +17,11 @@ def show_listing(out: Output, files: Filesystem, path: str, *, recursive: bool, 
     """Print the entries of a directory, or of everything below it, or the one file that `path` names."""
     with telling(f"list {path!r}"):
         here = files.stat(path)
-        found = _below(files, here, recursive=recursive)
+        stats = list(_below(files, here, recursive=recursive))
     if as_json:
-        for stat in found:
+        for stat in stats:
             out.record(**_as_fields(stat))
         return
-    stats = list(found)
     width = max((len(f"{stat.size_bytes:,}") for stat in stats), default=1)
     for stat in stats:
         name = stat.path[len(_prefix(here)) :] if here.is_directory else stat.path

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import islice
 
 from attrs import evolve, field, frozen
 
@@ -20,6 +21,10 @@ from weakfs.editing.normalization import Haystack, Needle, TooRepetitive
 
 # A longer quote is only looked at so far, and no message is longer than this.
 MOST_LOOKED_AT = 100_000
+# Of the lines that a long quote begins with and that are in the file so many are looked at: those above the first
+# difference. And where the lines that are looked at do not differ, so many times those below them are.
+MOST_EQUAL = 40
+MOST_ROUNDS = 3
 MOST_TOLD = 1400
 # So many lines of the nearest place are shown, and so many characters of each.
 MOST_SHOWN = 8
@@ -61,6 +66,13 @@ class Subject:
     counts_blanks: bool = False
     shows_lines: bool = True
 
+    @cached_property
+    def added(self) -> list[str]:
+        """The lines with a letter or a digit that the new text has and the old one has not. O(old), once."""
+        known = {line.strip() for line in dict.fromkeys(self.old.split("\n"))}
+        lines = map(str.strip, self.new[:MOST_LOOKED_AT].split("\n"))
+        return [line for line in lines if line not in known and any(map(str.isalnum, line))]
+
 
 @frozen
 class QuotedFile:
@@ -86,6 +98,7 @@ class QuotedFile:
 
     def diagnose(self, subject: Subject) -> Diagnosis:
         """Say why a quote is not in the file. O(text)."""
+        subject = self._from_first_difference(subject)
         old = subject.old[:MOST_LOOKED_AT]
         if not old.strip():
             return Diagnosis(
@@ -101,6 +114,33 @@ class QuotedFile:
             if misquote.is_sure and sure is None:
                 sure = misquote
         return self._elided(old) or self._nearest(subject, old, sure)
+
+    def _from_first_difference(self, subject: Subject) -> Subject:
+        """Return a long quote without the lines that it begins with where these are in the file as they are."""
+        if subject.old.count("\n") < MOST_LINES:
+            return subject
+        quoted = subject.old.split("\n")
+        first = self._line_of("\n".join(quoted[:MOST_LINES]), subject.near)
+        if first is None:
+            return subject
+        pairs = zip(quoted, islice(self.lines, first, None), strict=False)
+        equal = next((at for at, (one, other) in enumerate(pairs) if one != other), None)
+        if equal is None:
+            equal = min(len(quoted), len(self.lines) - first)
+        skipped = min(equal, len(quoted) - 1) - MOST_EQUAL
+        head = "\n".join(quoted[:skipped]) + "\n"
+        new = subject.new.removeprefix(head)
+        return evolve(subject, old=subject.old[len(head) :], new=new, near=first + skipped)
+
+    def _line_of(self, wanted: str, near: int) -> int | None:
+        """Return the line (from 0) where whole lines stand, from the line `near` on or else above it."""
+        start = len("\n".join(self.lines[:near])) + 1 if near else 0
+        # With a line break in front of both, so that a search finds nothing within a line.
+        text, wanted = f"\n{self.text}", f"\n{wanted}\n"
+        at = text.find(wanted, start)
+        if at < 0 and start:
+            at = text.find(wanted)
+        return None if at < 0 else text.count("\n", 0, at)
 
     def _find(self, wanted: str) -> tuple[int, int] | None:
         """Return the first and last line (from 1) of an equivalent text, `None` where there is none."""
@@ -138,10 +178,13 @@ class QuotedFile:
 
     # The nearest place
 
-    def _nearest(self, subject: Subject, old: str, sure: Misquote | None) -> Diagnosis:
-        place = self._place(subject, sure.meant if sure else old)
+    def _nearest(
+        self, subject: Subject, old: str, sure: Misquote | None, rounds: int = MOST_ROUNDS, near: int | None = None
+    ) -> Diagnosis:
+        near = subject.near if near is None else near
+        place = self._place(subject, sure.meant if sure else old, near)
         if sure is not None and self._has_such_lines(sure, place, old):
-            sure, place = None, self._place(subject, old)
+            sure, place = None, self._place(subject, old, near)
         applied = self._applied(subject, place)
         if applied is not None:
             return applied
@@ -155,8 +198,8 @@ class QuotedFile:
         difference = first_difference(self.lines, self.rows, quote, place, subject.name)
         if difference is None:
             rest = "\n".join(_lines_of(meant, counts_blanks=subject.counts_blanks)[MOST_LINES:])
-            if rest:
-                return self._nearest(evolve(subject, near=place.stop), rest, None)
+            if rest and rounds > 1:
+                return self._nearest(subject, rest, None, rounds - 1, place.stop)
             difference = Difference("Its lines are there, but it begins or ends inside a word; give whole lines.")
         lines = (place.start + 1, place.stop)
         parts = [f"{before}id you mean {named(*lines)}{self._inside(subject, place)}? {difference.text}"]
@@ -165,11 +208,11 @@ class QuotedFile:
             parts.pop()
         return Diagnosis("\n".join(parts), hint or "similar", lines)
 
-    def _place(self, subject: Subject, old: str) -> Alignment | None:
+    def _place(self, subject: Subject, old: str, near: int) -> Alignment | None:
         quote = _quote_of(old, counts_blanks=subject.counts_blanks)
         if not quote.rows:
             return None
-        aligner = Aligner(self.lines, self.rows, quote.lines, quote.rows, subject.near)
+        aligner = Aligner(self.lines, self.rows, quote.lines, quote.rows, near)
         return aligner.nearest(subject.within)
 
     def _has_such_lines(self, misquote: Misquote, place: Alignment | None, old: str) -> bool:
@@ -201,7 +244,7 @@ class QuotedFile:
     def _applied(self, subject: Subject, place: Alignment | None) -> Diagnosis | None:
         """Look for the new text: at the nearest place, or where it says so much that it is not there by chance."""
         new = subject.new[:MOST_LOOKED_AT]
-        added = _added_lines(subject.old, new)
+        added = subject.added
         if not added:
             return None
         has_context = len(added) < sum(any(map(str.isalnum, line)) for line in new.split("\n"))
@@ -259,13 +302,6 @@ def _lines_of(old: str, *, counts_blanks: bool) -> list[str]:
 def _quote_of(old: str, *, counts_blanks: bool) -> Quote:
     lines = _lines_of(old, counts_blanks=counts_blanks)[:MOST_LINES]
     return Quote(tuple(lines), tuple(loose("\n".join(lines)).split("\n")), counts_blanks)
-
-
-def _added_lines(old: str, new: str) -> list[str]:
-    """Return the lines with a letter or a digit that a new text has and the old one has not."""
-    known = {line.strip() for line in old.split("\n")}
-    lines = map(str.strip, new.split("\n"))
-    return [line for line in lines if line not in known and any(map(str.isalnum, line))]
 
 
 def named(first: int, last: int) -> str:

@@ -80,10 +80,10 @@ class Document:
 
     def places(self, lines: Sequence[str], level: int, start: int, stop: int | None = None) -> Iterator[int]:
         """Go through where lines stand together, from `start` to before `stop`, compared as at that level."""
-        at = self.find(lines, level, start)
-        while at >= 0 and (stop is None or at < stop):
+        for at in self._index(level).places(lines, start):
+            if stop is not None and at >= stop:
+                return
             yield at
-            at = self.find(lines, level, at + 1)
 
     def _index(self, level: int) -> LineIndex:
         found = self._indexes.get(level)

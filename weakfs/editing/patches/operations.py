@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from attrs import evolve, frozen
 
 
@@ -36,9 +38,9 @@ class Hunk:
         """Whether all its lines are empty ones: it is no hunk, unless they are context."""
         return self.trailing_blanks == len(self.lines)
 
-    @property
+    @cached_property
     def old(self) -> list[str]:
-        """The lines to find. O(lines)."""
+        """The lines to find; not to be changed. O(lines), once."""
         return [line[1:] for line in self.lines if line[0] != "+"]
 
     @property

@@ -15,6 +15,7 @@ from weakfs.filesystem.results import FileEntry, FileStat, ReadBytesResult, Read
 from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODE, MODIFIED_AT, is_file, is_link, size_of
 from weakfs.reducers.tree.listing import in_path_order
 from weakfs.reducers.tree.node import FileTree, Node, Segments
+from weakfs.session.interruption import check_interrupted
 
 PathArg = str | os.PathLike[str]
 
@@ -145,9 +146,13 @@ class Reading(Primitives):
         return now._listed(segments, prefix)
 
     def walk(self, path: PathArg = "/") -> Iterator[FileEntry]:
-        """Go through everything below a directory in order of path; follows no link."""
+        """Go through everything below a directory in order of path; follows no link.
+
+        `TreeTooLarge`, a `ValueError`, for one that is mostly copies of itself.
+        """
         now = self._pinned()
         canonical, segments = now._directory(path, "walk")
+        now._check_repeats(segments)
         prefix = "" if canonical == "/" else canonical
         for below, node in _walk(now, segments, prefix):
             yield entry_of(below.rpartition("/")[2], below, node)
@@ -167,6 +172,7 @@ def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[st
             path = f"{prefix}/{name}"
             yield path, node
             if type(node) is FileTree:
+                check_interrupted()
                 below = (*segments, name)
                 stack.append((below, path, iter(in_path_order(now._entries_if_readable(below)))))
                 break

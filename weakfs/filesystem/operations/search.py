@@ -12,11 +12,14 @@ from weakfs.filesystem.results import GlobMatch, GlobResult, GrepMatch, GrepResu
 from weakfs.reducers.tree.leaf import MODIFIED_AT, Leaf, is_file
 from weakfs.reducers.tree.node import FileTree, Node, Segments
 from weakfs.search import GlobPattern, LinePattern, compile_glob, compile_pattern, is_binary
+from weakfs.session.interruption import check_interrupted
 
 # Small files are searched together, up to this many bytes at once: one call of the engine on 2 kB costs more
 # for being called than for searching. Above 128 KiB malloc takes what they are joined in from the system each
 # time anew: over 21 MB in 10,000 files, that doubles the time.
 BATCH = 1 << 16
+# A search that comes to so many directories asks whether they are mostly copies of one another.
+MANY_DIRECTORIES = 10_000
 
 
 class Searching(Reading):
@@ -86,7 +89,7 @@ class Searching(Reading):
         chosen_too = glob is None or chosen is None or chosen.matches_path(canonical, base=parent or "/")
         alone = _Batch()
         if chosen_too and is_file(node):
-            data = now._content_if_readable(canonical, node)
+            data = now._content_searched_alone(canonical, node)
             if data is not None:
                 alone.add(parent, segments[-1], data)
         return _search(compiled, [alone], most)
@@ -94,8 +97,13 @@ class Searching(Reading):
 
 def _matching(now: Primitives, pattern: GlobPattern, path: str, segments: Segments) -> Iterator[tuple[str, int, bool]]:
     stack = [("" if path == "/" else path, segments, pattern.start(path))]
+    entered = 0
     while stack:
         prefix, here, state = stack.pop()
+        entered += 1
+        check_interrupted()
+        if entered == MANY_DIRECTORIES:
+            now._check_repeats(segments)
         literals = state.literals()
         entries: Iterable[tuple[str, Node]]
         if literals is None:
@@ -164,6 +172,7 @@ def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern
     names, found, _ = now._listing(segments)
     stack = [(prefix, segments, state, zip(names, found, strict=True))]
     batch = _Batch()
+    entered, top = 0, segments
     while stack:
         prefix, here, state, entries = stack[-1]
         for name, node in entries:
@@ -171,6 +180,10 @@ def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern
                 below = state.enter(name) if state is not None else None
                 if state is not None and below is None:
                     continue
+                entered += 1
+                check_interrupted()
+                if entered == MANY_DIRECTORIES:
+                    now._check_repeats(top)
                 inside = (*here, name)
                 names, found, size = now._listing(inside)
                 if size is None or size >= BATCH or below is not None:
@@ -198,6 +211,7 @@ def _search(pattern: LinePattern, batches: Iterable[_Batch], most: int | None) -
     searched = binary = 0
     matches: list[GrepMatch] = []
     for batch in batches:
+        check_interrupted()
         texts = batch
         joined = b"\n".join(batch.texts)
         if b"\0" in joined:

@@ -14,6 +14,10 @@ from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node, tre
 from weakfs.session.blobs.rope import Content
 from weakfs.session.codec.pools import Blobs, Json, blob_at
 from weakfs.session.errors import SessionFileError
+from weakfs.session.expansion import Expansion
+
+# What a name takes in the dict of a directory, and in the tuples above the dicts of a large one.
+NAME, POINTER = 28, 8
 
 
 class TreePool:
@@ -27,11 +31,11 @@ class TreePool:
         """Start a file's section."""
         return TreeWriter(blobs)
 
-    def read(self, rows: Json, blobs: Sequence[Content]) -> list[FileTree]:
+    def read(self, rows: Json, blobs: Sequence[Content], expansion: Expansion) -> list[FileTree]:
         """Read a file's section: subtrees that rows share are shared in memory."""
         trees: list[FileTree] = []
         for row in rows:
-            trees.append(_read_row(row, trees, blobs, f"$.trees[{len(trees)}]"))
+            trees.append(_read_row(row, trees, blobs, f"$.trees[{len(trees)}]", expansion))
         return trees
 
     def contents(self, value: FileTree, seen: dict[int, object]) -> Iterator[Content]:
@@ -49,7 +53,7 @@ class TreePool:
                     yield cast(Content, node[0])
 
 
-def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where: str) -> FileTree:
+def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where: str, expansion: Expansion) -> FileTree:
     try:
         known = {"mode", "times", "base", "gone", "files", "links", "special", "directories"}
         if type(row) is not dict or not known.issuperset(row) or not {"mode", "times"}.issubset(row):
@@ -82,6 +86,7 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where:
                 # What compares with the tree that a session begins with must find it.
                 return EMPTY_TREE
         else:
+            expansion.take(_copied(row, trees, new), "a directory that is told as its difference from another", where)
             tree = _changed(row, trees, new, mode, modified_at, created_at)
     except SessionFileError:
         raise
@@ -90,6 +95,18 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where:
     if tree.node_count > MAX_NODES:
         raise SessionFileError(f"this directory would hold {tree.node_count} entries", where=where)
     return tree
+
+
+def _copied(row: dict[str, Any], trees: list[FileTree], new: dict[str, Node]) -> int:
+    """Give about how many bytes a difference copies of its base: all of a small directory, parts of a large one."""
+    number = row["base"]
+    if type(number) is not int or not 0 <= number < len(trees):
+        return 0
+    base = trees[number]
+    if type(base._children) is dict:
+        return NAME * len(base._children)
+    changed = len(new) + len(row.get("gone", ()))
+    return min(maps.WIDTH * (NAME + 2 * POINTER) * changed, (NAME + POINTER) * base.node_count)
 
 
 def _changed(

@@ -8,6 +8,7 @@ from typing import cast
 
 from attrs import frozen
 
+from weakfs.reducers.repeats import Comparisons, check_repeats
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import Leaf, blob_digest, is_file, same, size_of
 from weakfs.reducers.tree.node import FileTree, Node, walk
@@ -37,10 +38,13 @@ def differences(before: FileTree, after: FileTree) -> Iterator[tuple[str, Node |
 
     Two directories of one path are compared inside, and given themselves only if their own permission bits
     differ. Nodes that are equal but not the same object are passed over too. In no particular order.
+    Raises `TreeTooLarge` if directories that differ lie at very many places.
     """
+    comparisons = Comparisons(before, after)
     stack: list[tuple[str, FileTree, FileTree]] = [("", before, after)]
     while stack:
         prefix, old_tree, new_tree = stack.pop()
+        comparisons.count(old_tree, new_tree)
         for name, old, new in maps.differences(old_tree._children, new_tree._children):
             path = f"{prefix}/{name}"
             if type(old) is FileTree and type(new) is FileTree:
@@ -55,9 +59,23 @@ def equal(one: Node | None, other: Node | None) -> bool:
     """Tell whether two nodes have the same names, kinds, contents and permission bits. O(what differs)."""
     if one is other:
         return True
-    if type(one) is FileTree and type(other) is FileTree:
-        return one.mode == other.mode and next(differences(one, other), None) is None
-    return type(one) is tuple and type(other) is tuple and same(one, other)
+    if type(one) is not FileTree or type(other) is not FileTree:
+        return type(one) is tuple and type(other) is tuple and same(one, other)
+    # Each pair of directories is compared once, wherever it lies.
+    compared = {(id(one), id(other))}
+    stack = [(one, other)]
+    while stack:
+        mine, theirs = stack.pop()
+        if mine.mode != theirs.mode:
+            return False
+        for _, old, new in maps.differences(mine._children, theirs._children):
+            if type(old) is FileTree and type(new) is FileTree:
+                if (id(old), id(new)) not in compared:
+                    compared.add((id(old), id(new)))
+                    stack.append((old, new))
+            elif type(old) is not tuple or type(new) is not tuple or not same(old, new):
+                return False
+    return True
 
 
 def diff(before: FileTree, after: FileTree) -> TreeDiff:
@@ -138,6 +156,9 @@ def _below(nodes: dict[str, Node]) -> Iterator[tuple[str, Node]]:
 def _flatten(nodes: dict[str, Node], without: set[str]) -> dict[str, Node]:
     """Give all entries by path, except those of directories that are told of as a whole."""
     flat: dict[str, Node] = {}
+    for path, node in nodes.items():
+        if type(node) is FileTree and path not in without:
+            check_repeats(node)
     stack = list(nodes.items())
     while stack:
         path, node = stack.pop()

@@ -11,7 +11,7 @@ from typing import Final, Literal, cast, final
 
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.session.blobs.blob import Joinable, Stored, digest_of
-from weakfs.session.blobs.rope import Content
+from weakfs.session.blobs.rope import Content, Rope
 
 # (content, mode, modified_at, created_at, cell). The content is a file's (bytes, a Rope for one that was appended
 # to, Stored for one that lies elsewhere), a str: the target of a symbolic link, or a Special. The cell is empty
@@ -148,7 +148,11 @@ def blob_digest(leaf: Leaf) -> bytes:
     cell = leaf[4]
     if not cell:
         content = leaf[0]
-        cell[:] = content.digest if type(content) is Stored else digest_of(content_of(leaf))
+        if type(content) is Stored:
+            cell[:] = content.digest
+        else:
+            # A thousand versions of a log that grows are not all held in one piece for that.
+            cell[:] = content.digest() if type(content) is Rope else digest_of(content_of(leaf))
     return bytes(cell)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from weakfs.reducers.repeats import Comparisons
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import differences, equal
@@ -23,9 +24,10 @@ def merge(base: FileTree | None, ours: FileTree, theirs: FileTree) -> FileTree:
     """Give `ours` with what `theirs` changed since `base`.
 
     Raises `Conflict` with the path of everything that both sides changed differently: contents whose changed
-    lines overlap, permission bits, kinds, and what one side deleted and the other changed.
+    lines overlap, permission bits, kinds, and what one side deleted and the other changed. `TreeTooLarge` if
+    directories that they changed lie at very many places.
     """
-    work = _Merge()
+    work = _Merge(Comparisons(ours, theirs))
     work.directory((), base or EMPTY_TREE, ours, theirs)
     while work.pending:
         work.inside(*work.pending.pop())
@@ -45,7 +47,8 @@ def merge(base: FileTree | None, ours: FileTree, theirs: FileTree) -> FileTree:
 class _Merge:
     """What a merge has found so far: edits to make, directories to look into, conflicts."""
 
-    def __init__(self) -> None:
+    def __init__(self, comparisons: Comparisons) -> None:
+        self.comparisons = comparisons
         self.edits: list[tuple[Path, Node | None, int]] = []
         self.pending: list[tuple[Path, FileTree, FileTree, FileTree]] = []
         self.conflicts: set[str] = set()
@@ -65,6 +68,7 @@ class _Merge:
 
     def inside(self, path: Path, base: FileTree, ours: FileTree, theirs: FileTree) -> None:
         """Merge the entries that `theirs` changed."""
+        self.comparisons.count(base, ours, theirs)
         at = max(ours.modified_at, theirs.modified_at)
         for name, old, new in maps.differences(base._children, theirs._children):
             mine = maps.get(ours._children, name)

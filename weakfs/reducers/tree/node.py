@@ -45,12 +45,14 @@ class FileTree(Searched):
 
     # Shared with other versions of the tree: a change here would change those too.
     _children: Children = field(factory=dict)
-    mode: int = DIRECTORY_MODE
-    modified_at: int = 0
-    created_at: int = 0
-    file_count: int = 0
-    directory_count: int = 0
-    total_size: int = 0
+    # Read through the properties below, so that nobody outside assigns them. A frozen attrs class would do the same,
+    # but its constructor takes three times as long, and every write makes one node for each directory on the way.
+    _mode: int = DIRECTORY_MODE
+    _modified_at: int = 0
+    _created_at: int = 0
+    _file_count: int = 0
+    _directory_count: int = 0
+    _total_size: int = 0
     # Filled in when asked for: see weakfs.reducers.tree.digest.
     _digest: bytes | None = field(default=None, init=False)
     _fingerprint: bytes | None = field(default=None, init=False)
@@ -65,9 +67,39 @@ class FileTree(Searched):
         return MappingProxyType(maps.as_dict(self._children))
 
     @property
+    def mode(self) -> int:
+        """The permission bits."""
+        return self._mode
+
+    @property
+    def modified_at(self) -> int:
+        """When an entry was last added or removed, in nanoseconds."""
+        return self._modified_at
+
+    @property
+    def created_at(self) -> int:
+        """When the directory was made, in nanoseconds."""
+        return self._created_at
+
+    @property
+    def file_count(self) -> int:
+        """How many files and links are below."""
+        return self._file_count
+
+    @property
+    def directory_count(self) -> int:
+        """How many directories are below."""
+        return self._directory_count
+
+    @property
+    def total_size(self) -> int:
+        """How many bytes the files below have together."""
+        return self._total_size
+
+    @property
     def node_count(self) -> int:
         """How many files, links and directories are below."""
-        return self.file_count + self.directory_count
+        return self._file_count + self._directory_count
 
     @property
     def digest(self) -> str:
@@ -134,9 +166,9 @@ def tree_of(
     files = directories = size = 0
     for node in nodes.values():
         if type(node) is FileTree:
-            files += node.file_count
-            directories += node.directory_count + 1
-            size += node.total_size
+            files += node._file_count
+            directories += node._directory_count + 1
+            size += node._total_size
         else:
             files += 1
             size += size_of(node)
@@ -200,12 +232,12 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
             children = maps.put(children, name, new)
         new = FileTree(
             children,
-            here.mode,
-            at if is_new else here.modified_at,
-            here.created_at,
-            here.file_count + files,
-            here.directory_count + directories,
-            here.total_size + size,
+            here._mode,
+            at if is_new else here._modified_at,
+            here._created_at,
+            here._file_count + files,
+            here._directory_count + directories,
+            here._total_size + size,
         )
     return cast(FileTree, new)
 
@@ -215,7 +247,7 @@ def _counts(node: Node | None) -> tuple[int, int, int]:
     if node is None:
         return 0, 0, 0
     if type(node) is FileTree:
-        return node.file_count, node.directory_count + 1, node.total_size
+        return node._file_count, node._directory_count + 1, node._total_size
     content = node[0]
     return 1, 0, 0 if type(content) is str else len(content)
 
@@ -225,16 +257,22 @@ def with_mode(tree: FileTree, mode: int) -> FileTree:
     return FileTree(
         tree._children,
         mode,
-        tree.modified_at,
-        tree.created_at,
-        tree.file_count,
-        tree.directory_count,
-        tree.total_size,
+        tree._modified_at,
+        tree._created_at,
+        tree._file_count,
+        tree._directory_count,
+        tree._total_size,
     )
 
 
 def walk(tree: FileTree, prefix: str = "") -> Iterator[tuple[str, Node]]:
-    """Go through everything below, parents first, by name within each directory: `(path, node)`."""
+    """Go through everything below, parents first, by name within each directory: `(path, node)`.
+
+    `TreeTooLarge` for a tree that is mostly copies of itself: see `weakfs.reducers.repeats`.
+    """
+    from weakfs.reducers.repeats import check_repeats
+
+    check_repeats(tree)
     stack: list[Iterator[tuple[str, Node]]] = [iter(entries(tree))]
     prefixes = [prefix]
     while stack:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from weakfs.reducers.repeats import Comparisons, check_repeats
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import CONTENT, MODIFIED_AT, WHITEOUT
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, entries, find, put, remove, walk, with_mode
@@ -22,6 +23,7 @@ def filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple
             at = node.modified_at if type(node) is FileTree else node[MODIFIED_AT]
             tree = put(tree, segments, node, at)
         elif type(node) is FileTree and all(type(found) is FileTree for found in there):
+            check_repeats(node)
             stack.extend(((*segments, name), child) for name, child in reversed(entries(node)))
     return tree
 
@@ -42,9 +44,11 @@ def _at(tree: FileTree, segments: Segments) -> Node | None:
 
 def missing(found: FileTree, later: FileTree) -> Iterator[tuple[Segments, Node]]:
     """Go through the topmost nodes that only `later` holds."""
+    comparisons = Comparisons(found, later)
     stack: list[tuple[Segments, FileTree, FileTree]] = [((), found, later)]
     while stack:
         segments, old_tree, new_tree = stack.pop()
+        comparisons.count(old_tree, new_tree)
         for name, old, new in maps.differences(old_tree._children, new_tree._children):
             if old is None:
                 yield (*segments, name), new
@@ -55,9 +59,11 @@ def missing(found: FileTree, later: FileTree) -> Iterator[tuple[Segments, Node]]
 def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
     """Give `ours` with every entry that `theirs` changed as it is there. O(what they changed)."""
     merged = ours
+    comparisons = Comparisons(base, theirs)
     stack: list[tuple[Segments, FileTree, FileTree]] = [((), base, theirs)]
     while stack:
         segments, old_tree, new_tree = stack.pop()
+        comparisons.count(old_tree, new_tree)
         at = new_tree.modified_at
         if old_tree.mode != new_tree.mode:
             mine = find(merged, segments)

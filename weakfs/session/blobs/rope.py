@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+from itertools import chain
+
 from weakfs.session.blobs.blob import Stored
 
 
@@ -25,6 +28,11 @@ class Rope:
     def __len__(self) -> int:
         return self._length
 
+    @property
+    def is_joined(self) -> bool:
+        """Whether it is held in one piece, so that joining it costs nothing."""
+        return isinstance(self._parts, bytes)
+
     def join(self) -> bytes:
         """Give the whole content. O(length) the first time; the pieces are let go then, unless some lie elsewhere."""
         first, pieces = self._pieces()
@@ -34,6 +42,14 @@ class Rope:
             return joined(first)
         self._parts = whole = b"".join((joined(first), *pieces))
         return whole
+
+    def digest(self) -> bytes:
+        """Return what the content is known by (see `digest_of`), without holding it in one piece. O(length)."""
+        found = sha256(b"blob %d\0" % self._length)
+        first, pieces = self._pieces()
+        for piece in chain(first.pieces() if type(first) is Stored else (first,), pieces):
+            found.update(piece)
+        return found.digest()
 
     def tail(self) -> bytes:
         """Give what stands behind `start`, or the whole content where there is none."""

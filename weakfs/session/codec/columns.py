@@ -15,9 +15,10 @@ import attrs
 from attrs import frozen
 
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.blobs.rope import Content, Rope
+from weakfs.session.blobs.rope import Content
 from weakfs.session.codec.atoms import LARGEST, SMALLEST
-from weakfs.session.codec.pools import Blobs, Json
+from weakfs.session.codec.pools import Blobs, Json, whole_content
+from weakfs.session.expansion import Expansion
 from weakfs.session.slices.registry import Shape
 
 REQUIRED = object()
@@ -92,7 +93,9 @@ class Columns:
             return False
         return True
 
-    def read(self, rows: Sequence[Json], blobs: Sequence[Content]) -> list[tuple[Any, ...]] | None:
+    def read(
+        self, rows: Sequence[Json], blobs: Sequence[Content], expansion: Expansion
+    ) -> list[tuple[Any, ...]] | None:
         """Give the values of many events, or `None` if one of them is not as it should be."""
         try:
             fields = sum(map(len, rows))
@@ -107,14 +110,16 @@ class Columns:
                     fields -= len(rows) - left_out
                     if left_out:
                         values = [column.default if value is REQUIRED else value for value in values]
-                read.append(self._checked(column, values, blobs))
+                read.append(self._checked(column, values, blobs, expansion))
             return None if fields else list(zip(*read, strict=True))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             return None
 
-    def _checked(self, column: Column, values: list[Any], blobs: Sequence[Content]) -> Sequence[Any]:
+    def _checked(
+        self, column: Column, values: list[Any], blobs: Sequence[Content], expansion: Expansion
+    ) -> Sequence[Any]:
         if column.is_blob:
-            return _contents(values, blobs, column.types)
+            return _contents(values, blobs, column.types, expansion)
         _check(column, values)
         return values
 
@@ -136,14 +141,17 @@ def _check(column: Column, values: Sequence[Any]) -> None:
                 rule(value)
 
 
-def _contents(values: list[Any], blobs: Sequence[Content], types: frozenset[type]) -> list[bytes | Stored]:
+def _contents(
+    values: list[Any], blobs: Sequence[Content], types: frozenset[type], expansion: Expansion
+) -> list[bytes | Stored]:
     numbers = [value["blob"] for value in values]
     if sum(map(len, values)) != len(values) or set(map(type, numbers)) - {int} or min(numbers) < 0:
         raise ValueError("blob")
-    contents = [blobs[number] for number in numbers]
-    read = [content.join() if type(content) is Rope else content for content in contents]
+    read: list[Any] = [blobs[number] for number in numbers]
     if not types.issuperset(map(type, read)):
-        raise ValueError("blob")
+        read = [whole_content(content, number, expansion) for content, number in zip(read, numbers, strict=True)]
+        if not types.issuperset(map(type, read)):
+            raise ValueError("blob")
     return cast("list[bytes | Stored]", read)
 
 

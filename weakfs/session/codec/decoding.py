@@ -10,12 +10,13 @@ from cattrs import Converter, IterableValidationError, IterableValidationNote, t
 from cattrs.gen import make_dict_structure_fn
 
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.blobs.rope import Content, Rope
+from weakfs.session.blobs.rope import Content
 from weakfs.session.codec import field_types as kinds
 from weakfs.session.codec.atoms import ATOMS, read_atom, simple_types
 from weakfs.session.codec.field_types import DEEPEST, Pooled, brief
-from weakfs.session.codec.pools import NO_CONTENT, Json, Pool
+from weakfs.session.codec.pools import NO_CONTENT, Json, Pool, whole_content
 from weakfs.session.errors import MissingBlob, SessionFileError
+from weakfs.session.expansion import Expansion, unlimited
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.table import Table
 
@@ -23,9 +24,12 @@ from weakfs.session.slices.table import Table
 class Reading:
     """Turns JSON back into values."""
 
-    def __init__(self, registry: Registry, blobs: Sequence[Content], pools: Pooled) -> None:
+    def __init__(
+        self, registry: Registry, blobs: Sequence[Content], pools: Pooled, expansion: Expansion | None = None
+    ) -> None:
         self.registry = registry
         self.blobs = blobs
+        self._expansion = expansion or unlimited()
         self.pools = pools
         # Set once the slices are read: gives the table that a list of slice numbers stands for.
         self.table: Callable[[Json], Table] = _no_table
@@ -133,8 +137,7 @@ class Reading:
         number = row["blob"]
         if type(number) is not int or not 0 <= number < len(self.blobs):
             raise ValueError(f"{NO_CONTENT} {number!r:.60}; the file holds {len(self.blobs)}")
-        content = self.blobs[number]
-        return content.join() if isinstance(content, Rope) else content
+        return whole_content(self.blobs[number], number, self._expansion)
 
     def _union(self, row: Json, union: Any) -> Any:
         member = kinds.optional(union)

@@ -62,7 +62,7 @@ def is_untold_mapping(type_: Any) -> bool:
 
 
 def is_plain_mapping(type_: Any) -> bool:
-    return get_origin(type_) is dict and get_args(type_)[0] is str
+    return get_origin(type_) in (dict, Mapping) and get_args(type_)[0] is str
 
 
 def is_odd_mapping(type_: Any) -> bool:

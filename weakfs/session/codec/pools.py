@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from weakfs.session.blobs.blob import Held, Source, Stored, content_found
 from weakfs.session.blobs.rope import Content, Rope, joined, parted
 from weakfs.session.errors import MissingBlob, SessionFileError
+from weakfs.session.expansion import Expansion
 
 Json = Any
 
@@ -229,6 +230,15 @@ def blob_at(blobs: Sequence[Content], number: Json, where: str) -> Content:
     return blobs[number]
 
 
+def whole_content(content: Content, number: int, expansion: Expansion) -> bytes | Stored:
+    """Give a content in one piece, as a record holds it; one that lies elsewhere stays there."""
+    if not isinstance(content, Rope):
+        return content
+    if not content.is_joined:
+        expansion.take(len(content), "a content that is told as an earlier one and a tail", f"$.blobs[{number}]")
+    return content.join()
+
+
 class PoolWriter(Protocol):
     """Numbers the values of one type and collects their rows; `values` holds what each row stands for."""
 
@@ -246,4 +256,7 @@ class Pool(Protocol):
     key: str
 
     def writer(self, blobs: Blobs) -> PoolWriter: ...
-    def read(self, rows: Json, blobs: Sequence[Content]) -> Sequence[Any]: ...
+
+    def read(self, rows: Json, blobs: Sequence[Content], expansion: Expansion) -> Sequence[Any]:
+        """Read the section of a file; what is copied for it, beyond what the rows say, is taken from the budget."""
+        ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import is_dataclass
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -39,7 +40,7 @@ def difference(one: Any, other: Any, where: str, alike: Alike = _never) -> str |
             return f"{where}: {len(one)} items would come back as {len(other)}"
         items = zip(one, other, strict=True)
         return _first(difference(a, b, f"{where}[{index}]", alike) for index, (a, b) in enumerate(items))
-    if isinstance(one, dict | PMap):
+    if isinstance(one, dict | PMap | MappingProxyType):
         if list(one) != list(other) and (not isinstance(one, PMap) or set(one) != set(other)):
             return f"{where}: other keys would come back"
         return _first(difference(one[key], other[key], f"{where}.{key}", alike) for key in one)

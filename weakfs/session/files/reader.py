@@ -11,8 +11,9 @@ from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.pools import Json, read_blobs
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
+from weakfs.session.expansion import Expansion
 from weakfs.session.history.checkpoints import Mark
-from weakfs.session.history.log import Log
+from weakfs.session.history.log import SEGMENT, Log
 from weakfs.session.history.timeline import Row, SnapshotEntry, Timeline
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
@@ -51,14 +52,15 @@ class Fields:
 class LoadedDocument:
     """What one file holds, ready to be taken over by a session."""
 
-    def __init__(self, rules: Rules, fields: Fields, source: Source) -> None:
+    def __init__(self, rules: Rules, fields: Fields, source: Source, expansion: Expansion) -> None:
         self.rules = rules
+        self._expansion = expansion
         self._blobs = self.blobs = blobs = read_blobs(fields.take("blobs", list), source)
         pools = {
-            pool.cls: (pool, pool.read(fields.take(pool.section, list, default=[]), blobs))
+            pool.cls: (pool, pool.read(fields.take(pool.section, list, default=[]), blobs, expansion))
             for pool in rules.registry.pools
         }
-        self._reading = Reading(rules.registry, blobs, pools)
+        self._reading = Reading(rules.registry, blobs, pools, expansion)
         for number, row in enumerate(fields.take("installed", list)):
             self._installed(row, f"$.installed[{number}]")
         self._slices: list[tuple[str, str, Log[Any]]] = []
@@ -141,7 +143,9 @@ class LoadedDocument:
         for tag, own in places.items():
             shape = self._shape(tag, f"$.records[{own[0]}].type")
             columns = Columns.of(shape)
-            read = columns.read([events[place] for place in own], self._blobs) if columns is not None else None
+            read = None
+            if columns is not None:
+                read = columns.read([events[place] for place in own], self._blobs, self._expansion)
             if read is None:
                 for place in own:
                     event = self._reading.value(events[place], shape.cls, f"$.records[{place}].event")
@@ -192,7 +196,11 @@ class LoadedDocument:
             return tag, kind, Log(items)
         if not 0 <= after < len(self._slices) or self._slices[after][:2] != (tag, kind):
             raise SessionFileError(f"slice {after} is not an earlier one of {tag!r}", where=f"{where}.after")
-        return tag, kind, self._slices[after][2].extend(items)
+        before = self._slices[after][2]
+        if items:
+            # A branch copies a part of what it grows from, at eight bytes an item.
+            self._expansion.take(8 * min(len(before), SEGMENT), "the values of a slice that begins as another", where)
+        return tag, kind, before.extend(items)
 
     def _told_table(self, row: Json) -> Table:
         """Read a table inside a record, where the place is put to an error later."""

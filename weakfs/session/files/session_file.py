@@ -21,6 +21,7 @@ import orjson
 from weakfs.session.blobs.blob import Source, Stored
 from weakfs.session.codec.atoms import AS_IT_IS
 from weakfs.session.errors import SessionError, SessionFileError, UnsupportedVersion
+from weakfs.session.expansion import FACTOR, Expansion, check_factor
 from weakfs.session.external import HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
 from weakfs.session.files.reader import Fields, LoadedDocument
@@ -110,12 +111,13 @@ def _begins(path: str, head: bytes) -> bool:
         return stream.read(len(head)) == head
 
 
-def load_session(session: Session, path: str | PathLike[str]) -> None:
+def load_session(session: Session, path: str | PathLike[str], *, max_expansion: float | None = FACTOR) -> None:
     """Fill a new session from a file; see `Session.load`."""
+    check_factor(max_expansion)
     with open(path, "rb") as stream:
         data = stream.read()
     with _collector_at_rest():
-        _take_over(session, data, BlobFolder(os.fspath(path)))
+        _take_over(session, data, BlobFolder(os.fspath(path)), Expansion(len(data), max_expansion))
 
 
 @contextmanager
@@ -130,7 +132,7 @@ def _collector_at_rest() -> Generator[None]:
             gc.enable()
 
 
-def _take_over(session: Session, data: bytes, folder: BlobFolder) -> None:
+def _take_over(session: Session, data: bytes, folder: BlobFolder, expansion: Expansion) -> None:
     document = _parsed(data)
     fields = Fields(document, "$")
     fields.take("format", str)
@@ -142,7 +144,7 @@ def _take_over(session: Session, data: bytes, folder: BlobFolder) -> None:
         "counter": fields.take("counter", int),
     }
     try:
-        loaded = LoadedDocument(session.parts()[0], fields, folder)
+        loaded = LoadedDocument(session.parts()[0], fields, folder, expansion)
         fields.done()
     except (RecursionError, MemoryError, OverflowError) as error:
         raise SessionFileError(f"the file is not one that a session writes: {error}") from None

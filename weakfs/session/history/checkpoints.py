@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 import attrs
@@ -129,8 +130,8 @@ def weight_of(one: Any, other: Any, counted: set[int]) -> int:
         return 0
     if isinstance(one, Weighed) and type(one) is type(other):
         return one.weight_beside(other, counted)
-    if isinstance(one, dict | PMap):
-        old: Mapping[Any, Any] = other if isinstance(other, dict | PMap) else {}
+    if isinstance(one, dict | PMap | MappingProxyType):
+        old: Mapping[Any, Any] = other if isinstance(other, dict | PMap | MappingProxyType) else {}
         return sum(weight_of(value, old.get(key), counted) for key, value in one.items())
     if isinstance(one, Log):
         # One that grows shares its items; what it has gained is in the records.

@@ -32,6 +32,11 @@ class Archived:
         self._size = len(data)
         self._places: dict[bytes, tuple[int, int]] = {}
 
+    @property
+    def size(self) -> int:
+        """How many bytes the archive has."""
+        return self._size
+
     def __repr__(self) -> str:
         return f"<Archived {self._data!r:.60}>"
 

@@ -17,8 +17,10 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import FileTree, Node, tree_of, walk
+from weakfs.session import expansion
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.sparse import PIECE
+from weakfs.session.interruption import check_interrupted, checked_between
 from weakfs.snapshots.archive import tar_headers as members
 from weakfs.snapshots.archive.archived_blob import Archived
 from weakfs.snapshots.directory.entries import pieces_of
@@ -31,6 +33,9 @@ RECORD = tarfile.RECORDSIZE
 
 # As much as files with holes may unpack to, together.
 MAX_HOLES = 64 << 20
+
+# What a directory takes that is only in the names of others, and what each name of its path adds to that.
+DIRECTORY, NAME = 600, 8
 
 # What 64 bits of nanoseconds can hold: the years 1677 to 2262.
 FIRST_SECOND, LAST_SECOND = -9223372036, 9223372035
@@ -52,6 +57,7 @@ def packed(tree: FileTree, on_content: Callable[[Leaf, int], object] = lambda le
     """
     offset = 0
     for name, node in _members(tree):
+        check_interrupted()
         said = members.head(name, *_described(node))
         offset += len(said)
         yield said
@@ -59,7 +65,7 @@ def packed(tree: FileTree, on_content: Callable[[Leaf, int], object] = lambda le
             size = leaves.size_of(node)
             on_content(node, offset)
             left = size
-            for piece in pieces_of(node[leaves.CONTENT]):
+            for piece in checked_between(pieces_of(node[leaves.CONTENT])):
                 left -= len(piece)
                 if left < 0:
                     break
@@ -109,7 +115,7 @@ def from_tar(data: bytes, *, limits: Limits, at: int) -> FileTree:
     that lead nowhere; `OSError` (EFBIG, EDQUOT, ENAMETOOLONG) for what goes over the limits. Nothing is
     written anywhere, and no link is followed.
     """
-    return _unpacked(io.BytesIO(data), _Unpacking(limits, at))
+    return _unpacked(io.BytesIO(data), _Unpacking(limits, at, len(data)))
 
 
 def unpack_in_place(archive: Archived, *, limits: Limits, at: int) -> FileTree:
@@ -117,7 +123,7 @@ def unpack_in_place(archive: Archived, *, limits: Limits, at: int) -> FileTree:
 
     Raises what `from_tar` raises.
     """
-    return _unpacked(archive.stream(), _InPlace(limits, at, archive))
+    return _unpacked(archive.stream(), _InPlace(limits, at, archive.size, archive))
 
 
 def _unpacked(stream: IO[bytes], work: _Unpacking) -> FileTree:
@@ -129,8 +135,10 @@ def _unpacked(stream: IO[bytes], work: _Unpacking) -> FileTree:
 
 
 class _Unpacking:
-    def __init__(self, limits: Limits, at: int) -> None:
+    def __init__(self, limits: Limits, at: int, archive_size: int) -> None:
         self.limits, self.at = limits, at
+        # How many bytes the directories may take that no member stands for: one long name can hold hundreds of them.
+        self.room = max(int(expansion.FACTOR * archive_size), expansion.LEAST)
         self.files: dict[tuple[str, ...], Leaf] = {}
         self.directories: dict[tuple[str, ...], tuple[int, int]] = {(): (leaves.DIRECTORY_MODE, at)}
         self.size = 0
@@ -139,6 +147,7 @@ class _Unpacking:
 
     def run(self, archive: tarfile.TarFile) -> FileTree:
         while (member := archive.next()) is not None:
+            check_interrupted()
             # Not needed again, and half a kilobyte each.
             cast("Any", archive).members.clear()
             path = _member_path(member.name)
@@ -168,6 +177,13 @@ class _Unpacking:
         while missing not in self.directories:
             if missing in self.files:
                 raise ValueError(f"cannot import the archive: {_shown(path)!r} lies below a file; it is damaged")
+            self.room -= DIRECTORY + NAME * len(missing)
+            if self.room < 0:
+                raise ValueError(
+                    f"cannot import the archive: the directories on the way to {_short(_shown(path))!r} and to others "
+                    f"would take more than {expansion.FACTOR:g} times its size; archive the directories too, as tar "
+                    f"does"
+                )
             self.directories[missing] = (leaves.DIRECTORY_MODE, self.at)
             missing = missing[:-1]
 
@@ -229,8 +245,8 @@ class _Unpacking:
 class _InPlace(_Unpacking):
     """Leaves contents where they are; those of files with holes, which are in no one place, are small."""
 
-    def __init__(self, limits: Limits, at: int, archived: Archived) -> None:
-        super().__init__(limits, at)
+    def __init__(self, limits: Limits, at: int, archive_size: int, archived: Archived) -> None:
+        super().__init__(limits, at, archive_size)
         self.archived = archived
 
     def _content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | Stored:
@@ -240,6 +256,7 @@ class _InPlace(_Unpacking):
         left = member.size
         found = sha256(b"blob %d\0" % left)
         while left and (piece := archive.fileobj.read(min(PIECE, left))):
+            check_interrupted()
             found.update(piece)
             left -= len(piece)
         return b"" if left else self.archived.hold(found.digest(), member.offset_data, member.size)
@@ -273,6 +290,10 @@ def _time(member: tarfile.TarInfo) -> int:
 
 def _damaged(member: tarfile.TarInfo, what: str) -> ValueError:
     return ValueError(f"cannot import the archive: {member.name!r} {what}; it is damaged, take it from a copy")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 120 else f"{text[:60]}...{text[-40:]}"
 
 
 def _shown(path: tuple[str, ...]) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from errno import EINVAL, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE
+from itertools import chain, islice
 from typing import Literal, cast
 
+from weakfs.reducers.repeats import check_repeats
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
@@ -20,6 +22,7 @@ from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import FileTree, Node, Segments, tree_of
 from weakfs.session.blobs.rope import Content
 from weakfs.session.blobs.sparse import PIECE, read_pieces
+from weakfs.session.interruption import check_interrupted, checked_between, is_interruptible
 from weakfs.snapshots.directory import entries as own
 from weakfs.snapshots.directory import openat2
 from weakfs.snapshots.scan.stat_cache import canonical_name
@@ -28,6 +31,9 @@ DIRECTORY = own.DIRECTORY
 # Opens a directory that may be passed through and not be listed.
 PASSAGE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+# Between so many entries of a directory it is asked once whether to stop.
+STRIDE = 256
 
 # What a listing tells of an entry; "other" for a FIFO, a socket or a device.
 Kind = Literal["file", "directory", "link", "other"]
@@ -74,6 +80,7 @@ class OnDisk:
         try:
             pieces: list[bytes] = []
             while start < stop and (piece := os.pread(descriptor, min(PIECE, stop - start), start)):
+                check_interrupted()
                 pieces.append(piece)
                 start += len(piece)
             return b"".join(pieces)
@@ -84,7 +91,7 @@ class OnDisk:
         """Read the file piece by piece."""
         descriptor = self.open()
         try:
-            yield from read_pieces(descriptor, 0, os.fstat(descriptor).st_size)
+            yield from checked_between(read_pieces(descriptor, 0, os.fstat(descriptor).st_size))
         finally:
             os.close(descriptor)
 
@@ -182,7 +189,7 @@ class HostDirectory:
         descriptor = self.open_directory(segments)
         try:
             with os.scandir(descriptor) as listing:
-                return [(canonical_name(entry.name), _kind_of(entry)) for entry in listing]
+                return [(canonical_name(entry.name), _kind_of(entry)) for entry in _checked_between(listing)]
         finally:
             os.close(descriptor)
 
@@ -192,7 +199,7 @@ class HostDirectory:
         found: list[tuple[str, Node]] = []
         try:
             with os.scandir(descriptor) as listing:
-                for entry in listing:
+                for entry in _checked_between(listing):
                     name = canonical_name(entry.name)
                     try:
                         status = entry.stat(follow_symlinks=False)
@@ -284,9 +291,12 @@ class HostDirectory:
 
     def put(self, segments: Segments, node: Node) -> None:
         """Put a node where nothing is, exactly as it is, with all that is below it."""
+        if type(node) is FileTree:
+            check_repeats(node)
         made: list[tuple[Segments, FileTree]] = []
         stack = [(segments, node)]
         while stack:
+            check_interrupted()
             here, one = stack.pop()
             own.check_name(here[-1])
             if type(one) is FileTree:
@@ -301,6 +311,7 @@ class HostDirectory:
 
     def fill(self, tree: FileTree) -> None:
         """Make this directory, which is empty, exactly what a tree says."""
+        check_repeats(tree)
         for name, child in maps.items(tree._children):
             self.put((name,), child)
         self.set_status((), mode=tree.mode, modified_at=tree.modified_at)
@@ -386,6 +397,19 @@ def _joined(parts: list[bytes]) -> list[bytes]:
     at_once = openat2.MOST_BYTES // 256
     half = max(len(parts) // 2, at_once)
     return [*_joined(parts[:half]), *_joined(parts[half:])] if len(parts) > at_once else parts
+
+
+def _checked_between(listing: Iterable[os.DirEntry[str]]) -> Iterable[os.DirEntry[str]]:
+    """Give the entries of a directory, and look now and then whether to stop."""
+    if not is_interruptible():
+        return listing
+    return chain.from_iterable(_strides(iter(listing)))
+
+
+def _strides(listing: Iterator[os.DirEntry[str]]) -> Iterator[list[os.DirEntry[str]]]:
+    while some := list(islice(listing, STRIDE)):
+        check_interrupted()
+        yield some
 
 
 def _kind_of(entry: os.DirEntry[str]) -> Kind:

@@ -15,7 +15,8 @@ from typing import Any
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.session.blobs.sparse import write_pieces
+from weakfs.session.blobs.sparse import PIECE, write_pieces
+from weakfs.session.interruption import checked_between
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -88,7 +89,7 @@ def make_leaf(directory: int, name: bytes, leaf: Leaf) -> None:
         return
     descriptor = os.open(name, CREATE, 0o600, dir_fd=directory)
     try:
-        write_pieces(descriptor, pieces_of(content))
+        write_pieces(descriptor, checked_between(pieces_of(content)))
         os.fchmod(descriptor, mode)
         os.utime(descriptor, ns=(modified_at, modified_at))
     finally:
@@ -98,7 +99,9 @@ def make_leaf(directory: int, name: bytes, leaf: Leaf) -> None:
 def pieces_of(content: Any) -> Iterable[bytes]:
     """Give a file's content in pieces, without joining one that can be read piece by piece."""
     if type(content) is bytes:
-        return (content,)
+        if len(content) <= PIECE:
+            return (content,)
+        return (content[start : start + PIECE] for start in range(0, len(content), PIECE))
     pieces = getattr(content, "pieces", None)
     found: Iterable[bytes] = (content.join(),) if pieces is None else pieces()
     return found

@@ -11,6 +11,7 @@ from errno import EINVAL, EXDEV
 
 from attrs import define, field
 
+from weakfs.reducers.repeats import Comparisons
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import (
     CONTENT,
@@ -24,6 +25,7 @@ from weakfs.reducers.tree.leaf import (
     same_content,
 )
 from weakfs.reducers.tree.node import FileTree, Node, Segments, with_mode
+from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import check_name, temporary_name
 from weakfs.snapshots.journal.journal import Journal
@@ -44,6 +46,7 @@ def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: F
     if plan.steps:
         _put_all(disk, journal, plan.steps)
     for segments, leaf in plan.statuses:
+        check_interrupted()
         _set_status(disk, journal, segments, leaf)
     for segments, _, new in reversed(plan.directories):
         if new.mode & 0o300 != 0o300:
@@ -96,9 +99,12 @@ class Plan:
         # Every directory that was compared, parents first, with where its parent stands and whether it differs.
         compared: list[tuple[Segments, FileTree, FileTree]] = [((), now, wanted)]
         parents, differs = [0], [False]
+        comparisons = Comparisons(now, wanted)
         place = 0
         while place < len(compared):
             segments, old_tree, new_tree = compared[place]
+            comparisons.count(old_tree, new_tree)
+            check_interrupted()
             differs[place] = (old_tree.mode, old_tree.modified_at) != (new_tree.mode, new_tree.modified_at)
             for name, old, new in maps.differences(old_tree._children, new_tree._children):
                 check_name(name)
@@ -146,6 +152,7 @@ def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, 
             # A directory that may not be written could not be moved: that comes last.
             disk.put((*staging, str(number)), with_mode(node, 0o700) if type(node) is FileTree else node)
     for number, (segments, node) in enumerate(steps):
+        check_interrupted()
         journal.keep(segments)
         if type(node) is not tuple:
             disk.remove(segments)

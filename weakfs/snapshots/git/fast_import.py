@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import NoReturn, cast
 
 from weakfs.session.blobs.sparse import PIECE
+from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.git.command import failure, start, writing
 from weakfs.snapshots.store import atomic_files as disk
 
@@ -151,6 +152,8 @@ class FastImport:
         data = b"".join(self._waiting)
         self._waiting.clear()
         self._waiting_size = 0
+        # Also where what is left of an interrupted content would be filled up: all of the stream is thrown away then.
+        check_interrupted()
         self._before_writing()
         process = cast("subprocess.Popen[bytes]", self._process)
         assert process.stdin is not None

@@ -22,6 +22,7 @@ from typing import Any
 import orjson
 
 from weakfs.reducers.tree.node import FileTree, Segments
+from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory, Parent
 from weakfs.snapshots.directory.entries import DIRECTORY, rename, temporary_name
 from weakfs.snapshots.directory.entries import remove as remove_entry
@@ -117,7 +118,8 @@ class Journal:
         """Take back all steps after `mark`, the last first. May be called again after it failed."""
         while len(self._frames) > mark:
             offset, frame = self._frames[-1]
-            self._take_back(frame)
+            with uninterrupted():
+                self._take_back(frame)
             os.ftruncate(self._log, offset)
             self._end = offset
             self._frames.pop()

@@ -20,6 +20,8 @@ from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, tree_of
 from weakfs.search import GlobPattern
+from weakfs.session.blobs.sparse import PIECE
+from weakfs.session.interruption import check_interrupted, is_interruption
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 READ_FOLLOWING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -124,10 +126,13 @@ class _Scanning:
         for entry in entries:
             name = names.from_bytes(os.fsencode(entry.name))
             below = f"{path}/{name}"
+            check_interrupted()
             before = self.nodes
             try:
                 node = self._entry(descriptor, entry, below, here)
             except OSError as error:
+                if is_interruption(error):
+                    raise
                 self.skipped.append((below, error.strerror or str(error)))
                 node = None
             if node is None:
@@ -231,8 +236,7 @@ class _Scanning:
             return None
         room = self._room()
         try:
-            with open(descriptor, "rb", closefd=False) as stream:
-                data = stream.read() if room is None else stream.read(room + 1)
+            data = _read(descriptor, room)
         except MemoryError:
             return self._skip(path, f"has {status.st_size} bytes, more than there is memory for")
         if not self._fits(path, len(data)):
@@ -279,6 +283,20 @@ class _Scanning:
     def _skip(self, path: str, reason: str) -> Leaf | None:
         self.skipped.append((path, reason))
         return None
+
+
+def _read(descriptor: int, room: int | None) -> bytes:
+    """Read a file to its end, or to one byte more than there is room for."""
+    pieces: list[bytes] = []
+    left = None if room is None else room + 1
+    while left is None or left > 0:
+        check_interrupted()
+        piece = os.read(descriptor, PIECE if left is None else min(PIECE, left))
+        if not piece:
+            break
+        pieces.append(piece)
+        left = None if left is None else left - len(piece)
+    return b"".join(pieces)
 
 
 def _time(status: os.stat_result) -> int:

@@ -22,10 +22,11 @@ from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import FileTree, Node, tree_of
 from weakfs.session.blobs.blob import Stored
+from weakfs.session.interruption import check_interrupted, is_interruptible
 from weakfs.snapshots.directory.entries import TEMPORARY
 from weakfs.snapshots.directory.stable_read import Swapped, read_file, status_of
 from weakfs.snapshots.scan.directory_stack import Frame, refusal, release, reopened
-from weakfs.snapshots.scan.scan_limits import Bounds, Discarded, Interruptible
+from weakfs.snapshots.scan.scan_limits import STRIDE, Bounds, Discarded, Interruptible
 from weakfs.snapshots.scan.sinks import Sink
 from weakfs.snapshots.scan.stat_cache import SPECIAL, Directory, Survey, canonical_name, host_name, trusted
 from weakfs.snapshots.store import manifests
@@ -56,8 +57,12 @@ def survey(
 
     `bounds` refuses things by their status. `discarded` says what need not be read: the tree then has the entries
     that differ, with stand-ins for what is in them.
+
+    Stops where the call that it runs in is to stop: between entries, and between the pieces of large files.
     """
-    work = _Surveying(sink if bounds is None else Interruptible(sink, bounds.check), on_file, bounds, discarded)
+    if bounds is not None:
+        sink = Interruptible(sink, bounds.check)
+    work = _Surveying(sink, on_file, bounds, discarded)
     top = Frame(os.dup(descriptor), "", "", status_of(os.fstat(descriptor)), known.root if known is not None else None)
     return work.run(top, lambda: _listed(descriptor, work.room))
 
@@ -96,7 +101,15 @@ def _listed(descriptor: int, room: int | None) -> dict[str, Status]:
     try:
         with os.scandir(descriptor) as found:
             entries = islice(found, room)
-            return {entry.name: status_of(entry.stat(follow_symlinks=False)) for entry in entries}
+            if not is_interruptible():
+                return {entry.name: status_of(entry.stat(follow_symlinks=False)) for entry in entries}
+            fresh: dict[str, Status] = {}
+            while some := {
+                entry.name: status_of(entry.stat(follow_symlinks=False)) for entry in islice(entries, STRIDE)
+            }:
+                check_interrupted()
+                fresh |= some
+            return fresh
     except FileNotFoundError:
         # An entry vanished between its name and its status.
         statuses: dict[str, Status] = {}
@@ -110,7 +123,7 @@ def _listed(descriptor: int, room: int | None) -> dict[str, Status]:
 
 class _Surveying:
     def __init__(self, sink: Sink, on_file: OnFile | None, bounds: Bounds | None, discarded: Discarded | None) -> None:
-        self.sink = sink
+        self.sink = Interruptible(sink, check_interrupted) if is_interruptible() else sink
         self.on_file = on_file
         self.bounds = bounds
         self.discarded = discarded
@@ -129,6 +142,8 @@ class _Surveying:
             try:
                 top.allow_reading()
                 fresh = listed()
+            except TimeoutError:
+                raise
             except OSError as error:
                 raise refusal(error, top.path or "/") from error
             self._look_through(top, fresh)
@@ -173,6 +188,9 @@ class _Surveying:
         try:
             below.open(frame.descriptor)
             fresh = _listed(below.descriptor, self.room)
+        except TimeoutError:
+            below.close()
+            raise
         except OSError as error:
             was_opened = below.descriptor >= 0
             below.close()
@@ -205,6 +223,7 @@ class _Surveying:
             # Somebody's write or restore that is going on, and none of the user's files.
             del fresh[host]
         frame.fresh = fresh
+        check_interrupted()
         if self.bounds is not None:
             self.bounds.judge(frame.path, fresh)
         known = frame.known
@@ -214,7 +233,9 @@ class _Surveying:
             if frame.status != known.status:
                 frame.loosen()
             return
-        for host, status in list(fresh.items()):
+        for number, (host, status) in enumerate(list(fresh.items()), 1):
+            if not number % STRIDE:
+                check_interrupted()
             self._look_at(frame, host, status)
 
     def _look_at(self, frame: Frame, host: str, status: Status) -> None:

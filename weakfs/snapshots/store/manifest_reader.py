@@ -12,6 +12,7 @@ from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import Node, tree_of
 from weakfs.session.blobs.blob import Source, Stored
 from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.scan.sinks import Token
 from weakfs.snapshots.scan.stat_cache import SPECIAL, Directory, host_name, trusted
 from weakfs.snapshots.store import manifests
@@ -45,6 +46,7 @@ def _loaded(
             stack.pop()
             continue
         if key not in waiting:
+            check_interrupted()
             manifest = read_manifest(key[0])
             try:
                 waiting[key] = (*manifests.head(manifest), list(manifests.rows(manifest)))

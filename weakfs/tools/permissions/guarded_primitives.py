@@ -14,6 +14,7 @@ from weakfs.filesystem.primitives import Place, Primitives
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryMoved, Event, FileAppended, FileSpliced, FileWritten
 from weakfs.reducers.tree.leaf import Leaf, is_file, size_of
 from weakfs.reducers.tree.node import FileTree, Node, Segments
+from weakfs.session.interruption import is_interruption
 from weakfs.tools.permissions.decisions import Access
 from weakfs.tools.permissions.operations import Operation
 
@@ -142,6 +143,7 @@ class Gate(BaseFilesystem):
         return max(below, 0)
 
     def _tree(self, path: str) -> Iterable[tuple[str, Node]]:
+        self._inner._check_repeats(self._parse(path)[1])
         stack = [path]
         while stack:
             here = stack.pop()
@@ -178,10 +180,14 @@ class Gate(BaseFilesystem):
         prefix = "/" + "/".join(segments) if segments else ""
         if self._access.policy.rules:
             entries = [(name, node) for name, node in entries if self._shows(f"{prefix}/{name}", node)]
-        capability = self._access.capability
-        if self._operation == "search" and (capability.max_scan_files, capability.max_scan_bytes) != (None, None):
-            return self._within_budget(entries)
+        if self._operation == "search" and self._is_bounded:
+            return self._within_budget(prefix, entries)
         return entries
+
+    @property
+    def _is_bounded(self) -> bool:
+        capability = self._access.capability
+        return (capability.max_scan_files, capability.max_scan_bytes) != (None, None)
 
     def _shows(self, path: str, node: Node) -> bool:
         # Of the roots nothing is asked: what is below a place that was allowed is inside, and above lies the way there.
@@ -190,25 +196,50 @@ class Gate(BaseFilesystem):
             return False
         return not self._access.hides(self._operation, path, is_directory=is_directory)
 
-    def _within_budget(self, entries: Iterable[tuple[str, Node]]) -> Iterable[tuple[str, Node]]:
+    def _within_budget(self, prefix: str, entries: Iterable[tuple[str, Node]]) -> Iterable[tuple[str, Node]]:
         """Give entries in order of name, until the search has looked at as much as it may."""
-        capability = self._access.capability
         shown: list[tuple[str, Node]] = []
         for name, node in sorted(entries, key=lambda entry: entry[0]):
             if self.cut:
                 break
             if type(node) is not FileTree:
-                self._scanned_files += 1
-                self._scanned_bytes += size_of(node) if is_file(node) else 0
-                files, size = capability.max_scan_files, capability.max_scan_bytes
-                over = (files is not None and self._scanned_files > files) or (
-                    size is not None and self._scanned_bytes > size
-                )
-                if over:
+                room = self._room_for(node)
+                if room is not None:
                     self.cut = True
+                    beginning = self._beginning(f"{prefix}/{name}", node, room) if self._reads else b""
+                    if beginning:
+                        shown.append((name, (beginning, *node[1:])))
                     break
             shown.append((name, node))
         return shown
+
+    def _room_for(self, leaf: Leaf) -> int | None:
+        """Count a file that is looked at; give how many of its bytes may be, `None` if all of them."""
+        capability = self._access.capability
+        size = size_of(leaf) if is_file(leaf) else 0
+        self._scanned_files += 1
+        if capability.max_scan_files is not None and self._scanned_files > capability.max_scan_files:
+            return 0
+        left = None if capability.max_scan_bytes is None else capability.max_scan_bytes - self._scanned_bytes
+        self._scanned_bytes += size
+        return None if left is None or size <= left else max(left, 0)
+
+    def _beginning(self, path: str, leaf: Leaf, size: int) -> bytes:
+        """Give the whole lines in the first bytes of a file; nothing of one that cannot be read."""
+        try:
+            data = self._inner._piece(path, leaf, 0, size) if size else b""
+        except OSError as error:
+            if is_interruption(error):
+                raise
+            return b""
+        return data[: data.rfind(b"\n") + 1]
+
+    def _content_searched_alone(self, path: str, leaf: Leaf) -> bytes | None:
+        room = self._room_for(leaf) if self._is_bounded else None
+        if room is None:
+            return self._inner._content_if_readable(path, leaf)
+        self.cut = True
+        return self._beginning(path, leaf, room) or None
 
     # What is handed on
 
@@ -239,6 +270,9 @@ class Gate(BaseFilesystem):
 
     def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
         return self._inner._content_if_readable(path, leaf)
+
+    def _check_repeats(self, segments: Segments) -> None:
+        self._inner._check_repeats(segments)
 
     def _totals(self, segments: Segments) -> tuple[int, int, int]:
         return self._inner._totals(segments)

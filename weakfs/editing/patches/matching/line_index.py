@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import TypeVar
+from typing import TypeVar, cast
 
 # A run of lines that is replaced: from which (from 0) to before which, and what comes there.
 Run = tuple[int, int, list[str]]
@@ -60,14 +60,17 @@ class LineIndex:
 
     def find(self, lines: Sequence[str], start: int) -> int:
         """Give where lines first stand together, from `start` on; -1 for nowhere."""
+        return next(self.places(lines, start), -1)
+
+    def places(self, lines: Sequence[str], start: int) -> Iterator[int]:
+        """Go through where lines stand together, from `start` on."""
         wanted = self._fold(lines)
         pattern = self._pattern(wanted)
-        if pattern is None:
-            return -1
-        at = self._codes.find(pattern, start)
-        while at >= 0 and not self._really(wanted, at):
-            at = self._codes.find(pattern, at + 1)
-        return at
+        at = -1 if pattern is None else self._codes.find(pattern, start)
+        while at >= 0:
+            if self._really(wanted, at):
+                yield at
+            at = self._codes.find(cast(str, pattern), at + 1)
 
     def is_again(self, lines: Sequence[str], at: int) -> bool:
         """Tell whether lines that stand at `at` stand together somewhere behind that as well."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import islice
 
 from attrs import frozen
 
@@ -17,6 +18,8 @@ from weakfs.editing.patches.operations import Hunk
 FREEST = len(LEVELS) - 1
 # A line that a hunk removes or adds is taken for context with its mark only where that is nearly exact.
 TRAILING_SPACES = LEVELS.index("trailing blanks")
+# Of so many lines with a mark it is asked whether that is a part of the line.
+MOST_MARKED = 20_000
 # What a hunk is called in a diagnosis.
 NAME = "the hunk"
 
@@ -94,7 +97,11 @@ class Mismatches:
 
     def _context_without_mark(self, hunk: Hunk) -> Reason | None:
         """Say that a line which begins with '-' or '+' in the file was given as context without the ' ' before it."""
-        lines = [f" {line}" if self._is_unmarked(line) else line for line in hunk.lines]
+        marked = islice((line for line in dict.fromkeys(hunk.lines) if line[0] != " "), MOST_MARKED)
+        unmarked = {line for line in marked if self._is_unmarked(line)}
+        if not unmarked:
+            return None
+        lines = [f" {line}" if line in unmarked else line for line in hunk.lines]
         changed = next((line for line, other in zip(hunk.lines, lines, strict=True) if line != other), None)
         if changed is None:
             return None
@@ -106,7 +113,7 @@ class Mismatches:
         return f"{why}, at line {at + 1}; start each line of context with a ' ' before the text of the line", (at + 1,)
 
     def _is_unmarked(self, line: str) -> bool:
-        return line[0] != " " and self._is_line(line) and not (line[0] == "-" and self._is_line(line[1:]))
+        return self._is_line(line) and not (line[0] == "-" and self._is_line(line[1:]))
 
     def _is_line(self, line: str) -> bool:
         return bool(line.strip()) and self.document.find([line], TRAILING_SPACES, 0) >= 0

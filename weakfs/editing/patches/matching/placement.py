@@ -169,6 +169,8 @@ class Search:
 
     def _is_free(self, place: Place) -> bool:
         """Tell whether no earlier hunk changes what this one quotes, nor this one what lies around their lines."""
+        if not self.taken:
+            return True
         first, last = place.at, place.at + len(place.hunk.old)
         for start, stop in self.taken:
             if start < stop:

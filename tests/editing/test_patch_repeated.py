@@ -1,0 +1,64 @@
+"""A hunk of very many lines that repeat is refused with little work, and the refusal names the line that differs."""
+
+from __future__ import annotations
+
+import pytest
+
+from weakfs import InMemoryFilesystem
+from weakfs.editing import HunkRejected, apply_patch
+from weakfs.editing.hints import diagnosis
+from weakfs.editing.hints.alignment import Aligner
+from weakfs.filesystem import Limits
+
+MANY = 30_000
+LINE = "same line\n"
+
+
+def v4a(*lines: str) -> str:
+    return "*** Begin Patch\n*** Update File: /f\n@@\n" + "".join(lines) + "*** End Patch\n"
+
+
+CASES: dict[str, tuple[str, str]] = {
+    "one line more than the file has": ("v4a", v4a(f" {LINE}" * (MANY + 1), "-other\n", "+new\n")),
+    "another line at the end": ("v4a", v4a(f" {LINE}" * MANY, "-other\n", "+new\n")),
+    "another line in the middle": ("v4a", v4a(f" {LINE}" * (MANY // 2), "-other\n", f" {LINE}" * (MANY // 2))),
+    "another line at the beginning": ("v4a", v4a("-other\n", f" {LINE}" * MANY)),
+    "a unified diff": (
+        "unified",
+        f"--- a/f\n+++ b/f\n@@ -1,{MANY + 1} +1,{MANY} @@\n" + f" {LINE}" * MANY + "-other\n",
+    ),
+    "a block": ("search_replace", f"f\n<<<<<<< SEARCH\n{LINE * MANY}other\n=======\nnew\n>>>>>>> REPLACE\n"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_hunk_of_many_equal_lines_is_refused_with_few_searches(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    searches = 0
+
+    class Counted(Aligner):
+        def nearest(self, *arguments: object) -> object:  # type: ignore[override]  # handed on
+            nonlocal searches
+            searches += 1
+            return super().nearest(*arguments)  # type: ignore[arg-type]  # handed on
+
+    monkeypatch.setattr(diagnosis, "Aligner", Counted)
+    fs = InMemoryFilesystem(limits=Limits(max_file_size=None))
+    fs.write("/f", LINE * MANY)
+    patch_format, patch = CASES[case]
+
+    with pytest.raises(HunkRejected, match=r"did you mean line.*'other'") as refusal:
+        apply_patch(fs, patch, patch_format=patch_format)  # type: ignore[arg-type]  # one of three
+
+    assert searches <= 2 * diagnosis.MOST_ROUNDS
+    assert len(str(refusal.value)) < 3000
+    assert fs.read("/f").content == LINE * MANY
+
+
+def test_the_line_that_differs_is_named_below_a_long_beginning_that_does_not() -> None:
+    lines = [f"line {number}\n" for number in range(5000)]
+    fs = InMemoryFilesystem()
+    fs.write("/f", "".join(lines))
+    quoted = [*lines[:4321], "line that differs\n", *lines[4322:]]
+
+    with pytest.raises(HunkRejected, match=r"Line 4322 differs: the file has 'line 4321', the hunk has"):
+        apply_patch(fs, v4a(*(f" {line}" for line in quoted), "+new\n"))

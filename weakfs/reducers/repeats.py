@@ -1,0 +1,74 @@
+"""Trees that hold one directory at very many places.
+
+Directories are shared: a tree that is copied into itself a few dozen times has a few dozen directories of its own and
+more entries than anybody can go through. What is computed once a directory (digests, totals, saving) costs nothing
+more for that. What goes through all entries asks here first.
+"""
+
+from __future__ import annotations
+
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.node import FileTree
+
+# A tree with more entries than this is not gone through unless most of them are its own: one in so many.
+MOST_ENTRIES = 10_000_000
+MOST_COPIES = 16
+# So many pairs of directories of such trees may be compared that were compared before.
+MOST_AGAIN = 100_000
+
+
+class TreeTooLarge(ValueError):
+    """A tree holds its directories at so many places that its entries cannot be gone through."""
+
+
+def check_repeats(tree: FileTree) -> None:
+    """Raise `TreeTooLarge` for a tree that cannot be gone through. O(1) for trees of up to 10 million entries."""
+    if tree.node_count > MOST_ENTRIES:
+        distinct = _distinct_entries(tree)
+        if tree.node_count > MOST_COPIES * distinct:
+            raise TreeTooLarge(
+                f"cannot go through a tree of {tree.node_count:,} entries, most of which are copies: it has "
+                f"{distinct:,} of its own; choose a part of it"
+            )
+
+
+def _distinct_entries(tree: FileTree) -> int:
+    """Count the entries of the directories of a tree, each directory once."""
+    seen = {id(tree)}
+    stack = [tree]
+    count = 0
+    while stack:
+        for _, node in maps.items(stack.pop()._children):
+            count += 1
+            if type(node) is FileTree and id(node) not in seen:
+                seen.add(id(node))
+                stack.append(node)
+    return count
+
+
+class Comparisons:
+    """Counts the comparisons of directories that were made before, in going through two or three trees together.
+
+    Costs nothing unless both trees are large: otherwise the smaller one bounds the work.
+    """
+
+    __slots__ = ("_again", "_seen")
+
+    def __init__(self, one: FileTree, other: FileTree) -> None:
+        is_bounded = min(one.node_count, other.node_count) <= MOST_ENTRIES
+        self._seen: set[tuple[int, ...]] | None = None if is_bounded else set()
+        self._again = 0
+
+    def count(self, *directories: FileTree) -> None:
+        """Take note of a comparison; `TreeTooLarge` if too many of them were made before."""
+        if self._seen is None:
+            return
+        key = tuple(map(id, directories))
+        if key not in self._seen:
+            self._seen.add(key)
+            return
+        self._again += 1
+        if self._again > MOST_AGAIN:
+            raise TreeTooLarge(
+                "cannot compare two trees that hold differing directories at very many places; compare parts of them"
+            )
