@@ -15,7 +15,7 @@ from tests.faults.damage import sealed
 from tests.faults.watchdog import watched
 from weakfs import InMemoryFilesystem, Session, SessionFileError
 from weakfs.reducers import FileTree
-from weakfs.session.expansion import LEAST
+from weakfs.session.files.expansion import LEAST
 
 Row = dict[str, Any]
 
@@ -151,7 +151,7 @@ def round_trip(session: Session, tmp_path: Path) -> Session:
 
 @pytest.fixture
 def no_floor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weakfs.session.expansion.LEAST", 0)
+    monkeypatch.setattr("weakfs.session.files.expansion.LEAST", 0)
 
 
 @pytest.mark.usefixtures("no_floor")

@@ -16,10 +16,10 @@ from weakfs.filesystem.errors import fault, no_directory, not_found
 from weakfs.filesystem.limits import Limits
 from weakfs.filesystem.results import FileEntry
 from weakfs.reducers.events import Event
-from weakfs.reducers.repeats import check_repeats
 from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf, is_file, is_link, is_special, kind_of
 from weakfs.reducers.tree.listing import listing_of
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments
+from weakfs.reducers.tree.repetition import check_repeats
 
 SymlinkPolicy = Literal["deny", "within_root_only", "allow"]
 

@@ -9,8 +9,8 @@ from typing import Any, Self
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.branching import Branching
 from weakfs.session.errors import RollbackIncomplete
-from weakfs.session.expansion import FACTOR
 from weakfs.session.external import Attachable, External, repair_all
+from weakfs.session.files.expansion import FACTOR
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules

@@ -18,10 +18,10 @@ from weakfs.filesystem.paths import Parsed
 from weakfs.filesystem.primitives import Primitives
 from weakfs.reducers import FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, LayerEmptied
-from weakfs.reducers.repeats import check_repeats
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import Leaf, content_of, size_of
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments
+from weakfs.reducers.tree.repetition import check_repeats
 from weakfs.session import Session, SessionError, SessionView
 
 

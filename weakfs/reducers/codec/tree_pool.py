@@ -14,7 +14,7 @@ from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node, tre
 from weakfs.session.blobs.rope import Content
 from weakfs.session.codec.pools import Blobs, Json, blob_at
 from weakfs.session.errors import SessionFileError
-from weakfs.session.expansion import Expansion
+from weakfs.session.files.expansion import Expansion
 
 # What a name takes in the dict of a directory, and in the tuples above the dicts of a large one.
 NAME, POINTER = 28, 8

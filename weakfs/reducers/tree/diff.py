@@ -8,10 +8,10 @@ from typing import cast
 
 from attrs import frozen
 
-from weakfs.reducers.repeats import Comparisons, check_repeats
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import Leaf, blob_digest, is_file, same, size_of
 from weakfs.reducers.tree.node import FileTree, Node, walk
+from weakfs.reducers.tree.repetition import Comparisons, check_repeats
 
 
 @frozen

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import cast
 
-from weakfs.reducers.repeats import Comparisons
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import differences, equal
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.line_merge import TooMuchWork, merge_lines
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, put, remove, walk, with_mode
+from weakfs.reducers.tree.repetition import Comparisons
 from weakfs.session.slices.slice import Conflict
 
 Path = tuple[str, ...]

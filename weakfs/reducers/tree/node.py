@@ -268,9 +268,9 @@ def with_mode(tree: FileTree, mode: int) -> FileTree:
 def walk(tree: FileTree, prefix: str = "") -> Iterator[tuple[str, Node]]:
     """Go through everything below, parents first, by name within each directory: `(path, node)`.
 
-    `TreeTooLarge` for a tree that is mostly copies of itself: see `weakfs.reducers.repeats`.
+    `TreeTooLarge` for a tree that is mostly copies of itself: see `weakfs.reducers.tree.repetition`.
     """
-    from weakfs.reducers.repeats import check_repeats
+    from weakfs.reducers.tree.repetition import check_repeats
 
     check_repeats(tree)
     stack: list[Iterator[tuple[str, Node]]] = [iter(entries(tree))]

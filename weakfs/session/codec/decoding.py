@@ -16,7 +16,7 @@ from weakfs.session.codec.atoms import ATOMS, read_atom, simple_types
 from weakfs.session.codec.field_types import DEEPEST, Pooled, brief
 from weakfs.session.codec.pools import NO_CONTENT, Json, Pool, whole_content
 from weakfs.session.errors import MissingBlob, SessionFileError
-from weakfs.session.expansion import Expansion, unlimited
+from weakfs.session.files.expansion import Expansion, unlimited
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.table import Table
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from weakfs.session.blobs.blob import Held, Source, Stored, content_found
 from weakfs.session.blobs.rope import Content, Rope, joined, parted
 from weakfs.session.errors import MissingBlob, SessionFileError
-from weakfs.session.expansion import Expansion
+from weakfs.session.files.expansion import Expansion
 
 Json = Any
 

@@ -11,7 +11,7 @@ from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.pools import Json, read_blobs
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
-from weakfs.session.expansion import Expansion
+from weakfs.session.files.expansion import Expansion
 from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.log import SEGMENT, Log
 from weakfs.session.history.timeline import Row, SnapshotEntry, Timeline

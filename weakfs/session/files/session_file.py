@@ -21,9 +21,9 @@ import orjson
 from weakfs.session.blobs.blob import Source, Stored
 from weakfs.session.codec.atoms import AS_IT_IS
 from weakfs.session.errors import SessionError, SessionFileError, UnsupportedVersion
-from weakfs.session.expansion import FACTOR, Expansion, check_factor
 from weakfs.session.external import HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
+from weakfs.session.files.expansion import FACTOR, Expansion, check_factor
 from weakfs.session.files.reader import Fields, LoadedDocument
 from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.writer import Document

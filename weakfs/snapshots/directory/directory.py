@@ -14,12 +14,12 @@ from errno import EINVAL, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE
 from itertools import chain, islice
 from typing import Literal, cast
 
-from weakfs.reducers.repeats import check_repeats
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import FileTree, Node, Segments, tree_of
+from weakfs.reducers.tree.repetition import check_repeats
 from weakfs.session.blobs.rope import Content
 from weakfs.session.blobs.sparse import PIECE, read_pieces
 from weakfs.session.interruption import check_interrupted, checked_between, is_interruptible

@@ -11,7 +11,6 @@ from errno import EINVAL, EXDEV
 
 from attrs import define, field
 
-from weakfs.reducers.repeats import Comparisons
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import (
     CONTENT,
@@ -25,6 +24,7 @@ from weakfs.reducers.tree.leaf import (
     same_content,
 )
 from weakfs.reducers.tree.node import FileTree, Node, Segments, with_mode
+from weakfs.reducers.tree.repetition import Comparisons
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import check_name, temporary_name
