@@ -25,11 +25,24 @@ C = TypeVar("C", bound=type)
 MAX_FITTING = 256
 
 
-def tagged(tag: str) -> Callable[[C], C]:
-    """Mark a class with the tag that stands for it in records and files."""
+def tagged(tag: str, *, numbers: Sequence[str] = ()) -> Callable[[C], C]:
+    """Mark a class with the tag that stands for it in records and files.
+
+    `numbers` names the fields that hold record numbers: a number, a tuple of numbers, or `None`. The records of a fork,
+    and of a transaction beside which others changed the session, get other numbers when they are merged; these fields
+    are changed with them, so that each goes on naming the record that it meant: in the events of the merged records
+    and in the values of slices. Registering the class raises `ValueError` if it has no such field.
+
+        @tagged("agent/step_done", numbers=("first_seq",))
+        @frozen
+        class StepDone:
+            first_seq: int
+    """
 
     def mark(cls: C) -> C:
         cls.__tag__ = tag  # type: ignore[attr-defined]  # attrs' slotted classes take class attributes
+        if numbers:
+            cls.__record_numbers__ = tuple(numbers)  # type: ignore[attr-defined]  # as above
         return cls
 
     return mark
@@ -38,6 +51,18 @@ def tagged(tag: str) -> Callable[[C], C]:
 def tag_of(cls: type) -> str:
     """Give the tag that a class was marked with, else its name."""
     return cast(str, cls.__dict__.get("__tag__", cls.__name__))
+
+
+def _places_of_numbers(cls: type, names: Sequence[str]) -> tuple[int, ...]:
+    """Return the places of the fields that a class declares to hold record numbers."""
+    declared = cast("tuple[str, ...]", getattr(cls, "__record_numbers__", ()))
+    unknown = [name for name in declared if name not in names]
+    if unknown:
+        raise ValueError(
+            f"cannot register {cls.__qualname__}: it declares record numbers in {unknown[0]!r}, which is no field of it; "
+            f"name fields that its constructor takes in @tagged(..., numbers=...)"
+        )
+    return tuple(names.index(name) for name in declared)
 
 
 def fields_of(type_: type) -> Sequence[Any]:
@@ -58,6 +83,8 @@ class Shape:
     names: tuple[str, ...]
     pack: Callable[[Any], tuple[Any, ...]]
     build: Callable[..., Any]
+    # The places of the fields that hold record numbers: see `tagged`.
+    numbers: tuple[int, ...] = ()
     # Which combinations of types the fields may hold, as far as it is known; filled in as events come.
     _fitting: set[tuple[type, ...]] = attrs.field(factory=set)
     # The rules that fields name, by place: see weakfs.session.fitting.
@@ -88,6 +115,7 @@ class Shape:
             )
         fields = [field for field in fields_of(type_) if field.init]
         names = tuple(field.name for field in fields)
+        numbers = _places_of_numbers(type_, names)
         pack: Callable[[Any], tuple[Any, ...]]
         if not names:
             pack = _no_fields
@@ -99,8 +127,8 @@ class Shape:
         if any(field.kw_only for field in fields):
             aliases = tuple(cast(str, getattr(field, "alias", field.name)) for field in fields)
             build = lambda *values: type_(**dict(zip(aliases, values, strict=True)))  # noqa: E731
-            return cls(type_, tag, names, pack, build)
-        return cls(type_, tag, names, pack, type_)
+            return cls(type_, tag, names, pack, build, numbers)
+        return cls(type_, tag, names, pack, type_, numbers)
 
 
 def _tags(given: Mapping[str, Shape]) -> Mapping[str, Shape]:

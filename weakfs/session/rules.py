@@ -159,6 +159,12 @@ class Rules:
         )
 
     @property
+    def numbered(self) -> tuple[str, ...]:
+        """The STATE slices whose values hold record numbers: see `weakfs.session.tagged`."""
+        by_type = self.registry.by_type
+        return tuple(tag for tag, spec in self.specs.items() if spec.kind == "state" and by_type[spec.cls].numbers)
+
+    @property
     def logging(self) -> frozenset[type]:
         """The events that change a LOG slice."""
         own = {event for event, steps in self.steps.items() if any(step.is_log for step in steps)}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 from pyrsistent import PMap, pmap
 
 from weakfs.session.checkpoints import STRETCH, Checkpoints, Mark
@@ -19,6 +19,7 @@ from weakfs.session.collector import collector_at_rest
 from weakfs.session.errors import SessionError, UnknownSnapshot, UnknownType
 from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.log import Log
+from weakfs.session.numbering import Numbering, Shift
 from weakfs.session.rules import Rules
 from weakfs.session.table import EMPTY_TABLE, Table
 
@@ -36,10 +37,6 @@ class SnapshotEntry:
     tag: str | None
     state: Table
     externals: tuple[tuple[str, Any], ...] = ()
-
-    def moved(self, by: int, number: int) -> SnapshotEntry:
-        """Give the entry as it is in the line that a branch was merged into."""
-        return evolve(self, seq=self.seq + by, number=number)
 
 
 def changed(rules: Rules, state: Table, logs: Table, event: Any, *, logs_only: bool = False) -> tuple[Table, Table]:
@@ -111,6 +108,9 @@ class Point:
     snapshots: PMap[str, SnapshotEntry]
     # How many snapshots had been taken or dropped by then: see `Timeline.touched`.
     touched: int = 0
+    # The record numbers of the line that was left, and what became of those of the branch in the merges so far.
+    numbering: Numbering = field(factory=Numbering)
+    shifts: Log[Shift] = field(factory=lambda: Log[Shift]())
 
 
 @define(eq=False)
@@ -139,6 +139,8 @@ class Timeline:
     # The ids of snapshots that were taken or dropped on a branch, so that merging it costs what changed and not what
     # is kept; `None` on a line that is never merged.
     touched: Log[str] | None = None
+    # Whose record numbers these are: the same object as long as the line goes on.
+    numbering: Numbering = field(factory=Numbering)
 
     @property
     def dropped(self) -> int:
@@ -152,12 +154,13 @@ class Timeline:
 
     def point(self) -> Point:
         """Give where this line stands now. O(1)."""
-        return Point(self.state, self.rows, self.seq, self.snapshots, len(self.touched or ()))
+        return Point(self.state, self.rows, self.seq, self.snapshots, len(self.touched or ()), self.numbering)
 
-    def branch(self) -> Timeline:
-        """Give a line that starts here and is to be merged later. O(1)."""
+    def branch(self, *, is_fork: bool) -> Timeline:
+        """Give a line that starts here and is to be merged later: that of a fork, or of a transaction. O(1)."""
         branch = self.copy()
         branch.cause = None
+        branch.numbering = Numbering() if is_fork else Numbering(self.numbering, self.seq)
         branch.touched = Log() if self.touched is None else self.touched
         return branch
 
@@ -178,6 +181,7 @@ class Timeline:
             self.eras,
             self.cause,
             self.touched,
+            self.numbering,
         )
 
     def keep_snapshot(self, entry: SnapshotEntry) -> None:

@@ -12,7 +12,7 @@ from weakfs.session import Session, Slice, append_all, tagged
 from weakfs.session.slices import Declaration
 
 
-@tagged("tools/called")
+@tagged("tools/called", numbers=("first_seq", "last_seq"))
 @frozen
 class ToolCall:
     """One call that was made and what came of it. The event is the slice's value.
@@ -61,7 +61,7 @@ class KeptBlob:
     origins: tuple[str, ...] = ()
 
 
-@tagged("tools/file_seen")
+@tagged("tools/file_seen", numbers=("seq",))
 @frozen
 class FileSeen:
     """What a caller last saw of a file, after record `seq`. The event is the slice's value.
