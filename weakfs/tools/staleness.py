@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import takewhile
 from threading import Lock
 
 from weakfs.editing.difference import hunks
@@ -124,7 +124,7 @@ class Readings:
             first, last = call.first_seq, call.last_seq
             if call.caller == own or call.status != "ok" or first is None or last is None or last <= seq:
                 continue
-            made = islice(self._session.records.since(first - 1), last - first + 1)
+            made = takewhile(lambda record: record.seq <= last, self._session.records.since(first - 1))
             if any(here in self._paths(record.event) for record in made for here in _with_parents(path)):
                 return call
         return None
