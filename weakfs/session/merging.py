@@ -55,6 +55,11 @@ def _merged(merge: Merge | WholeMerge, base: Log[Any], ours: Log[Any], theirs: L
     if isinstance(merge, WholeMerge):
         return merge.merge(base, ours, theirs)
     if not ours or not theirs or tuple(ours)[:-1] != tuple(theirs)[:-1]:
+        # A side may have made anew what it was.
+        if tuple(theirs) == tuple(base):
+            return ours
+        if tuple(ours) == tuple(base):
+            return theirs
         # A merge function answers for the latest values: not for a slice that one side emptied, nor for the others.
         raise Conflict
     merged = merge(base.last(), ours.last(), theirs.last())
