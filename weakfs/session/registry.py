@@ -59,8 +59,8 @@ def _places_of_numbers(cls: type, names: Sequence[str]) -> tuple[int, ...]:
     unknown = [name for name in declared if name not in names]
     if unknown:
         raise ValueError(
-            f"cannot register {cls.__qualname__}: it declares record numbers in {unknown[0]!r}, which is no field of it; "
-            f"name fields that its constructor takes in @tagged(..., numbers=...)"
+            f"cannot register {cls.__qualname__}: it declares record numbers in {unknown[0]!r}, which is no field of "
+            f"it; name fields that its constructor takes in @tagged(..., numbers=...)"
         )
     return tuple(names.index(name) for name in declared)
 
