@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
+from enum import Enum
 from importlib import import_module
 from operator import attrgetter
 from types import MappingProxyType
@@ -85,29 +86,36 @@ class Shape:
     build: Callable[..., Any]
     # The places of the fields that hold record numbers: see `tagged`.
     numbers: tuple[int, ...] = ()
-    # Which combinations of types the fields may hold, as far as it is known; filled in as events come.
-    _fitting: set[tuple[type, ...]] = attrs.field(factory=set)
-    # The rules that fields name, by place: see weakfs.session.fitting.
-    _rules: list[tuple[int, Callable[[Any], object]]] = attrs.field(factory=list)
+    # What is known of the combinations of types that the fields have held, filled in as events come. See
+    # weakfs.session.fitting.
+    _fitting: dict[tuple[type, ...], Any] = attrs.field(factory=dict)
 
-    def check(self, event: object, values: tuple[Any, ...]) -> None:
-        """Refuse values that could not be read back from a file: `TypeError` or `ValueError` that names the field.
+    def accepted(self, event: Any, values: tuple[Any, ...], registry: Registry) -> Any:
+        """Return an event of these values as a session keeps it: itself, or a copy if somebody could change it.
 
-        Looks at the types of the fields, not at what is inside a collection; saving looks there too.
+        Raises `TypeError`, or what a rule of a field raises, for what could not be read back from a file.
         """
         kinds = tuple(map(type, values))
-        if kinds not in self._fitting:
-            from weakfs.session.fitting import check_kinds
+        fit = self._fitting.get(kinds)
+        if fit is None:
+            from weakfs.session.fitting import fit_of
 
-            self._rules[:] = check_kinds(event, self.build(*values), self.names, values)
+            fit = fit_of(event, self.build(*values), self.names, values, registry)
             if len(self._fitting) < MAX_FITTING:
-                self._fitting.add(kinds)
-        for place, rule in self._rules:
+                self._fitting[kinds] = fit
+        for place, rule in fit.rules:
             rule(values[place])
+        if fit.checks == () or fit.is_safe(values):
+            return event
+        from weakfs.session.acceptance import accepted
+
+        return accepted(registry, event, f"cannot take a {self.cls.__name__}")
 
     @classmethod
     def of(cls, type_: type, tag: str) -> Shape:
         """Read a class's fields; `TypeError` if it is neither an attrs class nor a dataclass."""
+        if isinstance(type_, type) and issubclass(type_, Enum):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return cls(type_, tag, ("value",), lambda member: (member.value,), type_)
         if not isinstance(type_, type) or not (attrs.has(type_) or is_dataclass(type_)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 f"cannot register {getattr(type_, '__name__', type_)}: it is neither an attrs class nor a dataclass; "
@@ -202,6 +210,11 @@ class Registry:
     def with_pools(self, *pools: Any) -> Registry:
         """Give a registry whose files also keep the values of `pools` once each."""
         return evolve(self, pools=(*self.pools, *pools))
+
+    def is_safe(self, type_: type) -> bool:
+        """Return whether every value of a slice type can be held by a file, as its declaration says or its pool."""
+        declared = any(declaration.cls is type_ and declaration.is_safe for declaration in self.slices)
+        return declared or any(pool.cls is type_ for pool in self.pools)
 
     def shape(self, tag: str) -> Shape:
         """Give the type that `tag` stands for; `UnknownType` if there is none."""

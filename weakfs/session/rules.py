@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from weakfs.session.errors import UnknownType
 from weakfs.session.events import SLICE_EVENTS
@@ -34,6 +34,18 @@ class Step:
     empty: Log[Any]
     react: Reaction
     concerns: Callable[[Any], object] | None = None
+    # Whether it may give other values than the newest one alone, and whether these are to be checked.
+    is_whole: bool = False
+    is_checked: bool = True
+
+    def new_values(self, before: Log[Any], after: Log[Any]) -> Iterable[Any]:
+        """Return the values that a slice gained. O(values) for a reducer that acts on all of them."""
+        if not self.is_whole:
+            return after[-1:]
+        if after.extends(before):
+            return after.since(len(before))
+        known = set(map(id, before))
+        return [value for value in after if id(value) not in known]
 
 
 @frozen(eq=False)
@@ -44,6 +56,13 @@ class Rules:
     specs: Mapping[str, SliceSpec]
     by_type: Mapping[type, SliceSpec]
     steps: Mapping[type, tuple[Step, ...]]
+    # Those of the steps that may give values which a file cannot hold.
+    checked: Mapping[type, tuple[Step, ...]] = field(init=False)
+
+    @checked.default
+    def _checked_steps(self) -> Mapping[type, tuple[Step, ...]]:
+        found = {event: tuple(step for step in steps if step.is_checked) for event, steps in self.steps.items()}
+        return {event: steps for event, steps in found.items() if steps}
 
     @classmethod
     def of(cls, registry: Registry) -> Rules:
@@ -135,7 +154,10 @@ class Rules:
             )
         rules = self.knowing(event)
         concerns = reducer.concerns if isinstance(reducer, WholeSlice) else None
-        step = Step(spec.tag, spec.kind == "log", spec.empty, reaction(reducer), concerns)
+        is_whole = isinstance(reducer, WholeSlice)
+        keeps_events = isinstance(reducer, WholeSlice) and reducer.keeps_events and event is spec.cls
+        is_checked = not (keeps_events or rules.registry.is_safe(spec.cls))
+        step = Step(spec.tag, spec.kind == "log", spec.empty, reaction(reducer), concerns, is_whole, is_checked)
         return evolve(rules, steps={**rules.steps, event: (*found, step)})
 
     def joined(self, other: Rules) -> Rules:

@@ -20,7 +20,8 @@ from weakfs.session.errors import SessionError, UnknownSnapshot, UnknownType
 from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.log import Log
 from weakfs.session.numbering import Numbering, Shift
-from weakfs.session.rules import Rules
+from weakfs.session.rules import Rules, Step
+from weakfs.session.slices import SliceSpec
 from weakfs.session.table import EMPTY_TABLE, Table
 
 Row = tuple[int, "str | None", str, tuple[Any, ...]]
@@ -64,6 +65,30 @@ def changed(rules: Rules, state: Table, logs: Table, event: Any, *, logs_only: b
     return state, logs
 
 
+def check_slices(
+    rules: Rules, steps: Iterable[Step], event: Any, before: tuple[Table, Table], after: tuple[Table, Table]
+) -> None:
+    """Raise `TypeError` if a reducer gave a value that a file cannot hold. Looks at the values that are new."""
+    for step in steps:
+        old, new = before[step.is_log].get(step.tag, step.empty), after[step.is_log].get(step.tag, step.empty)
+        if new is old:
+            continue
+        cls = rules.specs[step.tag].cls
+        shape = rules.registry.by_type[cls]
+        for value in step.new_values(old, new):
+            if value is event and type(value) is cls:
+                continue
+            try:
+                if type(value) is not cls:
+                    raise TypeError(f"$ is {value!r:.60}, a {type(value).__name__}; return a {cls.__name__}")
+                shape.accepted(value, shape.pack(value), rules.registry)
+            except (TypeError, ValueError) as error:
+                raise type(error)(
+                    f"cannot change the slice {step.tag!r}: its reducer of {type(event).__name__} gave a value that a "
+                    f"session file cannot hold: {error}"
+                ) from None
+
+
 def _on_state_taken(
     rules: Rules, state: Table, logs: Table, event: RolledBack | Merged, logs_only: bool
 ) -> tuple[Table, Table]:
@@ -80,13 +105,22 @@ def _on_slice_changed(rules: Rules, state: Table, logs: Table, event: Any, logs_
         return state, logs
     before = table.get(spec.tag, spec.empty)
     if isinstance(event, SliceSeeded):
-        after = Log(event.items)
+        after = Log(_of_type(spec, item) for item in event.items)
     elif isinstance(event, SliceAppended):
-        after = before.append(event.item)
+        after = before.append(_of_type(spec, event.item))
     else:
         after = Log()
     table = table.set(spec.tag, after)
     return (state, table) if spec.kind == "log" else (table, logs)
+
+
+def _of_type(spec: SliceSpec, value: Any) -> Any:
+    if type(value) is not spec.cls:
+        raise TypeError(
+            f"cannot put {value!r:.60} into the slice {spec.tag!r}: it holds values of type {spec.cls.__name__}; give "
+            f"one of these"
+        )
+    return value
 
 
 OWN_EVENTS = {
