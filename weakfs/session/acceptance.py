@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import is_dataclass
 from enum import Enum
 from functools import cache
 from threading import RLock
-from typing import Any, cast
+from typing import Any, cast, get_args, get_type_hints
 
 import attrs
 from pyrsistent import PMap, pmap
@@ -43,7 +44,7 @@ def accepted(registry: Registry, value: Any, what: str) -> Any:
     try:
         copy = trial.written_and_read(registry, value)
     except SessionError as error:
-        raise TypeError(f"{what}: {_told(registry, value, error)}") from None
+        raise TypeError(f"{what}: {_told(trial, registry, value, error)}") from None
     return value if is_immutable(value, registry) else copy
 
 
@@ -127,21 +128,52 @@ class _Trial(Writing):
                 if not before:
                     self._held.clear()
 
+    def problem(self, value: Any, hint: Any, where: str, error: SessionError) -> SessionError:
+        """Return the error of the innermost part of a value that cannot be written, which names its place."""
+        for suffix, part, its_hint in _parts(value, hint):
+            try:
+                self.written(part, its_hint, where + suffix)
+            except SessionError as inner:
+                return self.problem(part, its_hint, where + suffix, inner)
+        return error
+
 
 @cache
 def _trial(pools: tuple[Any, ...]) -> _Trial:
     return _Trial(pools)
 
 
-def _told(registry: Registry, value: Any, error: SessionError) -> str:
+def _told(trial: _Trial, registry: Registry, value: Any, error: SessionError) -> str:
     found = next(_unknown(registry, value, "$"), None)
     if found is None:
-        return str(error).removeprefix("cannot save ")
+        message = str(error)
+        if message.startswith("cannot save $: ") and "nested" not in message:
+            message = str(trial.problem(value, type(value), "$", error))
+        return message.removeprefix("cannot save ")
     where, odd = found
     return (
         f"{where} is {odd!r:.60}, a {type(odd).__name__}, which a session file cannot hold; keep text, numbers, bytes, "
         f"enums, or attrs classes and dataclasses there"
     )
+
+
+def _parts(value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the parts of a value: the place of each, and what its type is declared to be."""
+    type_ = type(value)
+    arguments = [argument for argument in get_args(hint) if argument is not ...]
+    if isinstance(value, tuple | list):
+        hints = arguments if len(arguments) == len(cast("tuple[Any, ...]", value)) else [*arguments[:1], Any][:1]
+        for index, item in enumerate(cast("tuple[Any, ...]", value)):
+            yield f"[{index}]", item, hints[min(index, len(hints) - 1)]
+    elif isinstance(value, dict):
+        for key, item in cast("dict[Any, Any]", value).items():
+            yield f".{key}", item, arguments[1] if len(arguments) == 2 else Any
+    elif attrs.has(type_) or is_dataclass(type_):
+        with suppress(NameError):
+            hints_of = get_type_hints(type_, include_extras=True)
+            for own in fields_of(type_):
+                if own.init:
+                    yield f".{own.name}", getattr(value, own.name), hints_of.get(own.name, Any)
 
 
 def _unknown(registry: Registry, value: Any, where: str, depth: int = 0) -> Iterator[tuple[str, Any]]:

@@ -105,8 +105,8 @@ class Writing:
             raise SessionError(f"cannot save {error}") from None
         except NameError as error:
             raise SessionError(
-                f"cannot save {where}: the types of {type_.__name__}'s fields cannot be resolved ({error}); define "
-                f"them at the level of a module"
+                f"cannot save {where}: a type that a field names cannot be resolved ({error}); define it at the level "
+                f"of a module"
             ) from None
         except Exception as error:
             deep = isinstance(error, RecursionError) or "recursion" in str(error).lower()
