@@ -86,10 +86,14 @@ def test_a_derived_field_that_was_set_by_hand_is_refused_or_kept(by_event: bool,
 
 
 def assert_refused_or_kept(folder: Path, value: object, *, by_event: bool) -> None:
+    refusal = ""
+    back: object = None
     try:
         back = round_trip(folder, value, by_event=by_event)
     except TypeError as error:
-        assert str(error).startswith("cannot take a "), error
+        refusal = str(error)
+    if refusal:
+        assert refusal.startswith("cannot take a "), refusal
         assert not (folder / "s.json").exists()
     else:
         assert back == value

@@ -32,11 +32,14 @@ def test_a_value_comes_back_or_is_refused_where_it_enters_with_its_place(
     case: tuple[object, object], by_event: bool, tmp_path: Path
 ) -> None:
     hint, value = case
-    session_file = tmp_path / "s.json"
+    refusal = ""
+    back: object = None
     try:
         back = round_trip(tmp_path, box(hint)(value), by_event=by_event).held
     except TypeError as error:
-        assert not session_file.exists(), f"it was accepted, and cannot be saved or loaded: {error}"
-        assert re.match(r"cannot take a (Box|SliceAppended): \$|Box\.held is ", str(error))
+        refusal = str(error)
+    if refusal:
+        assert not (tmp_path / "s.json").exists(), f"it was accepted, and cannot be loaded: {refusal}"
+        assert re.match(r"cannot take a (Box|SliceAppended): \$|Box\.held is ", refusal)
     else:
         assert exactly(back, value), f"{value!r} became {back!r}"

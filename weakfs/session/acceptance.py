@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import is_dataclass
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 from threading import RLock
 from typing import Any, cast, get_args, get_type_hints
 
@@ -23,6 +23,7 @@ from weakfs.session.atoms import ATOMS, simple_types
 from weakfs.session.decoding import Reading
 from weakfs.session.encoding import Writing
 from weakfs.session.errors import SessionError
+from weakfs.session.fitting import is_frozen
 from weakfs.session.kinds import DEEPEST
 from weakfs.session.log import Log
 from weakfs.session.pools import Json
@@ -59,22 +60,6 @@ def is_immutable(value: Any, registry: Registry) -> bool:
     if any(type_ is pool.cls for pool in registry.pools):
         return True
     return is_frozen(type_) and all(is_immutable(getattr(value, own.name), registry) for own in fields_of(type_))
-
-
-@cache
-def is_frozen(type_: type) -> bool:
-    """Return whether the fields of a class cannot be assigned: it is a frozen attrs class or dataclass."""
-    if attrs.has(type_):
-        return type_.__setattr__ is _FROZEN_SETATTR
-    return is_dataclass(type_) and bool(cast(Any, type_).__dataclass_params__.frozen)
-
-
-@attrs.frozen
-class _Frozen:
-    """Shows how attrs marks a frozen class."""
-
-
-_FROZEN_SETATTR = _Frozen.__setattr__
 
 
 class _Held:
@@ -138,7 +123,7 @@ class _Trial(Writing):
         return error
 
 
-@cache
+@lru_cache(maxsize=8)
 def _trial(pools: tuple[Any, ...]) -> _Trial:
     return _Trial(pools)
 

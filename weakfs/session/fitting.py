@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from functools import lru_cache
+from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import attrs
 from attrs import frozen
@@ -81,10 +82,24 @@ def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[A
     return Fit(tuple(rules), None if checks is None else tuple(checks))
 
 
-def is_plain(type_: type) -> bool:
-    """Return whether the objects of a frozen class are their fields and nothing else: nothing is converted or derived."""
-    from weakfs.session.acceptance import is_frozen
+@lru_cache(maxsize=1024)
+def is_frozen(type_: type) -> bool:
+    """Return whether the fields of a class cannot be assigned: it is a frozen attrs class or dataclass."""
+    if attrs.has(type_):
+        return type_.__setattr__ is _FROZEN_SETATTR
+    return is_dataclass(type_) and bool(cast(Any, type_).__dataclass_params__.frozen)
 
+
+@frozen
+class _Frozen:
+    """Shows how attrs marks a frozen class."""
+
+
+_FROZEN_SETATTR = _Frozen.__setattr__
+
+
+def is_plain(type_: type) -> bool:
+    """Return whether the objects of a class are their fields and nothing else: frozen, nothing converted or derived."""
     if not is_frozen(type_):
         return False
     if attrs.has(type_):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import is_dataclass
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -77,7 +77,7 @@ def is_enum(type_: Any) -> bool:
     return isinstance(type_, type) and issubclass(type_, Enum)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def classes_in(hint: Any) -> Mapping[str, type]:
     """Give the enums, attrs classes and dataclasses that a type names, by their tags."""
     if isinstance(hint, type) and not get_args(hint):
