@@ -125,7 +125,11 @@ EVENT = st.fixed_dictionaries(
         "when": ATOM,
         "access": ATOM,
     },
-).map(lambda fields: Held(**fields))
+).map(lambda fields: event_of(fields))
+
+
+def event_of(fields: dict[str, Any]) -> Held:
+    return Held(**fields)
 
 
 def same(one: Any, other: Any) -> bool:

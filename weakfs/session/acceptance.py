@@ -20,7 +20,6 @@ import attrs
 from pyrsistent import PMap, pmap
 
 from weakfs.session.atoms import ATOMS, simple_types
-from weakfs.session.decoding import Reading
 from weakfs.session.encoding import Writing
 from weakfs.session.errors import SessionError
 from weakfs.session.fitting import is_frozen
@@ -104,8 +103,7 @@ class _Trial(Writing):
         with self._lock:
             before, self._depth = self._depth, self._depth + 1
             self.registry = registry
-            reading = cast(Reading, self._back)
-            reading.registry = registry
+            self._back.registry = registry
             try:
                 return self.written(value, type(value), "$")[1]
             finally:
@@ -151,7 +149,8 @@ def _parts(value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
         for index, item in enumerate(cast("tuple[Any, ...]", value)):
             yield f"[{index}]", item, hints[min(index, len(hints) - 1)]
     elif isinstance(value, dict):
-        for key, item in cast("dict[Any, Any]", value).items():
+        named: dict[Any, Any] = value
+        for key, item in named.items():
             yield f".{key}", item, arguments[1] if len(arguments) == 2 else Any
     elif attrs.has(type_) or is_dataclass(type_):
         with suppress(NameError):
@@ -172,7 +171,8 @@ def _unknown(registry: Registry, value: Any, where: str, depth: int = 0) -> Iter
         for index, item in enumerate(cast("tuple[Any, ...]", value)):
             yield from _unknown(registry, item, f"{where}[{index}]", depth + 1)
     elif isinstance(value, Mapping):
-        for key, item in cast("Mapping[Any, Any]", value).items():
+        named: Mapping[Any, Any] = value
+        for key, item in named.items():
             place = f"{where}.{key}" if isinstance(key, str) else f"{where}[{key!r:.60}]"
             yield from _unknown(registry, key, place, depth + 1)
             yield from _unknown(registry, item, place, depth + 1)

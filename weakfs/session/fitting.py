@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from functools import lru_cache
 from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import attrs
@@ -82,7 +81,6 @@ def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[A
     return Fit(tuple(rules), None if checks is None else tuple(checks))
 
 
-@lru_cache(maxsize=1024)
 def is_frozen(type_: type) -> bool:
     """Return whether the fields of a class cannot be assigned: it is a frozen attrs class or dataclass."""
     if attrs.has(type_):

@@ -26,7 +26,7 @@ class Numbering:
 
     def around(self) -> list[Numbering]:
         """List this line and the lines that it is inside of, innermost first."""
-        lines = [self]
+        lines: list[Numbering] = [self]
         while lines[-1].outer is not None:
             lines.append(lines[-1].outer)
         return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from weakfs.session.errors import UnknownType
 from weakfs.session.events import SLICE_EVENTS
@@ -57,12 +57,9 @@ class Rules:
     by_type: Mapping[type, SliceSpec]
     steps: Mapping[type, tuple[Step, ...]]
     # Those of the steps that may give values which a file cannot hold.
-    checked: Mapping[type, tuple[Step, ...]] = field(init=False)
-
-    @checked.default
-    def _checked_steps(self) -> Mapping[type, tuple[Step, ...]]:
-        found = {event: tuple(step for step in steps if step.is_checked) for event, steps in self.steps.items()}
-        return {event: steps for event, steps in found.items() if steps}
+    checked: Mapping[type, tuple[Step, ...]] = field(
+        init=False, default=Factory(lambda self: _checked(self.steps), takes_self=True)
+    )
 
     @classmethod
     def of(cls, registry: Registry) -> Rules:
@@ -191,6 +188,11 @@ class Rules:
         """The events that change a LOG slice."""
         own = {event for event, steps in self.steps.items() if any(step.is_log for step in steps)}
         return frozenset({*own, *SLICE_EVENTS})
+
+
+def _checked(steps: Mapping[type, tuple[Step, ...]]) -> Mapping[type, tuple[Step, ...]]:
+    found = {event: tuple(step for step in own if step.is_checked) for event, own in steps.items()}
+    return {event: own for event, own in found.items() if own}
 
 
 def _union(mine: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, ...]:
