@@ -209,8 +209,8 @@ STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 1), st.integ
 @given(STEPS)
 def test_every_number_names_the_record_that_it_meant(steps: list[tuple[str, int, int, int]]) -> None:
     world = World([Session(session_id="s", registry=REGISTRY, clock=Clock())])
-    for action, writer, session, pick in steps:
-        world.step(action, world.writers[writer], world.sessions[session % len(world.sessions)], pick)
+    for action, who, where, pick in steps:
+        world.step(action, world.writers[who], world.sessions[where % len(world.sessions)], pick)
     for writer in world.writers:
         while writer.open:
             writer.end(failing=False)

@@ -136,6 +136,12 @@ class Zone(tzinfo):
     def utcoffset(self, dt: datetime | None) -> None:
         return None
 
+    def dst(self, dt: datetime | None) -> None:
+        return None
+
+    def tzname(self, dt: datetime | None) -> None:
+        return None
+
 
 REFUSED: list[tuple[Stored, str]] = [
     (Stored(options={"a": {"b": print}}), r"\$\.options\.a\.b is <built-in function print>, a builtin_function"),

@@ -12,7 +12,7 @@ from dataclasses import is_dataclass
 from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import attrs
-from attrs import frozen
+from attrs import Factory, field, frozen
 
 from weakfs.session import kinds
 from weakfs.session.atoms import ATOMS
@@ -38,6 +38,8 @@ class Fit:
 
     rules: tuple[tuple[int, Callable[[Any], object]], ...]
     checks: tuple[tuple[int, Check], ...] | None
+    # Whether the types alone tell that every such event is safe.
+    is_always_safe: bool = field(init=False, default=Factory(lambda self: self.checks == (), takes_self=True))
 
     def is_safe(self, values: tuple[Any, ...]) -> bool:
         """Return whether a file can surely hold an event of these values, and nobody can change it."""
