@@ -134,6 +134,23 @@ def test_calls_that_ran_side_by_side_show_what_each_changed(run: Run, tmp_path: 
     ]
 
 
+def test_a_call_of_a_fork_that_left_right_behind_a_merge_is_compared_with_all_that_was_merged(
+    run: Run, tmp_path: Path
+) -> None:
+    session = clocked()
+    first = session.fork()
+    InMemoryFilesystem(session).write("/ours", "1\n")
+    InMemoryFilesystem(first).write("/theirs", "1\n")
+    session.merge(first)
+    second = session.fork()
+    InMemoryFilesystem(session).write("/later", "1\n")
+    Toolset(second).call("write_file", {"path": "/ours", "content": "1\n2\n"}, call_id="second")
+    session.merge(second)
+    session.save(tmp_path / "s.json")
+    found = [one for one in run("log", tmp_path / "s.json", "--json").objects if one["type"] == "call"]
+    assert [(one["id"], one["added"], one["removed"]) for one in found] == [("second", 1, 0)]
+
+
 def test_a_call_that_was_merged_with_others_shows_only_its_own(run: Run, tmp_path: Path) -> None:
     session = clocked()
     tools = Toolset(session)

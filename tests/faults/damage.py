@@ -20,7 +20,7 @@ from fixtures.sessions.portrait import Painter, portrait
 from tests.faults.watchdog import watched
 from weakfs import InMemoryFilesystem, Session, SessionError, SessionFileError
 
-HEAD = re.compile(rb'\{"format":"weakfs-session","version":1,"sha256":"[0-9a-f]{64}",')
+HEAD = re.compile(rb'\{"format":"weakfs-session","version":([12]),"sha256":"[0-9a-f]{64}",')
 
 # A place in a document: keys and positions from its top.
 Place = tuple[str | int, ...]
@@ -124,7 +124,8 @@ def resealed(data: bytes) -> bytes:
     if head is None:
         return data
     body = data[head.end() :]
-    return b'{"format":"weakfs-session","version":1,"sha256":"%s",' % sha256(body).hexdigest().encode() + body
+    told = (head[1], sha256(body).hexdigest().encode())
+    return b'{"format":"weakfs-session","version":%s,"sha256":"%s",' % told + body
 
 
 def places(value: Any, at: Place = ()) -> Iterator[Place]:

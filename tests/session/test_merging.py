@@ -266,6 +266,20 @@ def test_clearing_a_slice_against_a_change_of_it_is_a_conflict() -> None:
         assert caught.value.conflicts == ("ledger/shelf",)
 
 
+def test_a_slice_that_one_side_made_anew_as_it_was_is_no_conflict_with_clearing_it() -> None:
+    for clears_fork in (False, True):
+        session = make_session()
+        session[Shelf].seed(Shelf({"a": 1}))
+        fork = session.fork()
+        clearing, other = (fork, session) if clears_fork else (session, fork)
+        clearing[Shelf].clear()
+        other[Shelf].seed(Shelf({"a": 1}))
+
+        session.merge(fork)
+
+        assert session[Shelf].all() == ()
+
+
 def test_a_merge_function_that_gives_none_empties_the_slice() -> None:
     session = make_session()
     session.install(Total, merge=lambda base, ours, theirs: None)

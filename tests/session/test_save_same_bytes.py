@@ -12,6 +12,7 @@ import pytest
 from fixtures.sessions import story
 from fixtures.sessions.kinds import Note, Step, registry
 from weakfs import InMemoryFilesystem, Session
+from weakfs.session.files.session_file import VERSION
 
 TOP = Path(__file__).parents[2]
 SAVE_AGAIN = """
@@ -41,7 +42,7 @@ def saved(session: Session, path: Path) -> bytes:
 def test_other_processes_and_hash_seeds_give_the_same_bytes(seed: str, tmp_path: Path) -> None:
     python(seed, "-m", "fixtures.sessions", str(tmp_path))
     here = saved(story.tell(), tmp_path / "here.json")
-    assert (tmp_path / "v1.json").read_bytes() == here
+    assert (tmp_path / f"v{VERSION}.json").read_bytes() == here
 
 
 @pytest.mark.parametrize("seed", ["0", "7"])

@@ -65,7 +65,7 @@ def calls_of(session: Session) -> list[NumberedCall]:
 def _told(session: Session) -> Iterator[tuple[Record, ToolCall, int]]:
     """Yield the record of each call, and what to add to the record numbers in it.
 
-    A call that a fork made has the fork's numbers; a merge renumbers the records.
+    A call that a fork made has the fork's numbers where the merge says that it left them: see `Merged`.
     """
     blocks: list[tuple[int, int]] = []
     for record in session.records:
@@ -73,7 +73,7 @@ def _told(session: Session) -> Iterator[tuple[Record, ToolCall, int]]:
             blocks.pop()
         event = record.event
         if isinstance(event, Merged):
-            blocks.append((record.seq + event.count, record.seq - event.base))
+            blocks.append((record.seq + event.count, 0 if event.renumbered else record.seq - event.base))
         elif isinstance(event, ToolCall):
             yield record, event, blocks[-1][1] if blocks else 0
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from attrs import define, field, frozen
 
 from weakfs.session import Merged, Record, Session, SessionError, SessionView
 from weakfs.session.history.timeline import Row, changed, event_of
 from weakfs.session.slices.schema import Rules
-from weakfs.session.slices.table import Table
+from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 
 @frozen
@@ -46,59 +46,100 @@ class _Blocks:
 
     owner: str
     open: list[_Block] = field(factory=list[_Block])
+    # Where forks ended whose numbers are their own, by the number that the last record had there: see `Merged`.
+    _ended: dict[tuple[str, int], int] = field(factory=dict[tuple[str, int], int])
+
+    @property
+    def inside(self) -> str:
+        """The session or fork whose records are being read."""
+        return self.open[-1].fork if self.open else self.owner
 
     def enter(self, seq: int, event: Merged, outside: Table | None) -> None:
-        inside = self.open[-1].fork if self.open else self.owner
-        shift = seq - event.base
-        self.open.append(_Block(seq + event.count, shift, event.base, event.fork, event.fork != inside, outside))
+        shift = 0 if event.renumbered else seq - event.base
+        is_fork = event.fork != self.inside
+        self.open.append(_Block(seq + event.count, shift, event.base, event.fork, is_fork, outside))
+
+    def begin_inside(self, last: int, outside: Table | None) -> None:
+        """Begin with records up to `last` of a merge that was compacted away."""
+        self.open.append(_Block(last, 0, last, "", False, outside))
 
     def leave(self, seq: int) -> Iterator[_Block]:
         """Give the blocks that end with a record, innermost first."""
         while self.open and self.open[-1].last == seq:
-            yield self.open.pop()
+            block = self.open.pop()
+            if block.is_fork and block.shift:
+                self._ended[block.fork, seq - block.shift] = seq
+            yield block
 
-    def in_line(self, seq: int) -> int:
-        """Give the number in the line of what those who made the current records call record `seq`."""
+    def base_of(self, event: Merged) -> int:
+        """Return the number in the session of the record after which a fork left."""
+        if event.renumbered:
+            return event.base
+        ended = self._ended.get((event.fork, event.base)) if event.fork != self.inside else None
+        return self._in_session(event.base) if ended is None else ended
+
+    def _in_session(self, seq: int) -> int:
+        """Return the number in the session of what those who made the current records call record `seq`."""
         for block in reversed(self.open):
-            if seq > block.left_at:
+            if block.shift and seq > block.left_at:
                 return seq + block.shift
         return seq
+
+
+@define
+class _Kept:
+    """The states after those records that forks left at, as seen by the session or fork that made the record."""
+
+    wanted: set[int]
+    states: dict[tuple[str, int], Table] = field(factory=dict[tuple[str, int], Table])
+
+    def keep(self, name: str, seq: int, state: Table | None) -> None:
+        if seq in self.wanted and state is not None:
+            self.states[name, seq] = state
+
+    def find(self, names: Iterable[str], seq: int) -> Table | None:
+        """Return the state after a record as the first of these saw it that had it."""
+        return next((self.states[name, seq] for name in names if (name, seq) in self.states), None)
 
 
 def steps_of(session: Session) -> Iterator[Step]:
     """Go through the records with the state on both sides of each. O(records), by running their reducers again."""
     rules, line, own = session.parts()
-    wanted = set(_fork_points(session))
     state: Table | None = line.base.state
     logs = line.base.logs
-    kept = {line.dropped: line.base.state}
-    # Where forks stood when they were merged: they may be merged again, with what they did since.
-    merged: dict[tuple[str, int], Table] = {}
+    kept = _Kept(set(_fork_points(session)))
     blocks = _Blocks(own["session_id"])
+    kept.keep(blocks.owner, line.dropped, state)
+    if line.base.block_end > line.dropped:
+        # The first of the records are the last ones of a merge.
+        blocks.begin_inside(line.base.block_end, state)
+        state = None
     for seq, row in enumerate(line.rows, line.dropped + 1):
         event = event_of(rules, row)
         before = None if state is None else SessionView(rules, seq - 1, state, logs)
-        if state is not None:
+        if state is None:
+            _, logs = _applied(rules, seq, row, EMPTY_TABLE, logs, logs_only=True)
+        else:
             state, logs = _applied(rules, seq, row, state, logs)
         after = None if state is None else SessionView(rules, seq, state, logs)
         yield Step(Record(seq, row[0], event, row[1]), before, after)
         if isinstance(event, Merged):
             state = event.state
-        if state is not None and seq in wanted:
-            kept[seq] = state
+        kept.keep(blocks.inside, seq, state)
         if isinstance(event, Merged) and event.count:
-            point = kept.get(blocks.in_line(event.base))
-            blocks.enter(seq, event, state)
-            state = merged.get((event.fork, event.base), point) if blocks.open[-1].is_fork else point
+            around = [blocks.owner, *(block.fork for block in blocks.open), event.fork]
+            state, outside = kept.find(reversed(around), blocks.base_of(event)), state
+            blocks.enter(seq, event, outside)
         for block in blocks.leave(seq):
-            if block.is_fork and state is not None:
-                merged[block.fork, seq - block.shift] = state
             state = block.outside
+            kept.keep(blocks.inside, seq, state)
 
 
-def _applied(rules: Rules, seq: int, row: Row, state: Table, logs: Table) -> tuple[Table, Table]:
+def _applied(
+    rules: Rules, seq: int, row: Row, state: Table, logs: Table, *, logs_only: bool = False
+) -> tuple[Table, Table]:
     try:
-        return changed(rules, state, logs, event_of(rules, row))
+        return changed(rules, state, logs, event_of(rules, row), logs_only=logs_only)
     except SessionError:
         raise
     except Exception as error:
@@ -109,9 +150,12 @@ def _applied(rules: Rules, seq: int, row: Row, state: Table, logs: Table) -> tup
 def _fork_points(session: Session) -> Iterator[int]:
     """Give the number of each record after which a fork left that was merged later."""
     blocks = _Blocks(session.session_id)
+    line = session.parts()[1]
+    if line.base.block_end > line.dropped:
+        blocks.begin_inside(line.base.block_end, None)
     for record in session.records:
         if isinstance(record.event, Merged) and record.event.count:
-            yield blocks.in_line(record.event.base)
+            yield blocks.base_of(record.event)
             blocks.enter(record.seq, record.event, None)
         for _ in blocks.leave(record.seq):
             pass

@@ -69,12 +69,14 @@ SLICES = (
             event: WholeSlice(partial(on_external, reducer), concerns=attrgetter("filesystem"))
             for event, reducer in REDUCERS.items()
         },
+        is_safe=True,
     ),
     Declaration(
         LowerFound,
         initial=NOTHING_FOUND,
         merge=merge_found,
         reducers={EntryFound: _of_own(on_found), LayerEmptied: _of_own(on_emptied)},
+        is_safe=True,
     ),
     Declaration(
         LowerEntry,
@@ -84,6 +86,7 @@ SLICES = (
             EntryHidden: WholeSlice(entry_hidden, concerns=_is_own),
             LayerEmptied: WholeSlice(entries_forgotten, concerns=_is_own),
         },
+        is_safe=True,
     ),
     Declaration(ExternalFsSnapshot, kind="log", reducers={ExternalFsSnapshot: append_all}),
 )

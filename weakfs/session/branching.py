@@ -8,14 +8,18 @@ from functools import partial
 from typing import Self
 from weakref import ref
 
+from attrs import evolve
+
 from weakfs.session.cancellation import Cancellation
 from weakfs.session.core import checked_text
 from weakfs.session.errors import RollbackIncomplete, SessionError, TransactionCancelled
 from weakfs.session.events import Record, RolledBack
 from weakfs.session.external import begin_all, close_all, undo_all
+from weakfs.session.history.log import Log
 from weakfs.session.history.merge import absorb, drop_snapshots, merge_snapshots
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible, uninterrupted
+from weakfs.session.numbering import Renumbering, Shift
 from weakfs.session.rollback import History
 from weakfs.session.transaction import ACTIVE, Transaction, current_owner, innermost
 from weakfs.session.views import Records
@@ -40,7 +44,7 @@ class Branching(History):
         """
         with self.lock:
             parent = self._writable()
-            line = parent.branch()
+            line = parent.branch(is_fork=False)
             line.cause = parent.cause if cause is None else checked_text("cause", cause)
             outer = innermost(self, ACTIVE.get())
             journals = begin_all(self._attached, {} if outer is None else outer.journals)
@@ -138,16 +142,23 @@ class Branching(History):
         """Let what a transaction did take place where it ends: made beside the line, and put there in one step."""
         line = self._line_outside(own)
         joined = line.copy()
-        shift = 0
+        # Nothing gets another number if nothing was done, or nobody else did anything.
+        shift = Shift(own.base.seq + 1, 0, line.numbering)
+        renumbering = Renumbering(own.base.numbering, Log((shift,)), line.numbering)
         if own.line.seq > own.base.seq:
             if line.rows is own.base.rows:
                 joined.adopt(own.line)
             else:
                 at, cause = self.now(), own.line.cause
-                seq = absorb(self._rules, joined, own.base, own.line, fork=self.session_id, at=at, cause=cause)
-                shift = seq - own.base.seq
-        merge_snapshots(own.base, joined, own.line, shift=shift, number=lambda entry: entry.number)
+                _, renumbering = absorb(
+                    self._rules, joined, own.base, own.line, fork=self.session_id, at=at, cause=cause
+                )
+        merge_snapshots(
+            self._rules, own.base, joined, own.line, renumbering=renumbering, number=lambda entry: entry.number
+        )
         drop_snapshots(own.base, joined, own.line)
+        # For the forks that were made or merged inside.
+        own.line.numbering.shift = renumbering.shifts.last()
         own.joined = joined
         outer = self._outside(own)
         if outer is None:
@@ -164,7 +175,7 @@ class Branching(History):
             line = self._line()
             fork = type(self).__new__(type(self))
             name = self._next_id(name or "f")
-            fork._start(name, self.origin_id, self._clock, self._rules, line.branch(), None)
+            fork._start(name, self.origin_id, self._clock, self._rules, line.branch(is_fork=True), None)
             fork._base = line.point()
             fork._parent = ref(self)
             return fork
@@ -190,24 +201,32 @@ class Branching(History):
                 self._rules_changed(known)
             # Made beside the line, and put there in one step, together with where the fork now stands.
             merged = line.copy()
-            seq = absorb(
+            base = fork._base
+            seq, renumbering = absorb(
                 self._rules,
                 merged,
-                fork._base,
+                base,
                 fork._trunk,
                 fork=fork.session_id,
                 at=self.now(),
                 cause=line.cause if cause is None else checked_text("cause", cause),
             )
-            shift = seq - fork._base.seq
-            merge_snapshots(fork._base, merged, fork._trunk, shift=shift, number=lambda _: self._next_number())
+            merge_snapshots(
+                self._rules,
+                base,
+                merged,
+                fork._trunk,
+                renumbering=renumbering,
+                number=lambda _: self._next_number(),
+            )
             record = Records(self._rules, merged.rows, merged.dropped)[seq - merged.dropped - 1]
+            now = evolve(fork._trunk.point(), numbering=base.numbering, shifts=renumbering.shifts)
             own = innermost(self, ACTIVE.get())
             if own is None:
-                self._trunk, fork._base = merged, fork._trunk.point()
+                self._trunk, fork._base = merged, now
                 self._post_since(merged, line.seq)
             else:
-                own.merged.append((fork, fork._base))
-                own.line, fork._base = merged, fork._trunk.point()
+                own.merged.append((fork, base))
+                own.line, fork._base = merged, now
         self.tell()
         return record

@@ -14,7 +14,7 @@ from weakfs.session.codec.atoms import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import External, Journal, Repair, begin
-from weakfs.session.history.timeline import Point, Timeline, changed
+from weakfs.session.history.timeline import Point, Timeline, changed, check_slices
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Kind, Merge, Reducer, Slice, SliceSpec, StateMerge, WholeMerge, WholeSlice
@@ -200,13 +200,18 @@ class SessionCore:
             shape = rules.registry.by_type[type(event)]
         if self._reducing:
             raise reducing(f"dispatch {type(event).__name__}")
+        values = shape.pack(event)
+        kept = shape.accepted(event, values, rules.registry)
+        if kept is not event:
+            event, values = kept, shape.pack(kept)
         self._reducing = True
         try:
             state, logs = changed(rules, line.state, line.logs, event)
         finally:
             self._reducing = False
-        values = shape.pack(event)
-        shape.check(event, values)
+        checked = rules.checked.get(type(event))
+        if checked is not None:
+            check_slices(rules, checked, event, (line.state, line.logs), (state, logs))
         at = self.now()
         cause = line.cause if cause is None else checked_text("cause", cause)
         seq = line.add((at, cause, shape.tag, values), state, logs)
@@ -236,7 +241,7 @@ class SessionCore:
 
     def change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None:
         """Change a slice by hand; callers write `session[T].seed(value)` and the like."""
-        if change != "clear" and not isinstance(value, spec.cls):
+        if change != "clear" and type(value) is not spec.cls:
             raise TypeError(
                 f"cannot {change} {value!r:.60}: the slice holds values of type {spec.cls.__name__}; give one of these"
             )

@@ -50,7 +50,7 @@ class SliceCleared:
     slice: str
 
 
-@event("session/rolled_back")
+@event("session/rolled_back", numbers=("target",))
 @frozen
 class RolledBack:
     """Every STATE slice went back to what it was after record `target`.
@@ -63,19 +63,22 @@ class RolledBack:
     state: Table = field(repr=False, eq=False)
 
 
-@event("session/merged")
+@event("session/merged", numbers=("base",))
 @frozen
 class Merged:
     """What a fork did was merged: its `count` records follow this one, and `state` is what came of both.
 
-    `base` is the record after which the fork left. The records that follow are the fork's own: they tell
-    what it did, and only their LOG slices take effect again when history is read.
+    `base` is the record after which the fork left, or the last of its records that were merged before. The records
+    that follow are the fork's own: they tell what it did, and only their LOG slices take effect again when history is
+    read. If they are `renumbered`, `base` and the record numbers in them are those of this session; in files of format
+    version 1 they are not, and are those of the fork.
     """
 
     fork: str
     base: int
     count: int
     state: Table = field(repr=False, eq=False)
+    renumbered: bool = False
 
 
 SLICE_EVENTS = (SliceSeeded, SliceAppended, SliceCleared)

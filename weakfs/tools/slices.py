@@ -12,7 +12,7 @@ from weakfs.session import Session, Slice, append_all, event
 from weakfs.session.slices.slice import Declaration
 
 
-@event("tools/called")
+@event("tools/called", numbers=("first_seq", "last_seq"))
 @frozen
 class ToolCall:
     """One call that was made and what came of it. The event is the slice's value.
@@ -61,7 +61,7 @@ class KeptBlob:
     origins: tuple[str, ...] = ()
 
 
-@event("tools/file_seen")
+@event("tools/file_seen", numbers=("seq",))
 @frozen
 class FileSeen:
     """What a caller last saw of a file, after record `seq`. The event is the slice's value.

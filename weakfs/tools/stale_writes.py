@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import takewhile
 from threading import Lock
 
 from weakfs.editing.unified_hunks import hunks
@@ -124,10 +124,14 @@ class Readings:
             first, last = call.first_seq, call.last_seq
             if call.caller == own or call.status != "ok" or first is None or last is None or last <= seq:
                 continue
-            made = islice(self._session.records.since(first - 1), last - first + 1)
+            made = self._made(first, last)
             if any(here in self._paths(record.event) for record in made for here in _with_parents(path)):
                 return call
         return None
+
+    def _made(self, first: int, last: int) -> Iterator[Record]:
+        """Go through those of the records of a call that were not compacted away."""
+        return takewhile(lambda record: record.seq <= last, self._session.records.since(first - 1))
 
     def _paths(self, event: object) -> tuple[str, ...]:
         return paths_of(event) if getattr(event, "filesystem", None) in (None, self._name) else ()

@@ -7,6 +7,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from enum import Enum
 from functools import cache
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
@@ -43,8 +44,32 @@ def plain_atom(value: Any) -> Json:
     if type(value) is str and not is_text(value):
         return {"utf-16": b64encode(value.encode("utf-16-le", "surrogatepass")).decode("ascii")}
     if type(value) not in ATOMS:
+        if isinstance(value, Enum):
+            return enum_row(value)
         raise ValueError(f"text, a number, true, false or null is expected, not {type(value).__name__}")
     return value
+
+
+def enum_row(member: Enum) -> Json:
+    """Give an enum's member as JSON: its value where that is an atom which stands for it, else its name."""
+    value = member.value
+    if type(value) in ATOMS and (type(value) is not float or math.isfinite(value)):
+        try:
+            if type(member)(value) is member:
+                return plain_atom(value)
+        except ValueError:
+            pass
+    return {"name": member.name}
+
+
+def read_enum(row: Json, type_: type[Enum]) -> Enum:
+    """Give the member of an enum that a piece of JSON stands for; `ValueError` if there is none."""
+    if type(row) is dict and row.keys() == {"name"}:
+        member = type_.__members__.get(row["name"]) if type(row["name"]) is str else None
+        if member is None:
+            raise ValueError(f"{type_.__name__} has no member {row['name']!r:.60}")
+        return member
+    return type_(read_atom(row))
 
 
 def is_text(text: str) -> bool:

@@ -12,7 +12,7 @@ from cattrs.gen import make_dict_structure_fn
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Content
 from weakfs.session.codec import field_types as kinds
-from weakfs.session.codec.atoms import ATOMS, read_atom, simple_types
+from weakfs.session.codec.atoms import ATOMS, read_atom, read_enum, simple_types
 from weakfs.session.codec.field_types import DEEPEST, Pooled, brief
 from weakfs.session.codec.pools import NO_CONTENT, Json, Pool, whole_content
 from weakfs.session.errors import MissingBlob, SessionFileError
@@ -88,7 +88,9 @@ class Reading:
         if keys == {"map"} and type(row["map"]) is dict:
             return {key: self.any(item, type_, depth + 1) for key, item in row["map"].items()}
         if keys == {"type", "value"}:
-            return self._active.structure(row["value"], self.registry.shape(read_atom(row["type"])).cls)
+            tag = read_atom(row["type"])
+            known = kinds.classes_in(type_).get(tag) if tag not in self.registry.by_tag else None
+            return self._active.structure(row["value"], known or self.registry.shape(tag).cls)
         for pool, values in self.pools.values():
             if keys == {pool.key}:
                 return _taken(values, row[pool.key], pool)
@@ -100,6 +102,7 @@ class Reading:
             converter.register_structure_hook(type_, _exactly(type_))
         converter.register_structure_hook(bytes, lambda row, _: self._content(row, bytes))
         converter.register_structure_hook(Stored, lambda row, _: self._content(row, Stored))
+        converter.register_structure_hook_func(kinds.is_enum, read_enum)
         converter.register_structure_hook_func(kinds.is_frozen_set, self._set)
         converter.register_structure_hook_func(kinds.is_odd_mapping, self._mapping)
         converter.register_structure_hook_func(kinds.is_untold_sequence, self._sequence)
@@ -151,7 +154,7 @@ class Reading:
 
     def _set(self, row: Json, type_: Any) -> Any:
         made = get_origin(type_) or type_
-        return made(self.any(item) for item in _list(row))
+        return made(self.any(item, type_) for item in _list(row))
 
     def _sequence(self, row: Json, type_: Any) -> Any:
         # cattrs takes items whose type says nothing as they are; ours say themselves what they are.
@@ -176,7 +179,7 @@ class Reading:
         return {key: self.any(item) for key, item in row.items()}
 
     def _mapping(self, row: Json, type_: Any) -> Any:
-        return {self.any(key): self.any(item) for key, item in map(_list, _list(row))}
+        return {self.any(key, type_): self.any(item, type_) for key, item in map(_list, _list(row))}
 
     def _checked(self, row: Json, type_: Any) -> Any:
         value = self._active.structure(row, get_args(type_)[0])
@@ -201,7 +204,10 @@ def _told(error: BaseException, type_: type | None) -> str:
 
 
 def _exactly(expected: type) -> Callable[[Json, Any], Any]:
-    def check(row: Json, _: Any) -> Any:
+    def check(row: Json, type_: Any) -> Any:
+        if type_ is not expected and kinds.is_enum(type_):
+            # An enum of texts or numbers is one of these as well.
+            return read_enum(row, type_)
         value = read_atom(row)
         # A whole number is a number: it is kept as it is.
         if type(value) is not expected and not (expected is float and type(value) is int):

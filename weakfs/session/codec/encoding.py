@@ -7,6 +7,8 @@ does not say what a value is, the value says it: `{"type": tag, "value": ...}`, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass
+from enum import Enum
 from functools import cached_property
 from typing import Any, get_args, get_origin
 
@@ -17,13 +19,13 @@ from cattrs.gen import make_dict_unstructure_fn
 
 from weakfs.session.blobs.blob import Source, Stored
 from weakfs.session.codec import field_types as kinds
-from weakfs.session.codec.atoms import AS_IT_IS, ATOMS, plain_atom, simple_types
+from weakfs.session.codec.atoms import AS_IT_IS, ATOMS, enum_row, plain_atom, simple_types
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.field_types import DEEPEST, plain_key
 from weakfs.session.codec.pools import Blobs, Json, Pool, PoolWriter
 from weakfs.session.codec.round_trip import difference
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError
-from weakfs.session.slices.registry import Registry
+from weakfs.session.slices.registry import Registry, tag_of
 from weakfs.session.slices.table import Table
 
 
@@ -58,8 +60,9 @@ class Writing:
             converter.register_unstructure_hook(type_, plain_atom)
         converter.register_unstructure_hook(bytes, self._blob)
         converter.register_unstructure_hook(Stored, self._stored)
-        converter.register_unstructure_hook_func(kinds.is_frozen_set, self._set)
-        converter.register_unstructure_hook_func(kinds.is_odd_mapping, self._pairs)
+        converter.register_unstructure_hook_func(kinds.is_enum, enum_row)
+        converter.register_unstructure_hook_factory(kinds.is_frozen_set, self._set)
+        converter.register_unstructure_hook_factory(kinds.is_odd_mapping, self._pairs)
         converter.register_unstructure_hook_factory(kinds.is_sequence, self._sequence)
         converter.register_unstructure_hook_factory(kinds.is_plain_mapping, self._mapping)
         converter.register_unstructure_hook_factory(kinds.is_union, self._union)
@@ -84,21 +87,26 @@ class Writing:
 
     def value(self, value: object, type_: type, where: str) -> Json:
         """Give a value of a type as JSON; `SessionError` that names the place if it could not be read back."""
+        return self.written(value, type_, where)[0]
+
+    def written(self, value: object, type_: type, where: str) -> tuple[Json, Any]:
+        """Give a value of a type as JSON, and as it is read back; raises as `value` does."""
         try:
             if type_ in self.pools and type(value) is type_:
-                return self._pooled(value)
+                return self._pooled(value), value
             row = self._converter.unstructure(value, unstructure_as=type_)
             # Through JSON itself, which knows fewer types than a row may hold.
             text = orjson.dumps(row, option=AS_IT_IS)
-            found = difference(value, self._back.value(orjson.loads(text), type_, where), where, self._are_one)
+            back = self._back.value(orjson.loads(text), type_, where)
+            found = difference(value, back, where, self._are_one)
         except SessionFileError as error:
             if isinstance(error, MissingBlob) and error.digest is not None:
                 raise
             raise SessionError(f"cannot save {error}") from None
         except NameError as error:
             raise SessionError(
-                f"cannot save {where}: the types of {type_.__name__}'s fields cannot be resolved ({error}); define "
-                f"them at the level of a module"
+                f"cannot save {where}: a type that a field names cannot be resolved ({error}); define it at the level "
+                f"of a module"
             ) from None
         except Exception as error:
             deep = isinstance(error, RecursionError) or "recursion" in str(error).lower()
@@ -106,15 +114,18 @@ class Writing:
             raise SessionError(f"cannot save {where}: {told}") from None
         if found is not None:
             raise SessionError(f"cannot save {found}; keep values of the types that the fields name")
-        return row
+        return row, back
 
     def _are_one(self, one: object, other: object) -> bool:
         """Tell whether two values of a pool are held as one."""
         pooled = self.pools.get(type(one))
         return pooled is not None and bool(pooled[1].number(one) == pooled[1].number(other))
 
-    def any(self, value: object, depth: int = 0) -> Json:
-        """Give any value as JSON that tells what it is; `SessionError` if it is of no registered type."""
+    def any(self, value: object, depth: int = 0, hint: Any = Any) -> Json:
+        """Give any value as JSON that tells what it is.
+
+        `SessionError` if it is neither of a registered type nor of one that `hint` names.
+        """
         if depth > DEEPEST:
             raise SessionError("it is nested too deeply")
         if type(value) in ATOMS:
@@ -126,17 +137,20 @@ class Writing:
         if type(value) in self.pools:
             return self._pooled(value)
         if type(value) is tuple:
-            return {"tuple": [self.any(item, depth + 1) for item in value]}
+            return {"tuple": [self.any(item, depth + 1, hint) for item in value]}
         if type(value) is list:
-            return [self.any(item, depth + 1) for item in value]
+            return [self.any(item, depth + 1, hint) for item in value]
         if type(value) is dict and all(type(key) is str for key in value):
-            return {"map": {plain_key(key): self.any(item, depth + 1) for key, item in value.items()}}
+            return {"map": {plain_key(key): self.any(item, depth + 1, hint) for key, item in value.items()}}
         shape = self.registry.by_type.get(type(value))
         if shape is None:
+            tag = tag_of(type(value))
+            if kinds.classes_in(hint).get(tag) is type(value):
+                return {"type": tag, "value": self._converter.unstructure(value, unstructure_as=type(value))}
             name = type(value).__name__
             remedy = (
                 f"register it with registry=Registry.standard().with_types({name})"
-                if attrs.has(type(value))
+                if attrs.has(type(value)) or is_dataclass(value) or isinstance(value, Enum)
                 else "give the field a type that names it, or keep it in an attrs class that is registered"
             )
             raise SessionError(f"a value of type {name} does not say how it is to be kept; {remedy}")
@@ -145,7 +159,7 @@ class Writing:
     def _union(self, union: Any) -> Callable[[Any], Json]:
         member = kinds.optional(union)
         if member is None:
-            return self.any
+            return self._of_many(union)
         write = self._writer(member)
         return lambda value: None if value is None else write(value)
 
@@ -164,12 +178,17 @@ class Writing:
         write = self._writer(get_args(type_)[1])
         return lambda values: {plain_key(key): write(value) for key, value in values.items()}
 
-    def _set(self, value: Any) -> Json:
-        # Sorted before they are written, so that contents get their numbers in one order.
-        return [self.any(item) for item in sorted(value, key=repr)]
+    def _of_many(self, hint: Any) -> Callable[[Any], Json]:
+        return lambda value: self.any(value, 0, hint)
 
-    def _pairs(self, value: Any) -> Json:
-        return [[self.any(key), self.any(item)] for key, item in value.items()]
+    def _set(self, type_: Any) -> Callable[[Any], Json]:
+        write = self._of_many(type_)
+        # Sorted before they are written, so that contents get their numbers in one order.
+        return lambda values: [write(item) for item in sorted(values, key=repr)]
+
+    def _pairs(self, type_: Any) -> Callable[[Any], Json]:
+        write = self._of_many(type_)
+        return lambda values: [[write(key), write(item)] for key, item in values.items()]
 
     def _blob(self, value: object) -> Json:
         if type(value) is not bytes:

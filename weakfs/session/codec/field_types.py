@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import is_dataclass
+from enum import Enum
+from functools import lru_cache
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -11,6 +13,7 @@ import attrs
 
 from weakfs.session.codec.atoms import UNTOLD
 from weakfs.session.codec.pools import Json, Pool
+from weakfs.session.slices.registry import tag_of
 from weakfs.session.slices.table import Table
 
 # A value that says itself what it is nests no deeper than this: orjson writes 254 levels, and reads more.
@@ -68,6 +71,22 @@ def is_plain_mapping(type_: Any) -> bool:
 def is_odd_mapping(type_: Any) -> bool:
     """Tell a dict whose keys are not text."""
     return get_origin(type_) is dict and get_args(type_)[0] is not str
+
+
+def is_enum(type_: Any) -> bool:
+    return isinstance(type_, type) and issubclass(type_, Enum)
+
+
+@lru_cache(maxsize=1024)
+def classes_in(hint: Any) -> Mapping[str, type]:
+    """Give the enums, attrs classes and dataclasses that a type names, by their tags."""
+    if isinstance(hint, type) and not get_args(hint):
+        has_fields = attrs.has(hint) or is_dataclass(hint)
+        return {tag_of(hint): hint} if has_fields or is_enum(hint) else {}
+    found: dict[str, type] = {}
+    for member in get_args(hint):
+        found.update(classes_in(member) if isinstance(member, Hashable) else {})
+    return found
 
 
 def is_checked(type_: Any) -> bool:

@@ -1,41 +1,71 @@
-"""Whether an event's values are of the types that its fields name, as far as can be told without reading deep.
+"""Whether an event's values are of the types that its fields name, and which of them are known to be safe by that.
 
-An event of the wrong types would be applied and written down, and the session could never be saved again. So it is
-refused when it is dispatched. Most events repeat the types of earlier ones, and are then not looked at twice.
+An event that a file cannot hold would be applied and written down, and the session could never be saved again. So it is
+refused when it is dispatched. Most events repeat the types of earlier ones, and are then not looked at twice; those
+that may hold anything are tried out one by one: see `weakfs.session.acceptance`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from dataclasses import is_dataclass
+from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
+
+import attrs
+from attrs import Factory, field, frozen
 
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.codec import field_types as kinds
 from weakfs.session.codec.atoms import ATOMS
 from weakfs.session.codec.round_trip import difference
+from weakfs.session.slices.registry import Registry, fields_of
 
-# What a field may be declared as and hold exactly; everything else is left to saving.
+# What a field may be declared as and hold exactly; everything else is left to trying it out.
 EXACT = (*ATOMS, bytes, Stored, tuple, list, dict, set, frozenset)
+# What is safe wherever its type is the one that a field names.
+SAFE: frozenset[type] = frozenset({*ATOMS, bytes, Stored})
+
+Check = Callable[[Any], bool]
 
 
-def check_kinds(
-    event: object, again: object, names: tuple[str, ...], values: tuple[Any, ...]
-) -> list[tuple[int, Callable[[Any], object]]]:
-    """Raise `TypeError` for a value of the wrong type, and give the rules that fields name, by place.
+@frozen(eq=False)
+class Fit:
+    """What is known of events whose fields have certain types.
+
+    `rules` are those that fields name, by place. `checks` tell by place whether a value is safe after all, which its
+    type alone does not say. If there is `None`, every event is to be tried out.
+    """
+
+    rules: tuple[tuple[int, Callable[[Any], object]], ...]
+    checks: tuple[tuple[int, Check], ...] | None
+    # Whether the types alone tell that every such event is safe.
+    is_always_safe: bool = field(init=False, default=Factory(lambda self: self.checks == (), takes_self=True))
+
+    def is_safe(self, values: tuple[Any, ...]) -> bool:
+        """Return whether a file can surely hold an event of these values, and nobody can change it."""
+        return self.checks is not None and all(check(values[place]) for place, check in self.checks)
+
+
+def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[Any, ...], registry: Registry) -> Fit:
+    """Raise `TypeError` for a value of the wrong type, and return what is known of events of these types.
 
     `again` is the event made anew from its values, as it will be when its record is read: one that then says
     something else is refused as well.
     """
     type_ = type(event)
-    changed = difference(event, again, type_.__name__)
+    changed = difference(event, again, "$")
     if changed is not None:
-        raise TypeError(f"{changed} when its record is read; let its fields say all, without conversion")
+        raise TypeError(
+            f"cannot take a {type_.__name__}: {changed} when its record is read; let its fields say all, without "
+            f"conversion"
+        )
     try:
         hints = get_type_hints(type_, include_extras=True)
     except NameError:
-        # A class defined inside a function: saving will say so.
-        return []
+        # A class defined inside a function: trying it out will say so.
+        return Fit((), None)
     rules: list[tuple[int, Callable[[Any], object]]] = []
+    checks: list[tuple[int, Check]] | None = [] if is_plain(type_) else None
     for place, (name, value) in enumerate(zip(names, values, strict=True)):
         hint = hints.get(name, Any)
         if get_origin(hint) is Annotated:
@@ -46,7 +76,105 @@ def check_kinds(
                 f"{type_.__name__}.{name} is {value!r:.60}, a {type(value).__name__}; its type is {_shown(hint)}, "
                 f"give that"
             )
-    return rules
+        if _is_safe_by_type(type(value), hint, registry):
+            continue
+        check = _check_of(hint, registry)
+        checks = None if check is None or checks is None else [*checks, (place, check)]
+    return Fit(tuple(rules), None if checks is None else tuple(checks))
+
+
+def is_frozen(type_: type) -> bool:
+    """Return whether the fields of a class cannot be assigned: it is a frozen attrs class or dataclass."""
+    if attrs.has(type_):
+        return type_.__setattr__ is _FROZEN_SETATTR
+    return is_dataclass(type_) and bool(cast(Any, type_).__dataclass_params__.frozen)
+
+
+@frozen
+class _Frozen:
+    """Shows how attrs marks a frozen class."""
+
+
+_FROZEN_SETATTR = _Frozen.__setattr__
+
+
+def is_plain(type_: type) -> bool:
+    """Return whether the objects of a class are their fields and nothing else: frozen, nothing converted or derived."""
+    if not is_frozen(type_):
+        return False
+    if attrs.has(type_):
+        names = ("__attrs_post_init__", "__attrs_pre_init__", "__attrs_init__")
+        return not any(hasattr(type_, name) for name in names) and all(
+            own.init and own.converter is None for own in attrs.fields(type_)
+        )
+    return not hasattr(type_, "__post_init__") and all(own.init for own in fields_of(type_))
+
+
+def _is_safe_by_type(type_: type, hint: Any, registry: Registry) -> bool:
+    """Return whether every value of a type is safe in a field with this hint."""
+    if kinds.is_union(hint):
+        member = kinds.optional(hint)
+        # With several types beside None, a value says itself what it is.
+        is_exact = type_ in SAFE and any(type_ is one for one in get_args(hint))
+        return is_exact or (member is not None and _is_safe_by_type(type_, member, registry))
+    if kinds.is_table(hint):
+        return True
+    if hint is float:
+        return type_ in (float, int)
+    if hint is None or hint is type(None):
+        return type_ is type(None)
+    if hint in (Any, object):
+        return type_ in SAFE or any(type_ is pool.cls for pool in registry.pools)
+    return type_ is hint and (hint in SAFE or any(hint is pool.cls for pool in registry.pools))
+
+
+def _check_of(hint: Any, registry: Registry) -> Check | None:
+    """Return what tells whether a value is safe in a field with this hint; `None` if trying it out is to tell."""
+    if kinds.is_union(hint):
+        member = kinds.optional(hint)
+        check = None if member is None else _check_of(member, registry)
+        return None if check is None else lambda value: value is None or check(value)
+    if get_origin(hint) is Literal:
+        choices = [choice for choice in get_args(hint) if type(choice) in SAFE]
+        return lambda value: any(type(value) is type(choice) and value == choice for choice in choices)
+    if get_origin(hint) is tuple and get_args(hint):
+        return _check_of_tuple(get_args(hint), registry)
+    if isinstance(hint, type) and (hint in SAFE or any(hint is pool.cls for pool in registry.pools)):
+        return lambda value: type(value) is hint
+    if isinstance(hint, type) and (attrs.has(hint) or is_dataclass(hint)) and is_plain(hint):
+        return _check_of_class(hint, registry)
+    return None
+
+
+def _check_of_tuple(members: tuple[Any, ...], registry: Registry) -> Check | None:
+    if members[-1] is ...:
+        check = _check_of(members[0], registry)
+        return None if check is None else lambda value: type(value) is tuple and all(map(check, value))
+    checks = [_check_of(member, registry) for member in members]
+    known = [check for check in checks if check is not None]
+    if len(known) != len(checks):
+        return None
+    return lambda value: (
+        type(value) is tuple
+        and len(value) == len(known)
+        and all(check(item) for check, item in zip(known, value, strict=True))
+    )
+
+
+def _check_of_class(type_: type, registry: Registry) -> Check | None:
+    try:
+        hints = get_type_hints(type_, include_extras=True)
+    except NameError:
+        return None
+    checks: list[tuple[str, Check]] = []
+    for own in fields_of(type_):
+        hint = hints.get(own.name)
+        # A class that holds itself goes as deep as its values do.
+        check = None if hint is None or type_.__name__ in str(hint) else _check_of(hint, registry)
+        if check is None:
+            return None
+        checks.append((own.name, check))
+    return lambda value: type(value) is type_ and all(check(getattr(value, name)) for name, check in checks)
 
 
 def _fits(value: object, hint: Any) -> bool:

@@ -33,14 +33,16 @@ if TYPE_CHECKING:
     from weakfs.session.session import Session
 
 FORMAT = "weakfs-session"
-VERSION = 1
+# Version 2 tells of merged records whether their numbers are true (`Merged.renumbered`). Both are read, 2 is written.
+VERSION = 2
+READABLE = (1, 2)
 
 # As many bytes as tell one document from another: the checksum is among them.
 HEAD = 128
 
 logger = logging.getLogger("weakfs.session")
 
-_HEAD = re.compile(rb'\{"format":"weakfs-session","version":1,"sha256":"([0-9a-f]{64})",')
+_HEAD = re.compile(rb'\{"format":"weakfs-session","version":[12],"sha256":"([0-9a-f]{64})",')
 
 
 def save_session(session: Session, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
@@ -175,10 +177,10 @@ def _parsed(data: bytes) -> dict[str, Any]:
     if type(document) is not dict or document.get("format") != FORMAT:
         raise SessionFileError(f"this is not a session file; one begins with the format {FORMAT!r}", where="$.format")
     version = document.get("version")
-    if version != VERSION:
+    if type(version) is not int or version not in READABLE:
         raise UnsupportedVersion(
-            f"the file has format version {version!r:.60} and this library reads {VERSION}; use the release of weakfs "
-            f"that wrote it, or a newer one",
+            f"the file has format version {version!r:.60} and this library reads "
+            f"{' and '.join(map(str, READABLE))}; use the release of weakfs that wrote it, or a newer one",
             where="$.version",
         )
     return document

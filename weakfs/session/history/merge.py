@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from attrs import evolve, fields
+
 from weakfs.session.errors import MergeConflict
-from weakfs.session.events import Merged
+from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceSeeded
 from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.log import Log
-from weakfs.session.history.timeline import Point, SnapshotEntry, Timeline, age, changed, event_of
-from weakfs.session.slices.registry import tag_of
+from weakfs.session.history.timeline import Point, Row, SnapshotEntry, Timeline, age, changed, event_of
+from weakfs.session.numbering import Renumbering, Shift
+from weakfs.session.slices.registry import Shape, tag_of
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Conflict, Merge, StateMerge, WholeMerge
 from weakfs.session.slices.table import Table
+
+# The events that hold a state, and in which place.
+WITH_STATE = {tag_of(type_): [own.name for own in fields(type_)].index("state") for type_ in (RolledBack, Merged)}
 
 
 def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table:
@@ -49,6 +55,11 @@ def _merged(merge: Merge | WholeMerge, base: Log[Any], ours: Log[Any], theirs: L
     if isinstance(merge, WholeMerge):
         return merge.merge(base, ours, theirs)
     if not ours or not theirs or tuple(ours)[:-1] != tuple(theirs)[:-1]:
+        # A side may have made anew what it was.
+        if tuple(theirs) == tuple(base):
+            return ours
+        if tuple(ours) == tuple(base):
+            return theirs
         # A merge function answers for the latest values: not for a slice that one side emptied, nor for the others.
         raise Conflict
     merged = merge(base.last(), ours.last(), theirs.last())
@@ -56,7 +67,13 @@ def _merged(merge: Merge | WholeMerge, base: Log[Any], ours: Log[Any], theirs: L
 
 
 def merge_snapshots(
-    base: Point, line: Timeline, branch: Timeline, *, shift: int, number: Callable[[SnapshotEntry], int]
+    rules: Rules,
+    base: Point,
+    line: Timeline,
+    branch: Timeline,
+    *,
+    renumbering: Renumbering,
+    number: Callable[[SnapshotEntry], int],
 ) -> None:
     """Put the snapshots that a branch took into a line, as of the record numbers that they have there.
 
@@ -65,7 +82,8 @@ def merge_snapshots(
     found = [branch.snapshots.get(snapshot_id) for snapshot_id in touched_since(base, branch)]
     taken = [entry for entry in found if entry is not None and entry.snapshot_id not in base.snapshots]
     for entry in sorted(taken, key=age):
-        line.keep_snapshot(entry.moved(shift, number(entry)))
+        state = renumbered_table(rules, entry.state, renumbering)
+        line.keep_snapshot(evolve(entry, seq=renumbering(entry.seq), number=number(entry), state=state))
 
 
 def drop_snapshots(base: Point, line: Timeline, branch: Timeline) -> None:
@@ -82,15 +100,19 @@ def touched_since(base: Point, branch: Timeline) -> set[str]:
 
 def absorb(
     rules: Rules, line: Timeline, base: Point, branch: Timeline, *, fork: str, at: int, cause: str | None
-) -> int:
-    """Merge `branch`, which left `line` when it stood at `base`, and give the number of the `Merged` record.
+) -> tuple[int, Renumbering]:
+    """Merge `branch`, which left `line` when it stood at `base`.
 
-    The branch's own records follow that record, renumbered, and its events are reduced into the LOG slices
+    Returns the number of the `Merged` record, and what maps the branch's record numbers to those of `line`. The
+    branch's own records follow that record with new numbers, and its events are reduced into the LOG slices
     once more, behind what those hold. Raises `MergeConflict` with `line` as it was.
     """
-    state = merge_states(rules, base.state, line.state, branch.state)
-    rows = tuple(branch.rows.since(base.seq - branch.dropped))
-    event = Merged(fork, base.seq, len(rows), state)
+    shift = Shift(base.seq + 1, line.seq + 1 - base.seq, line.numbering)
+    renumbering = Renumbering(base.numbering, base.shifts.append(shift), line.numbering)
+    before = renumbered_table(rules, base.state, renumbering)
+    state = merge_states(rules, before, line.state, renumbered_table(rules, branch.state, renumbering))
+    rows = [renumbered_row(rules, row, renumbering) for row in branch.rows.since(base.seq - branch.dropped)]
+    event = Merged(fork, renumbering(base.seq), len(rows), state, renumbered=True)
     _, logs = changed(rules, state, line.logs, event)
     after = logs
     logging = {rules.registry.by_type[type_].tag for type_ in rules.logging if type_ in rules.registry.by_type}
@@ -103,4 +125,56 @@ def absorb(
     line.rows = line.rows.extend(rows)
     line.logs = after
     line.checkpoint(Mark(line.seq, state, after, block_end))
-    return seq
+    return seq, renumbering
+
+
+def renumbered_row(rules: Rules, row: Row, renumbering: Renumbering) -> Row:
+    """Return a row in which the record numbers that its event holds are mapped; the same row if it holds none."""
+    at, cause, tag, values = row
+    mapped = _mapped(rules.registry.shape(tag), values, renumbering)
+    if tag in WITH_STATE:
+        place = WITH_STATE[tag]
+        mapped = (*mapped[:place], renumbered_table(rules, mapped[place], renumbering), *mapped[place + 1 :])
+    elif tag == tag_of(SliceAppended):
+        mapped = (values[0], _renumbered(rules, values[1], renumbering))
+    elif tag == tag_of(SliceSeeded):
+        mapped = (values[0], tuple(_renumbered(rules, item, renumbering) for item in values[1]))
+    return row if mapped is values else (at, cause, tag, mapped)
+
+
+def renumbered_table(rules: Rules, table: Table, renumbering: Renumbering) -> Table:
+    """Return a table of STATE slices in which the record numbers that the values hold are mapped.
+
+    Costs nothing for slices whose type declares no numbers (see `tagged`); for others what they hold.
+    """
+    for tag in rules.numbered:
+        values: Log[Any] | None = table.get(tag)
+        if values is not None:
+            mapped = [_renumbered(rules, value, renumbering) for value in values]
+            if any(one is not other for one, other in zip(mapped, values, strict=True)):
+                table = table.set(tag, Log(mapped))
+    return table
+
+
+def _renumbered(rules: Rules, value: Any, renumbering: Renumbering) -> Any:
+    """Return an event, or a value of a slice, in which the record numbers are mapped."""
+    shape = rules.registry.by_type.get(type(value))
+    if shape is None:
+        return value
+    values = shape.pack(value)
+    mapped = _mapped(shape, values, renumbering)
+    return value if mapped is values else shape.build(*mapped)
+
+
+def _mapped(shape: Shape, values: tuple[Any, ...], renumbering: Renumbering) -> tuple[Any, ...]:
+    """Return the fields of an event with its record numbers mapped; the same tuple if none changes."""
+    changes = {place: _mapped_field(values[place], renumbering) for place in shape.numbers}
+    if all(values[place] == number for place, number in changes.items()):
+        return values
+    return tuple(changes.get(place, value) for place, value in enumerate(values))
+
+
+def _mapped_field(value: Any, renumbering: Renumbering) -> Any:
+    if type(value) is int:
+        return renumbering(value)
+    return tuple(_mapped_field(item, renumbering) for item in value) if type(value) is tuple else value

@@ -102,10 +102,13 @@ class Rebuilding:
     _of_forks: dict[int, Table] = field(factory=dict[int, Table], init=False)
     # The numbers of such snapshots that nothing speaks against where they are neither.
     _unsure: set[int] = field(factory=set[int], init=False)
-    # Where forks ended that were merged, by name and the number that their last record had there.
+    # Where forks ended that were merged, by name and the number of their last record, which is that of the fork itself
+    # where the records were not `renumbered`.
     _ended: dict[tuple[str, int], Table] = field(factory=dict["tuple[str, int]", "Table"], init=False)
     # Whether a fork may have left a transaction whose records have other numbers by now.
     _is_renumbered: bool = field(default=False, init=False)
+    # The records of merged transactions and those that they left: a fork with such a base may have left a transaction.
+    _near_transactions: set[int] = field(factory=set[int], init=False)
     _rows: Sequence[Row] = field(init=False)
     _wanted: set[int] = field(factory=set[int], init=False)
 
@@ -124,7 +127,9 @@ class Rebuilding:
                 event = event_of(self.rules, row)
                 self._comparison.learn(event.state)
                 self._wanted.add(event.target if isinstance(event, RolledBack) else event.base)
-                if isinstance(event, Merged):
+                if isinstance(event, Merged) and event.renumbered and self._is_own(event.fork):
+                    self._near_transactions.add(event.base)
+                elif isinstance(event, Merged) and not event.renumbered:
                     self._is_renumbered |= self._is_own(event.fork) or not self._is_kin(event.fork)
 
     def moments(self) -> Iterator[Moment]:
@@ -194,10 +199,12 @@ class Rebuilding:
         block = self._rows[start : start + max(event.count, 0)]
         self._unsure |= self._wanted.intersection(range(seq, seq + len(block) + 1))
         bases, is_certain = self._bases(event)
+        if event.renumbered and self._is_own(event.fork):
+            self._near_transactions |= self._wanted.intersection(range(seq + 1, seq + len(block) + 1))
         if not block or ((self._is_own(event.fork) or not bases) and self._goes_back(block[-1], event.base)):
             # Whatever it began with, it changed nothing.
             if bases:
-                self._remember(event, Branch(bases[0], {seq: bases[0]}), is_certain=is_certain)
+                self._remember(seq, event, Branch(bases[0], {seq: bases[0]}), is_certain=is_certain)
             return self._moment("merge", seq, event.state, ours)
         found: Moment | None = None
         for base in bases:
@@ -211,7 +218,7 @@ class Rebuilding:
                 found = found or Moment("merge", seq, event.state, None, problem=problem)
                 continue
             if found.is_same:
-                self._remember(event, branch, is_certain=is_certain)
+                self._remember(seq, event, branch, is_certain=is_certain)
                 return found
         return found if found is not None and is_certain else Moment("merge", seq, event.state, None)
 
@@ -221,11 +228,19 @@ class Rebuilding:
         A fork that was merged before counts from there as it did itself; any other as the line that it left, which
         may have been a transaction that was merged later.
         """
+        is_own = self._is_own(event.fork)
         ended = self._ended.get((event.fork, event.base))
-        kept = self._kept.get(event.base)
-        is_counted_here = self._is_own(event.fork) or not (self._is_renumbered or self.line.dropped)
-        is_certain = self._is_kin(event.fork) and (ended is not None or is_counted_here)
-        return [base for base in (ended, kept) if base is not None], is_certain
+        found = [ended, self._kept.get(event.base)]
+        if not event.renumbered:
+            is_known = is_own or not (self._is_renumbered or self.line.dropped)
+        elif is_own:
+            found, is_known = found[1:], True
+        else:
+            found.append(self._of_forks.get(event.base))
+            is_cut = self.line.dropped > 0 and event.base <= self.line.base.block_end
+            is_known = not is_cut and event.base not in self._near_transactions
+        is_certain = self._is_kin(event.fork) and (ended is not None or is_known)
+        return [base for base in found if base is not None], is_certain
 
     def _is_own(self, fork: str) -> bool:
         """Tell whether a merge was the end of a transaction, of the session or of one that it was forked from."""
@@ -235,11 +250,12 @@ class Rebuilding:
         """Tell whether a fork has a name that this session or one that it was forked from gave."""
         return f"{fork}/".startswith(f"{self.origin_id}/")
 
-    def _remember(self, event: Merged, branch: Branch, *, is_certain: bool) -> None:
+    def _remember(self, seq: int, event: Merged, branch: Branch, *, is_certain: bool) -> None:
         self._of_forks |= branch.states
         if is_certain:
             self._unsure -= branch.states.keys()
-            self._ended[event.fork, event.base + max(event.count, 0)] = branch.end
+            last = seq if event.renumbered else event.base
+            self._ended[event.fork, last + max(event.count, 0)] = branch.end
 
     def _goes_back(self, row: Row, base: int) -> bool:
         """Tell whether a branch ended where it began, as a transaction that failed."""

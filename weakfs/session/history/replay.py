@@ -54,7 +54,9 @@ class Replay:
             inside = seq <= line.block_end
             values = shape.pack(event)
             try:
-                shape.check(event, values)
+                kept = shape.accepted(event, values, self.rules.registry)
+                if kept is not event:
+                    event, values = kept, shape.pack(kept)
                 state, logs = changed(self.rules, line.state, line.logs, event, logs_only=inside)
             except Exception as error:
                 error.add_note(f"record {seq} ({shape.tag}) cannot be replayed")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 from pyrsistent import PMap, pmap
 
 from weakfs.session.errors import SessionError, UnknownSnapshot, UnknownType
@@ -19,7 +19,9 @@ from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceCleare
 from weakfs.session.history.checkpoints import STRETCH, Checkpoints, Mark
 from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.session.history.log import Log
-from weakfs.session.slices.schema import Rules
+from weakfs.session.numbering import Numbering, Shift
+from weakfs.session.slices.schema import Rules, Step
+from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 Row = tuple[int, "str | None", str, tuple[Any, ...]]
@@ -36,10 +38,6 @@ class SnapshotEntry:
     tag: str | None
     state: Table
     externals: tuple[tuple[str, Any], ...] = ()
-
-    def moved(self, by: int, number: int) -> SnapshotEntry:
-        """Give the entry as it is in the line that a branch was merged into."""
-        return evolve(self, seq=self.seq + by, number=number)
 
 
 def changed(rules: Rules, state: Table, logs: Table, event: Any, *, logs_only: bool = False) -> tuple[Table, Table]:
@@ -67,6 +65,30 @@ def changed(rules: Rules, state: Table, logs: Table, event: Any, *, logs_only: b
     return state, logs
 
 
+def check_slices(
+    rules: Rules, steps: Iterable[Step], event: Any, before: tuple[Table, Table], after: tuple[Table, Table]
+) -> None:
+    """Raise `TypeError` if a reducer gave a value that a file cannot hold. Looks at the values that are new."""
+    for step in steps:
+        old, new = before[step.is_log].get(step.tag, step.empty), after[step.is_log].get(step.tag, step.empty)
+        if new is old:
+            continue
+        cls = rules.specs[step.tag].cls
+        shape = rules.registry.by_type[cls]
+        for value in step.new_values(old, new):
+            if value is event and type(value) is cls:
+                continue
+            try:
+                if type(value) is not cls:
+                    raise TypeError(f"$ is {value!r:.60}, a {type(value).__name__}; return a {cls.__name__}")
+                shape.accepted(value, shape.pack(value), rules.registry)
+            except (TypeError, ValueError) as error:
+                raise type(error)(
+                    f"cannot change the slice {step.tag!r}: its reducer of {type(event).__name__} gave a value that a "
+                    f"session file cannot hold: {error}"
+                ) from None
+
+
 def _on_state_taken(
     rules: Rules, state: Table, logs: Table, event: RolledBack | Merged, logs_only: bool
 ) -> tuple[Table, Table]:
@@ -83,13 +105,22 @@ def _on_slice_changed(rules: Rules, state: Table, logs: Table, event: Any, logs_
         return state, logs
     before = table.get(spec.tag, spec.empty)
     if isinstance(event, SliceSeeded):
-        after = Log(event.items)
+        after = Log(_of_type(spec, item) for item in event.items)
     elif isinstance(event, SliceAppended):
-        after = before.append(event.item)
+        after = before.append(_of_type(spec, event.item))
     else:
         after = Log()
     table = table.set(spec.tag, after)
     return (state, table) if spec.kind == "log" else (table, logs)
+
+
+def _of_type(spec: SliceSpec, value: Any) -> Any:
+    if type(value) is not spec.cls:
+        raise TypeError(
+            f"cannot put {value!r:.60} into the slice {spec.tag!r}: it holds values of type {spec.cls.__name__}; give "
+            f"one of these"
+        )
+    return value
 
 
 OWN_EVENTS = {
@@ -111,6 +142,9 @@ class Point:
     snapshots: PMap[str, SnapshotEntry]
     # How many snapshots had been taken or dropped by then: see `Timeline.touched`.
     touched: int = 0
+    # The record numbers of the line that was left, and what became of those of the branch in the merges so far.
+    numbering: Numbering = field(factory=Numbering)
+    shifts: Log[Shift] = field(factory=lambda: Log[Shift]())
 
 
 @define(eq=False)
@@ -139,6 +173,8 @@ class Timeline:
     # The ids of snapshots that were taken or dropped on a branch, so that merging it costs what changed and not what
     # is kept; `None` on a line that is never merged.
     touched: Log[str] | None = None
+    # Whose record numbers these are: the same object as long as the line goes on.
+    numbering: Numbering = field(factory=Numbering)
 
     @property
     def dropped(self) -> int:
@@ -152,12 +188,13 @@ class Timeline:
 
     def point(self) -> Point:
         """Give where this line stands now. O(1)."""
-        return Point(self.state, self.rows, self.seq, self.snapshots, len(self.touched or ()))
+        return Point(self.state, self.rows, self.seq, self.snapshots, len(self.touched or ()), self.numbering)
 
-    def branch(self) -> Timeline:
-        """Give a line that starts here and is to be merged later. O(1)."""
+    def branch(self, *, is_fork: bool) -> Timeline:
+        """Give a line that starts here and is to be merged later: that of a fork, or of a transaction. O(1)."""
         branch = self.copy()
         branch.cause = None
+        branch.numbering = Numbering() if is_fork else Numbering(self.numbering, self.seq)
         branch.touched = Log() if self.touched is None else self.touched
         return branch
 
@@ -178,6 +215,7 @@ class Timeline:
             self.eras,
             self.cause,
             self.touched,
+            self.numbering,
         )
 
     def keep_snapshot(self, entry: SnapshotEntry) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
+from enum import Enum
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -25,11 +26,24 @@ R = TypeVar("R", bound="Registry")
 MAX_FITTING = 256
 
 
-def event(tag: str) -> Callable[[C], C]:
-    """Mark a class with the tag that stands for it in records and files."""
+def event(tag: str, *, numbers: Sequence[str] = ()) -> Callable[[C], C]:
+    """Mark a class with the tag that stands for it in records and files.
+
+    `numbers` names the fields that hold record numbers: a number, a tuple of numbers, or `None`. The records of a fork,
+    and of a transaction beside which others changed the session, get other numbers when they are merged; these fields
+    are changed with them, so that each goes on naming the record that it meant: in the events of the merged records
+    and in the values of slices. Registering the class raises `ValueError` if it has no such field.
+
+        @event("agent/step_done", numbers=("first_seq",))
+        @frozen
+        class StepDone:
+            first_seq: int
+    """
 
     def mark(cls: C) -> C:
         cls.__tag__ = tag  # type: ignore[attr-defined]  # attrs' slotted classes take class attributes
+        if numbers:
+            cls.__record_numbers__ = tuple(numbers)  # type: ignore[attr-defined]  # as above
         return cls
 
     return mark
@@ -38,6 +52,18 @@ def event(tag: str) -> Callable[[C], C]:
 def tag_of(cls: type) -> str:
     """Give the tag that a class was marked with, else its name."""
     return cast(str, cls.__dict__.get("__tag__", cls.__name__))
+
+
+def _places_of_numbers(cls: type, names: Sequence[str]) -> tuple[int, ...]:
+    """Return the places of the fields that a class declares to hold record numbers."""
+    declared = cast("tuple[str, ...]", getattr(cls, "__record_numbers__", ()))
+    unknown = [name for name in declared if name not in names]
+    if unknown:
+        raise ValueError(
+            f"cannot register {cls.__qualname__}: it declares record numbers in {unknown[0]!r}, which is no field of "
+            f"it; name fields that its constructor takes in @event(..., numbers=...)"
+        )
+    return tuple(names.index(name) for name in declared)
 
 
 def fields_of(type_: type) -> Sequence[Any]:
@@ -58,29 +84,38 @@ class Shape:
     names: tuple[str, ...]
     pack: Callable[[Any], tuple[Any, ...]]
     build: Callable[..., Any]
-    # Which combinations of types the fields may hold, as far as it is known; filled in as events come.
-    _fitting: set[tuple[type, ...]] = attrs.field(factory=set)
-    # The rules that fields name, by place: see weakfs.session.codec.type_check.
-    _rules: list[tuple[int, Callable[[Any], object]]] = attrs.field(factory=list)
+    # The places of the fields that hold record numbers: see `event`.
+    numbers: tuple[int, ...] = ()
+    # What is known of the combinations of types that the fields have held, filled in as events come. See
+    # weakfs.session.codec.type_check.
+    _fitting: dict[tuple[type, ...], Any] = attrs.field(factory=dict)
 
-    def check(self, event: object, values: tuple[Any, ...]) -> None:
-        """Refuse values that could not be read back from a file: `TypeError` or `ValueError` that names the field.
+    def accepted(self, event: Any, values: tuple[Any, ...], registry: Registry) -> Any:
+        """Return an event of these values as a session keeps it: itself, or a copy if somebody could change it.
 
-        Looks at the types of the fields, not at what is inside a collection; saving looks there too.
+        Raises `TypeError`, or what a rule of a field raises, for what could not be read back from a file.
         """
         kinds = tuple(map(type, values))
-        if kinds not in self._fitting:
-            from weakfs.session.codec.type_check import check_kinds
+        fit = self._fitting.get(kinds)
+        if fit is None:
+            from weakfs.session.codec.type_check import fit_of
 
-            self._rules[:] = check_kinds(event, self.build(*values), self.names, values)
+            fit = fit_of(event, self.build(*values), self.names, values, registry)
             if len(self._fitting) < MAX_FITTING:
-                self._fitting.add(kinds)
-        for place, rule in self._rules:
+                self._fitting[kinds] = fit
+        for place, rule in fit.rules:
             rule(values[place])
+        if fit.is_always_safe or fit.is_safe(values):
+            return event
+        from weakfs.session.acceptance import accepted
+
+        return accepted(registry, event, f"cannot take a {self.cls.__name__}")
 
     @classmethod
     def of(cls, type_: type, tag: str) -> Shape:
         """Read a class's fields; `TypeError` if it is neither an attrs class nor a dataclass."""
+        if isinstance(type_, type) and issubclass(type_, Enum):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return cls(type_, tag, ("value",), lambda member: (member.value,), type_)
         if not isinstance(type_, type) or not (attrs.has(type_) or is_dataclass(type_)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 f"cannot register {getattr(type_, '__name__', type_)}: it is neither an attrs class nor a dataclass; "
@@ -88,6 +123,7 @@ class Shape:
             )
         fields = [field for field in fields_of(type_) if field.init]
         names = tuple(field.name for field in fields)
+        numbers = _places_of_numbers(type_, names)
         pack: Callable[[Any], tuple[Any, ...]]
         if not names:
             pack = _no_fields
@@ -99,8 +135,8 @@ class Shape:
         if any(field.kw_only for field in fields):
             aliases = tuple(cast(str, getattr(field, "alias", field.name)) for field in fields)
             build = lambda *values: type_(**dict(zip(aliases, values, strict=True)))  # noqa: E731
-            return cls(type_, tag, names, pack, build)
-        return cls(type_, tag, names, pack, type_)
+            return cls(type_, tag, names, pack, build, numbers)
+        return cls(type_, tag, names, pack, type_, numbers)
 
 
 def _tags(given: Mapping[str, Shape]) -> Mapping[str, Shape]:
@@ -178,6 +214,11 @@ class Registry:
     def with_pools(self, *pools: Any) -> Self:
         """Give a registry whose files also keep the values of `pools` once each."""
         return evolve(self, pools=(*self.pools, *pools))
+
+    def is_safe(self, type_: type) -> bool:
+        """Return whether every value of a slice type can be held by a file, as its declaration says or its pool."""
+        declared = any(declaration.cls is type_ and declaration.is_safe for declaration in self.slices)
+        return declared or any(pool.cls is type_ for pool in self.pools)
 
     def shape(self, tag: str) -> Shape:
         """Give the type that `tag` stands for; `UnknownType` if there is none."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import Factory, evolve, field, frozen
 
 from weakfs.session.errors import UnknownType
 from weakfs.session.events import SLICE_EVENTS
@@ -34,6 +34,18 @@ class Step:
     empty: Log[Any]
     react: Reaction
     concerns: Callable[[Any], object] | None = None
+    # Whether it may give other values than the newest one alone, and whether these are to be checked.
+    is_whole: bool = False
+    is_checked: bool = True
+
+    def new_values(self, before: Log[Any], after: Log[Any]) -> Iterable[Any]:
+        """Return the values that a slice gained. O(values) for a reducer that acts on all of them."""
+        if not self.is_whole:
+            return after[-1:]
+        if after.extends(before):
+            return after.since(len(before))
+        known = set(map(id, before))
+        return [value for value in after if id(value) not in known]
 
 
 @frozen(eq=False)
@@ -44,6 +56,10 @@ class Rules:
     specs: Mapping[str, SliceSpec]
     by_type: Mapping[type, SliceSpec]
     steps: Mapping[type, tuple[Step, ...]]
+    # Those of the steps that may give values which a file cannot hold.
+    checked: Mapping[type, tuple[Step, ...]] = field(
+        init=False, default=Factory(lambda self: _checked(self.steps), takes_self=True)
+    )
 
     @classmethod
     def of(cls, registry: Registry) -> Rules:
@@ -135,7 +151,10 @@ class Rules:
             )
         rules = self.knowing(event)
         concerns = reducer.concerns if isinstance(reducer, WholeSlice) else None
-        step = Step(spec.tag, spec.kind == "log", spec.empty, reaction(reducer), concerns)
+        is_whole = isinstance(reducer, WholeSlice)
+        keeps_events = isinstance(reducer, WholeSlice) and reducer.keeps_events and event is spec.cls
+        is_checked = not (keeps_events or rules.registry.is_safe(spec.cls))
+        step = Step(spec.tag, spec.kind == "log", spec.empty, reaction(reducer), concerns, is_whole, is_checked)
         return evolve(rules, steps={**rules.steps, event: (*found, step)})
 
     def joined(self, other: Rules) -> Rules:
@@ -161,10 +180,21 @@ class Rules:
         )
 
     @property
+    def numbered(self) -> tuple[str, ...]:
+        """The STATE slices whose values hold record numbers: see `weakfs.session.tagged`."""
+        by_type = self.registry.by_type
+        return tuple(tag for tag, spec in self.specs.items() if spec.kind == "state" and by_type[spec.cls].numbers)
+
+    @property
     def logging(self) -> frozenset[type]:
         """The events that change a LOG slice."""
         own = {event for event, steps in self.steps.items() if any(step.is_log for step in steps)}
         return frozenset({*own, *SLICE_EVENTS})
+
+
+def _checked(steps: Mapping[type, tuple[Step, ...]]) -> Mapping[type, tuple[Step, ...]]:
+    found = {event: tuple(step for step in own if step.is_checked) for event, own in steps.items()}
+    return {event: own for event, own in found.items() if own}
 
 
 def _union(mine: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, ...]:

@@ -59,6 +59,8 @@ class WholeSlice:
 
     react: Reaction
     concerns: Callable[[Any], object] | None = None
+    # Whether the values that it adds are the events themselves, which were checked when they were dispatched.
+    keeps_events: bool = False
 
 
 def reaction(reducer: Reducer | WholeSlice) -> Reaction:
@@ -83,7 +85,7 @@ def reaction(reducer: Reducer | WholeSlice) -> Reaction:
     return react
 
 
-append_all = WholeSlice(lambda values, event: values.append(event))
+append_all = WholeSlice(lambda values, event: values.append(event), keeps_events=True)
 """Keep every event as a value of the slice."""
 
 
@@ -91,7 +93,7 @@ def _replace(values: Log[Any], event: Any) -> Log[Any]:
     return values if len(values) == 1 and values.last() is event else Log((event,))
 
 
-replace_latest = WholeSlice(_replace)
+replace_latest = WholeSlice(_replace, keeps_events=True)
 """Keep the newest event as the slice's only value."""
 
 
@@ -118,7 +120,7 @@ def upsert_by(key: Callable[[Any], object]) -> WholeSlice:
                 return Log((*values[:index], event, *values[index + 1 :]))
         return values.append(event)
 
-    return WholeSlice(react)
+    return WholeSlice(react, keeps_events=True)
 
 
 def replace_latest_by(key: Callable[[Any], object]) -> WholeSlice:
@@ -128,18 +130,22 @@ def replace_latest_by(key: Callable[[Any], object]) -> WholeSlice:
         wanted = key(event)
         return Log((*(value for value in values if key(value) != wanted), event))
 
-    return WholeSlice(react)
+    return WholeSlice(react, keeps_events=True)
 
 
 @frozen(eq=False)
 class Declaration:
-    """A slice type that a registry brings along, so that every session with that registry has it."""
+    """A slice type that a registry brings along, so that every session with that registry has it.
+
+    `is_safe` says that its reducers give only values that a session file can hold: they are not checked then.
+    """
 
     cls: type
     kind: Kind = "state"
     initial: object = None
     merge: Merge | WholeMerge | StateMerge | None = None
     reducers: Mapping[type, Reducer | WholeSlice] = field(factory=dict)
+    is_safe: bool = False
 
 
 def reducer(*, on: type) -> Callable[[F], F]:

@@ -17,9 +17,9 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import FileTree, Node, tree_of, walk
-from weakfs.session import expansion
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.sparse import PIECE
+from weakfs.session.files import expansion
 from weakfs.session.interruption import check_interrupted, checked_between
 from weakfs.snapshots.archive import tar_headers as members
 from weakfs.snapshots.archive.archived_blob import Archived

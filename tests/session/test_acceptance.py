@@ -1,0 +1,271 @@
+"""What a file cannot hold is refused where it enters a session, and nobody can change what entered."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from attrs import frozen
+
+from tests.session.ledger import Clock
+from weakfs import Registry, Session, event
+from weakfs.session import Log, append_all
+from weakfs.session.slices.slice import Declaration, WholeSlice
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Word(enum.StrEnum):
+    YES = "yes"
+
+
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
+class Bits(enum.IntFlag):
+    ONE = 1
+    TWO = 2
+
+
+class Shape(enum.Enum):
+    LINE = (1, 2)
+    DOT = "dot"
+    RAW = b"raw"
+
+
+@dataclass
+class Owner:
+    name: str
+    groups: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    owner: Owner
+    level: Level = Level.LOW
+    word: Word | None = None
+
+
+@event("acceptance/stored")
+@frozen
+class Stored:
+    """An event that may hold anything."""
+
+    items: Any = None
+    options: dict[str, Any] = attrs.field(factory=dict[str, Any])
+    numbers: tuple[float, ...] = ()
+
+
+@event("acceptance/listed")
+@frozen
+class Listed:
+    """An event with enums and dataclasses."""
+
+    items: tuple[Item, ...] = ()
+    access: Access = Access.READ
+    bits: Bits = Bits.ONE
+    choice: Shape | Word | int = 0
+    by_word: dict[Word, Level] = attrs.field(factory=dict[Word, Level])
+    shapes: frozenset[Shape] = frozenset()
+
+
+@event("acceptance/changeable")
+@attrs.define
+class Changeable:
+    """An event whose fields can be assigned."""
+
+    number: int = 0
+
+
+@event("acceptance/given")
+@frozen
+class Given:
+    """A STATE slice whose value a reducer makes out of what an event holds."""
+
+    value: Any = None
+
+
+@event("acceptance/asked")
+@frozen
+class Asked:
+    """Lets the reducer of `Given` make a value."""
+
+
+@frozen
+class Counted:
+    """What holds only what cannot change."""
+
+    items: tuple[Any, ...]
+    access: Access
+    shapes: frozenset[Shape]
+
+
+MAKE: list[Callable[[], Any]] = []
+REGISTRY = Registry.empty().with_slices(
+    Declaration(Stored, kind="log", reducers={Stored: append_all}),
+    Declaration(Listed, reducers={Listed: append_all}),
+    Declaration(Changeable, reducers={Changeable: append_all}),
+    Declaration(Given, reducers={Asked: lambda value, event: MAKE[-1]()}),
+)
+
+
+def make_session() -> Session:
+    return Session(session_id="s", registry=REGISTRY, clock=Clock())
+
+
+class Odd:
+    """Something that no file can hold."""
+
+
+class Ratio(float):
+    """A number that is more than one."""
+
+
+class Zone(tzinfo):
+    """A time zone of a program's own."""
+
+    def utcoffset(self, dt: datetime | None) -> None:
+        return None
+
+    def dst(self, dt: datetime | None) -> None:
+        return None
+
+    def tzname(self, dt: datetime | None) -> None:
+        return None
+
+
+REFUSED: list[tuple[Stored, str]] = [
+    (Stored(options={"a": {"b": print}}), r"\$\.options\.a\.b is <built-in function print>, a builtin_function"),
+    (Stored(items=[1, 2, Item(owner=Odd())]), r"\$\.items\[2\]\.owner is .*Odd"),  # type: ignore[arg-type]
+    (Stored(items={"a": {Odd()}}), r"\$\.items\.a\[0\] is .*Odd"),
+    (Stored(numbers=(1.0, Ratio(2.0))), r"\$\.numbers.*Ratio"),
+    (Stored(items=datetime(2020, 1, 1, tzinfo=Zone())), r"\$|datetime"),
+    (Stored(items=Level.LOW), r"Level does not say how it is to be kept; register it"),
+]
+
+
+@pytest.mark.parametrize(("event", "message"), REFUSED, ids=lambda case: str(case)[:40])
+def test_what_a_file_cannot_hold_is_refused_with_its_place(event: Stored, message: str, tmp_path: Path) -> None:
+    session = make_session()
+    session.dispatch(Stored(items=("a",)))
+    session.save(tmp_path / "before.json")
+
+    with pytest.raises(TypeError, match=message) as refusal:
+        session.dispatch(event)
+    with pytest.raises(TypeError, match="cannot take a SliceAppended"):
+        session[Stored].append(event)
+    with pytest.raises(TypeError, match="cannot take a SliceSeeded"):
+        session[Stored].seed(event)
+
+    assert str(refusal.value).startswith("cannot take a Stored: ")
+    session.save(tmp_path / "after.json")
+    assert (tmp_path / "after.json").read_bytes() == (tmp_path / "before.json").read_bytes()
+
+
+def test_what_a_reducer_gives_is_refused_with_the_slice_and_the_place(tmp_path: Path) -> None:
+    session = make_session()
+    MAKE.append(lambda: Given(({"a": Odd()},)))
+
+    with pytest.raises(TypeError, match=r"the slice 'acceptance/given': its reducer of Asked .*\$\.value\[0\]\.a is "):
+        session.dispatch(Asked())
+    MAKE.append(lambda: "text")
+    with pytest.raises(TypeError, match=r"'text', a str; return a Given"):
+        session.dispatch(Asked())
+    MAKE.append(lambda: Given(({"a": 1},)))
+    session.dispatch(Asked())
+
+    assert (session.seq, session[Given].all()) == (1, (Given(({"a": 1},)),))
+    session.save(tmp_path / "s.json")
+
+
+def test_a_reducer_of_a_whole_slice_is_checked_for_the_values_that_are_new() -> None:
+    session = make_session()
+    session[Given].append(Given(1))
+    session[Given].register(Stored, WholeSlice(lambda values, event: Log((*values, Given(event.items), Given(Odd())))))
+
+    with pytest.raises(TypeError, match=r"Odd"):
+        session.dispatch(Stored())
+
+    assert session[Given].all() == (Given(1),)
+
+
+def test_events_cannot_be_changed_after_they_were_dispatched() -> None:
+    session = make_session()
+    options: dict[str, Any] = {"a": [1]}
+    owner = Owner("o")
+    changeable = Changeable(1)
+
+    stored = session.dispatch(Stored(options=options))
+    session.dispatch(Listed((Item(owner=owner),)))
+    session.dispatch(changeable)
+    session[Changeable].append(changeable)
+    options["a"].append(2)
+    owner.groups.append("g")
+    changeable.number = 9
+
+    assert stored.event == Stored(options={"a": [1]})
+    assert session[Stored].all() == (Stored(options={"a": [1]}),)
+    assert session[Listed].all() == (Listed((Item(owner=Owner("o")),)),)
+    assert session[Changeable].all() == (Changeable(1), Changeable(1))
+    assert session.replayed()[Stored].all() == session[Stored].all()
+
+
+def test_what_nobody_can_change_is_kept_as_the_object_that_it_is() -> None:
+    session = make_session()
+    event = Counted((("a", 1.5), ("b", -1)), Access.WRITE, frozenset(Shape))
+
+    session.dispatch(event)
+
+    assert session.install(Counted).latest() is None
+    session[Counted].append(event)
+    assert session[Counted].latest() is event
+
+
+def test_enums_flags_and_dataclasses_come_back_as_what_they_were(tmp_path: Path) -> None:
+    session = make_session()
+    events = [
+        Listed((Item(owner=Owner("a", ["b"]), word=Word.YES), Item(owner=Owner("c")))),
+        Listed(access=Access.READ | Access.WRITE, bits=Bits.ONE | Bits.TWO, choice=Shape.LINE),
+        Listed(choice=Word.YES, by_word={Word.YES: Level.LOW}, shapes=frozenset(Shape)),
+        Listed(choice=Shape.RAW, shapes=frozenset({Shape.DOT})),
+        Listed(choice=5),
+    ]
+    for event in events:
+        session.dispatch(event)
+    session.save(tmp_path / "s.json")
+
+    loaded = Session.load(tmp_path / "s.json", registry=REGISTRY)
+
+    assert list(loaded[Listed].all()) == events
+    assert [repr(event) for event in loaded[Listed].all()] == [repr(event) for event in events]
+
+
+def test_a_registered_enum_may_stand_anywhere(tmp_path: Path) -> None:
+    registry = REGISTRY.with_types(Level, Owner)
+    session = Session(session_id="s", registry=registry)
+    event = Stored(items=[Level.LOW, (Owner("a"),)])
+
+    session.dispatch(event)
+    session.save(tmp_path / "s.json")
+
+    assert Session.load(tmp_path / "s.json", registry=registry)[Stored].latest() == event
+
+
+def test_a_value_of_a_subclass_is_refused_by_its_slice() -> None:
+    @event("acceptance/more")
+    @frozen
+    class More(Given):
+        pass
+
+    with pytest.raises(TypeError, match="holds values of type Given"):
+        make_session()[Given].append(More(1))
