@@ -240,8 +240,8 @@ def test_enums_flags_and_dataclasses_come_back_as_what_they_were(tmp_path: Path)
         Listed(choice=Shape.RAW, shapes=frozenset({Shape.DOT})),
         Listed(choice=5),
     ]
-    for event in events:
-        session.dispatch(event)
+    for one in events:
+        session.dispatch(one)
     session.save(tmp_path / "s.json")
 
     loaded = Session.load(tmp_path / "s.json", registry=REGISTRY)

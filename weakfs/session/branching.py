@@ -17,9 +17,9 @@ from weakfs.session.events import Record, RolledBack
 from weakfs.session.external import begin_all, close_all, undo_all
 from weakfs.session.history.log import Log
 from weakfs.session.history.merge import absorb, drop_snapshots, merge_snapshots
+from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible, uninterrupted
-from weakfs.session.numbering import Renumbering, Shift
 from weakfs.session.rollback import History
 from weakfs.session.transaction import ACTIVE, Transaction, current_owner, innermost
 from weakfs.session.views import Records

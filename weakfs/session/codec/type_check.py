@@ -2,7 +2,7 @@
 
 An event that a file cannot hold would be applied and written down, and the session could never be saved again. So it is
 refused when it is dispatched. Most events repeat the types of earlier ones, and are then not looked at twice; those
-that may hold anything are tried out one by one: see `weakfs.session.acceptance`.
+that may hold anything are tried out one by one: see `weakfs.session.codec.acceptance`.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from weakfs.session.errors import MergeConflict
 from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceSeeded
 from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.log import Log
+from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.timeline import Point, Row, SnapshotEntry, Timeline, age, changed, event_of
-from weakfs.session.numbering import Renumbering, Shift
 from weakfs.session.slices.registry import Shape, tag_of
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Conflict, Merge, StateMerge, WholeMerge

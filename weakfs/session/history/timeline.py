@@ -19,7 +19,7 @@ from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceCleare
 from weakfs.session.history.checkpoints import STRETCH, Checkpoints, Mark
 from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.session.history.log import Log
-from weakfs.session.numbering import Numbering, Shift
+from weakfs.session.history.record_numbers import Numbering, Shift
 from weakfs.session.slices.schema import Rules, Step
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import EMPTY_TABLE, Table

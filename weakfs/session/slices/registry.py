@@ -107,7 +107,7 @@ class Shape:
             rule(values[place])
         if fit.is_always_safe or fit.is_safe(values):
             return event
-        from weakfs.session.acceptance import accepted
+        from weakfs.session.codec.acceptance import accepted
 
         return accepted(registry, event, f"cannot take a {self.cls.__name__}")
 
