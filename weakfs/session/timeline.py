@@ -19,6 +19,7 @@ from weakfs.session.collector import collector_at_rest
 from weakfs.session.errors import SessionError, UnknownSnapshot, UnknownType
 from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.log import Log
+from weakfs.session.packing import Packing
 from weakfs.session.rules import Rules
 from weakfs.session.table import EMPTY_TABLE, Table
 
@@ -139,6 +140,8 @@ class Timeline:
     # The ids of snapshots that were taken or dropped on a branch, so that merging it costs what changed and not what
     # is kept; `None` on a line that is never merged.
     touched: Log[str] | None = None
+    # Which stretches of the records and the LOG slices are still to be packed.
+    packing: Packing = field(factory=Packing)
 
     @property
     def dropped(self) -> int:
@@ -178,6 +181,7 @@ class Timeline:
             self.eras,
             self.cause,
             self.touched,
+            self.packing,
         )
 
     def keep_snapshot(self, entry: SnapshotEntry) -> None:
@@ -199,7 +203,7 @@ class Timeline:
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
         self.checkpoints, self.told, self.past = branch.checkpoints, branch.told, branch.past
         self.block_end = branch.block_end
-        self.externals, self.eras = branch.externals, branch.eras
+        self.externals, self.eras, self.packing = branch.externals, branch.eras, branch.packing
 
     def add(self, row: Row, state: Table, logs: Table, *, mark: bool = False, block_end: int = 0) -> int:
         """Write one row down, with the tables that it led to, and give its number."""
@@ -208,7 +212,16 @@ class Timeline:
         seq = self.dropped + len(rows)
         if mark or seq - self.checkpoints.thinned >= STRETCH:
             self.checkpoint(Mark(seq, state, logs, block_end))
+        if rows.is_at_end_of_stretch:
+            self.packing = self.packing.advanced(rows, logs)
         return seq
+
+    def add_merged(self, rows: Iterable[Row], logs: Table) -> None:
+        """Write down the rows of a fork behind that of its merge, with the LOG slices that they led to."""
+        before = self.rows
+        self.rows, self.logs = before.extend(rows), logs
+        if self.rows.stretch_count > before.stretch_count:
+            self.packing = self.packing.advanced(self.rows, logs)
 
     def checkpoint(self, mark: Mark) -> None:
         """Keep a state of the past: see `weakfs.session.checkpoints`."""
@@ -273,7 +286,7 @@ class Timeline:
         if going:
             base = self.mark_at(rules, self.dropped + going)
             self.checkpoints, self.past = self.checkpoints.behind(base.seq), self.past.behind(base.seq)
-            self.rows = Log(self.rows.since(going))
+            self.rows = self.rows.without_first(going)
             self.base = base
             self.externals = pmap({seq: kept for seq, kept in self.externals.items() if seq >= base.seq})
         return going
