@@ -12,7 +12,7 @@ from weakfs.session.decoding import Reading
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
 from weakfs.session.log import Log
 from weakfs.session.pools import Json, read_blobs
-from weakfs.session.registry import Shape
+from weakfs.session.registry import Shape, tag_of
 from weakfs.session.rules import Rules
 from weakfs.session.stored import Source
 from weakfs.session.table import EMPTY_TABLE, Table
@@ -59,6 +59,13 @@ class LoadedDocument:
             for pool in rules.registry.pools
         }
         self._reading = Reading(rules.registry, blobs, pools)
+        # Slices of older files, by tag: the one that stands in their place, and what makes its value of theirs.
+        self._succeeded = {
+            tag_of(older): (tag_of(own.cls), value_of)
+            for own in rules.registry.slices
+            for older, value_of in own.succeeds.items()
+        }
+        self._successors: dict[int, Log[Any]] = {}
         for number, row in enumerate(fields.take("installed", list)):
             self._installed(row, f"$.installed[{number}]")
         self._slices: list[tuple[str, str, Log[Any]]] = []
@@ -172,6 +179,8 @@ class LoadedDocument:
         shape = self._shape(tag, f"{where}.tag")
         if kind not in ("state", "log"):
             raise SessionFileError(f"'state' or 'log' is expected, not {kind!r:.60}", where=f"{where}.kind")
+        if tag in self._succeeded:
+            return shape
         try:
             self.rules = self.rules.install(shape.cls, tag=tag, kind="log" if kind == "log" else "state")
         except (ValueError, TypeError, SessionError) as error:
@@ -194,6 +203,14 @@ class LoadedDocument:
             raise SessionFileError(f"slice {after} is not an earlier one of {tag!r}", where=f"{where}.after")
         return tag, kind, self._slices[after][2].extend(items)
 
+    def _successor(self, number: int) -> tuple[str, Log[Any]]:
+        """Give the tag and the values of the slice that stands in the place of one that older files hold."""
+        tag, _, values = self._slices[number]
+        successor, value_of = self._succeeded[tag]
+        if number not in self._successors:
+            self._successors[number] = Log((value_of(values),)) if values else Log()
+        return successor, self._successors[number]
+
     def _told_table(self, row: Json) -> Table:
         """Read a table inside a record, where the place is put to an error later."""
         try:
@@ -209,6 +226,8 @@ class LoadedDocument:
             if type(number) is not int or not 0 <= number < len(self._slices):
                 raise SessionFileError(f"there is no slice {number!r:.60}", where=f"{where}[{index}]")
             tag, found, values = self._slices[number]
+            if tag in self._succeeded:
+                tag, values = self._successor(number)
             if found != kind or tag in table:
                 raise SessionFileError(f"slice {number} of {tag!r} does not belong here", where=f"{where}[{index}]")
             table[tag] = values
