@@ -21,6 +21,8 @@ from weakfs.session.rope import Content, Rope
 from weakfs.session.stored import Stored
 
 REQUIRED = object()
+# So many values of a slice are worth reading and writing a field at a time.
+MANY = 16
 
 # What a field of contents may hold, one or the other.
 CONTENTS: frozenset[type] = frozenset({bytes, Stored})

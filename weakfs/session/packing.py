@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import marshal
 import zlib
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import compress, starmap
+from itertools import accumulate, compress, pairwise, starmap
 from operator import is_, not_
 from sys import getrefcount
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ from typing import Any, TypeVar
 import attrs
 from attrs import frozen
 
-from weakfs.session.log import Log, Stretch
+from weakfs.session.log import STRETCH, Log, Stretch
 from weakfs.session.registry import Shape
 
 # So many of the newest full stretches of records are not packed.
@@ -196,6 +197,36 @@ class Packing:
             self._pack(old)
         return attrs.evolve(self, waiting=waiting[going:])
 
+    @classmethod
+    def of_history(cls, rows: Log[Any], logs: Mapping[str, Log[Any]]) -> tuple[Packing, dict[str, Log[Any]]]:
+        """Pack a history that was read as a whole, and give its slices as they are then.
+
+        Their values are cut into stretches where the records are, so that they share blocks with these.
+        """
+        stretches = _oldest_first(rows)
+        counts = [Counter(row[2] for row in stretch.read()) for stretch in stretches]
+        cut: dict[str, Log[Any]] = {}
+        older: dict[str, tuple[Stretch[Any], ...]] = {}
+        beside: list[dict[str, tuple[Stretch[Any], ...]]] = [{} for _ in stretches]
+        for tag, values in logs.items():
+            own = [count[tag] for count in counts]
+            first = len(values) - sum(own)
+            if first < 0 or first == len(values):
+                older[tag] = tuple(_oldest_first(values)[:-1])
+                continue
+            cut[tag] = _cut(values, first, own)
+            parts = deque(_oldest_first(cut[tag]))
+            older[tag] = tuple(parts.popleft() for _ in range(-(-first // STRETCH)))
+            for place, count in enumerate(own):
+                if count:
+                    beside[place][tag] = (parts.popleft(),)
+        full = [FullStretches((stretch,), own) for stretch, own in zip(stretches, beside, strict=True)]
+        waiting = (FullStretches((), older), *full[:-1])
+        packing = cls(waiting[-NEAR:])
+        for old in waiting[:-NEAR]:
+            packing._pack(old)
+        return packing, cut
+
     def _pack(self, full: FullStretches) -> None:
         known: dict[str, list[tuple[list[Fields], Block]]] = {}
         for stretch in full.records:
@@ -220,6 +251,17 @@ class Packing:
         return self._recent.setdefault(tag, Recent())
 
 
+def _oldest_first(log: Log[Any]) -> list[Stretch[Any]]:
+    return [stretch for stretch, _ in log.stretches()][::-1]
+
+
+def _cut(values: Log[Any], first: int, counts: Iterable[int]) -> Log[Any]:
+    """Cut values into stretches: the `first` ones into whole ones, the others into parts of so many each."""
+    every = list(values)
+    places = [*range(0, first, STRETCH), *accumulate(counts, initial=first)]
+    return Log.of_stretches(every[start:end] for start, end in pairwise(places))
+
+
 def _full(log: Log[Any], known: set[int]) -> tuple[Stretch[Any], ...]:
     """Give the stretches of a log that no item will be appended to and that nobody packed or knows, oldest first."""
     found: list[Stretch[Any]] = []
@@ -240,6 +282,8 @@ def _packed_values(
 
     Returns `None` for values that are not plain.
     """
+    if not values:
+        return None
     kind = type(values[0])
     if not is_plain(kind) or any(type(value) is not kind for value in values):
         return None

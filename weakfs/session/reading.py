@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import Any
 
 from pyrsistent import pmap
 
 from weakfs.session.checkpoints import Mark
-from weakfs.session.columns import Columns
+from weakfs.session.columns import MANY, Columns
 from weakfs.session.decoding import Reading
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
 from weakfs.session.log import Log
@@ -103,6 +104,7 @@ class LoadedDocument:
             snapshots=pmap(snapshots),
             loaded=True,
         )
+        line.pack_loaded()
         line.forget_checkpoints()
         return line
 
@@ -191,10 +193,7 @@ class LoadedDocument:
         fields = Fields(row, where)
         tag, kind = fields.take("tag", str), fields.take("kind", str)
         shape = self._install(tag, kind, where)
-        items = [
-            self._reading.value(item, shape.cls, f"{where}.items[{index}]")
-            for index, item in enumerate(fields.take("items", list))
-        ]
+        items = self._items(shape, fields.take("items", list), f"{where}.items")
         after = fields.take("after", int, default=None)
         fields.done()
         if after is None:
@@ -202,6 +201,14 @@ class LoadedDocument:
         if not 0 <= after < len(self._slices) or self._slices[after][:2] != (tag, kind):
             raise SessionFileError(f"slice {after} is not an earlier one of {tag!r}", where=f"{where}.after")
         return tag, kind, self._slices[after][2].extend(items)
+
+    def _items(self, shape: Shape, items: list[Json], where: str) -> list[Any]:
+        """Read the values of a slice: a field at a time if there are many and they are plain."""
+        columns = Columns.of(shape) if len(items) >= MANY else None
+        rows = columns.read(items, self._blobs) if columns is not None else None
+        if rows is not None:
+            return list(starmap(shape.build, rows))
+        return [self._reading.value(item, shape.cls, f"{where}[{index}]") for index, item in enumerate(items)]
 
     def _successor(self, number: int) -> tuple[str, Log[Any]]:
         """Give the tag and the values of the slice that stands in the place of one that older files hold."""

@@ -140,6 +140,8 @@ class Declaration:
     initial: object = None
     merge: Merge | WholeMerge | StateMerge | None = None
     reducers: Mapping[type, Reducer | WholeSlice] = field(factory=dict)
+    # Whether the values of a LOG slice tell of calls, so that `Session.compact(keep_calls=...)` may drop old ones.
+    holds_calls: bool = False
     # Slices of older session files in whose place this one stands: by type, what makes its value of their values.
     succeeds: Mapping[type, Callable[[Iterable[Any]], object]] = field(factory=dict)
 

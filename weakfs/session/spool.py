@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import orjson
 
+from weakfs.session.atomic import unsaved
 from weakfs.session.atoms import AS_IT_IS
 
 # So much text is held; what comes then lies in a file without a name, but for pieces that are small.
@@ -37,10 +38,13 @@ class Spool:
         if self._folder is None or len(text) < SMALL or self._held + len(text) <= IN_MEMORY:
             self._held += len(text)
             return text
-        if self._file is None:
-            self._file = TemporaryFile(dir=self._folder)
-        place = self._file.seek(0, SEEK_END)
-        self._file.write(text)
+        try:
+            if self._file is None:
+                self._file = TemporaryFile(dir=self._folder)
+            place = self._file.seek(0, SEEK_END)
+            self._file.write(text)
+        except OSError as error:
+            raise unsaved(self._folder, error) from error
         return place, len(text)
 
     def get(self, piece: Piece) -> bytes:

@@ -216,6 +216,17 @@ class Timeline:
             self.packing = self.packing.advanced(rows, logs)
         return seq
 
+    def pack_loaded(self) -> None:
+        """Pack the history that was read from a file."""
+        self.packing, logs = Packing.of_history(self.rows, self.logs)
+        base = self.base.logs
+        for tag, values in logs.items():
+            known = base.get(tag)
+            if known is not None and self.logs[tag].extends(known):
+                base = base.set(tag, values.prefix(len(known)))
+            self.logs = self.logs.set(tag, values)
+        self.base = Mark(self.base.seq, self.base.state, base, self.base.block_end)
+
     def add_merged(self, rows: Iterable[Row], logs: Table) -> None:
         """Write down the rows of a fork behind that of its merge, with the LOG slices that they led to."""
         before = self.rows
@@ -280,8 +291,11 @@ class Timeline:
                 self.past = self.past.thinned_with(mark, self.rows, self.base)
         return self.past.before(seq) or self.base
 
-    def compact(self, rules: Rules, keep: int) -> int:
-        """Forget all records but the newest `keep`, and give how many went."""
+    def compact(self, rules: Rules, keep: int, keep_calls: int | None) -> int:
+        """Forget all records but the newest `keep`, and give how many went.
+
+        Unless `keep_calls` is `None`, forget calls as well: see `History.compact`.
+        """
         going = max(len(self.rows) - keep, 0)
         if going:
             base = self.mark_at(rules, self.dropped + going)
@@ -289,7 +303,33 @@ class Timeline:
             self.rows = self.rows.without_first(going)
             self.base = base
             self.externals = pmap({seq: kept for seq, kept in self.externals.items() if seq >= base.seq})
+        if keep_calls is not None:
+            for own in rules.registry.slices:
+                if own.holds_calls and own.cls in rules.by_type:
+                    self._shorten(rules.by_type[own.cls].tag, keep_calls)
         return going
+
+    def _shorten(self, tag: str, keep: int) -> None:
+        """Forget the oldest values of a LOG slice, here and at every checkpoint; those of kept records stay."""
+        values: Log[Any] = self.logs.get(tag, Log())
+        before = len(self.base.logs.get(tag, ()))
+        going = min(len(values) - keep, before)
+        if going <= 0:
+            return
+        left = values.without_first(going)
+
+        def shortened(logs: Table) -> Table:
+            known = logs.get(tag)
+            if known is None:
+                return logs
+            shares = values.extends(known)
+            return logs.set(tag, left.prefix(len(known) - going) if shares else known.without_first(going))
+
+        self.logs = self.logs.set(tag, left)
+        base = self.base
+        self.base = Mark(base.seq, base.state, shortened(base.logs), base.block_end)
+        self.checkpoints = self.checkpoints.with_logs(shortened)
+        self.past = self.past.with_logs(shortened)
 
 
 def event_of(rules: Rules, row: Row) -> Any:

@@ -17,7 +17,7 @@ import orjson
 from pyrsistent import pmap
 
 from weakfs.session.atoms import AS_IT_IS
-from weakfs.session.columns import Columns
+from weakfs.session.columns import MANY, Columns
 from weakfs.session.encoding import Writing
 from weakfs.session.errors import SessionError
 from weakfs.session.log import Log
@@ -31,8 +31,6 @@ from weakfs.session.timeline import Row, SnapshotEntry, Timeline, event_of, orde
 
 # Contents up to this size are written at once; that a few of them could be told as tails does not matter.
 SMALL = 4096
-# So many values of a slice are worth writing a field at a time.
-MANY = 16
 
 T = TypeVar("T")
 

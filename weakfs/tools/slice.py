@@ -135,7 +135,7 @@ def _newest_seen(values: Iterable[FileSeen]) -> FilesSeen:
 
 EVENTS = (ToolCall, KeptBlob, FileSeen)
 SLICES = (
-    Declaration(ToolCall, kind="log", reducers={ToolCall: append_all}),
+    Declaration(ToolCall, kind="log", reducers={ToolCall: append_all}, holds_calls=True),
     Declaration(KeptBlob, kind="log", reducers={KeptBlob: append_all}),
     Declaration(FilesSeen, kind="log", succeeds={FileSeen: _newest_seen}),
 )
