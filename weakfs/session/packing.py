@@ -1,7 +1,7 @@
 """Old stretches of history in little memory: the fields of the records as columns, compressed.
 
 A stretch of 512 records or values that lies far enough back becomes one object, which is unpacked when somebody reads
-it; the newest 4,096 records stay as they are. Records of one type are a block. The values of a slice that are those
+it; the newest 4,608 records stay as they are. Records of one type are a block. The values of a slice that are those
 very events, as the calls of tools are, refer to the same blocks. One million calls take 0.3 GB so, and 1.7 GB
 otherwise; the garbage collector has nothing to look at. Packing costs 3 % of a call.
 
@@ -27,8 +27,9 @@ from attrs import frozen
 from weakfs.session.log import STRETCH, Log, Stretch
 from weakfs.session.registry import Shape
 
-# So many of the newest full stretches of records are not packed.
-NEAR = 8
+# So many of the newest full stretches of records are not packed: until then most checkpoints of them are gone, which hold
+# contents (`weakfs.session.checkpoints`).
+NEAR = 9
 # The stretches of a slice hold at least so many values, unless they are the last.
 LEAST = 64
 # Longer text and bytes are kept by reference: they would cost a call more time than they are worth.
