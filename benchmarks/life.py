@@ -84,7 +84,7 @@ def main() -> None:
     slow = life.call(first)
     collection = timed(gc.collect)
     print(f"last {count_text(first)} calls: {time_text(slow)} each; full collection {time_text(collection)}")
-    print(f"resident: {(resident_bytes() - resident) / (life.made - first):.0f} B a call, with every content that was replaced")
+    print(f"resident: {(resident_bytes() - resident) / (life.made - first):.0f} B a call, with all contents")
     if asked.trace:
         print(f"traced: {(traced_bytes() - traced) / (life.made - first):.0f} B a call")
     print(f"contents written: {life.written / life.made:.0f} B a call")

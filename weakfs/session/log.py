@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
+
 
 # How many items a stretch holds.
 STRETCH = 512
@@ -20,11 +20,11 @@ STRETCH = 512
 SEGMENT = 256
 
 
-class Packed(Protocol[T_co]):
+class Packed(Protocol[T]):
     """The items of a stretch in a form that takes less memory."""
 
     def __len__(self) -> int: ...
-    def load(self) -> list[T_co]:
+    def load(self) -> list[T]:
         """Give the items: equal to those that were packed."""
         ...
 
@@ -55,12 +55,12 @@ class Stretch(Generic[T]):
     def read(self) -> list[T]:
         """Give the items; the list must not be changed."""
         items = self.items
-        return items if type(items) is list else items.load()
+        return items if isinstance(items, list) else items.load()
 
     @property
     def is_packed(self) -> bool:
         """Whether the items were packed."""
-        return type(self.items) is not list
+        return not isinstance(self.items, list)
 
     def close(self) -> list[T]:
         """Let no item be appended any more, and give a copy of those that there are."""
@@ -121,7 +121,7 @@ class Log(Sequence[T], Generic[T]):
         """Give this sequence with `item` behind it."""
         stretch, length = self._stretch, self._length
         items, used = stretch.items, length - stretch.start
-        if type(items) is list:
+        if isinstance(items, list):
             # The list of an empty log is nobody's: many share it, and none of them is to hold another's items.
             if len(items) == used and 0 < used < stretch.limit:
                 items.append(item)
@@ -179,7 +179,7 @@ class Log(Sequence[T], Generic[T]):
         if not length:
             return default
         items = stretch.items
-        return (items if type(items) is list else items.load())[length - stretch.start - 1]
+        return (items if isinstance(items, list) else items.load())[length - stretch.start - 1]
 
     def stretches(self) -> Iterator[tuple[Stretch[T], int]]:
         """Go through the stretches of this sequence, newest first, each with the place where its part of it ends."""
@@ -190,9 +190,10 @@ class Log(Sequence[T], Generic[T]):
             end, stretch = stretch.start, stretch.base
 
     @property
-    def is_at_end_of_stretch(self) -> bool:
-        """Whether the next item starts a stretch of its own."""
-        return self._length - self._stretch.start >= self._stretch.limit
+    def is_at_edge_of_stretch(self) -> bool:
+        """Whether the last item started a stretch, or the next one will."""
+        used = self._length - self._stretch.start
+        return used == 1 or used >= self._stretch.limit
 
     @property
     def stretch_count(self) -> int:

@@ -27,8 +27,8 @@ from attrs import frozen
 from weakfs.session.log import STRETCH, Log, Stretch
 from weakfs.session.registry import Shape
 
-# So many of the newest full stretches of records are not packed: until then most checkpoints of them are gone, which hold
-# contents (`weakfs.session.checkpoints`).
+# So many of the newest full stretches of records are not packed. When one is, most checkpoints from its time are gone
+# (`weakfs.session.checkpoints`), and the contents that they held can be packed too.
 NEAR = 9
 # The stretches of a slice hold at least so many values, unless they are the last.
 LEAST = 64
@@ -54,7 +54,7 @@ def pack_rows(rows: Sequence[Fields]) -> Block:
 
 def unpack_rows(block: Block) -> list[Fields]:
     """Give the tuples of a block."""
-    return list(zip(*unpack_columns(block))) or [()] * block[0]
+    return list(zip(*unpack_columns(block), strict=True)) or [()] * block[0]
 
 
 def unpack_columns(block: Block) -> list[Sequence[Any]]:
@@ -192,6 +192,8 @@ class Packing:
         known = {number for full in self._waiting for number in full.ids()}
         values = {tag: _full(log, known) for tag, log in logs.items()}
         full = FullStretches(_full(rows, known), {tag: own for tag, own in values.items() if own})
+        if not full.records:
+            return self
         waiting = (*self._waiting, full)
         going = max(len(waiting) - NEAR, 0)
         for old in waiting[:going]:

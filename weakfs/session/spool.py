@@ -40,7 +40,7 @@ class Spool:
             return text
         try:
             if self._file is None:
-                self._file = TemporaryFile(dir=self._folder)
+                self._file = TemporaryFile(dir=self._folder)  # noqa: SIM115  # `close` closes it
             place = self._file.seek(0, SEEK_END)
             self._file.write(text)
         except OSError as error:

@@ -212,7 +212,7 @@ class Timeline:
         seq = self.dropped + len(rows)
         if mark or seq - self.checkpoints.thinned >= STRETCH:
             self.checkpoint(Mark(seq, state, logs, block_end))
-        if rows.is_at_end_of_stretch:
+        if rows.is_at_edge_of_stretch:
             self.packing = self.packing.advanced(rows, logs)
         return seq
 
