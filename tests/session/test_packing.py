@@ -175,11 +175,15 @@ def test_compaction_keeps_the_values_whose_records_went() -> None:
     assert [made.number for made in check_at[Made].all()] == list(range(ENOUGH - 300))
 
 
+def _upper(name: str) -> str:
+    return name.upper()
+
+
 @frozen
 class Odd:
     """A value that is more than its fields."""
 
-    name: str = field(converter=str.upper)
+    name: str = field(converter=_upper)
 
 
 @define
