@@ -20,6 +20,20 @@ Version = tuple["Log[object]", list[object]]
 SIZES = st.sampled_from([0, 1, 2, 5, SEGMENT - 1, SEGMENT, SEGMENT + 1, 2 * SEGMENT])
 
 
+class Copied:
+    """A packed stretch that holds the same items."""
+
+    def __init__(self, items: list[object]) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def load(self) -> list[object]:
+        """Give the items."""
+        return [*self.items]
+
+
 class LogVersions(RuleBasedStateMachine):
     """Many logs that grew from one another, each beside the list that it must equal."""
 
@@ -66,6 +80,20 @@ class LogVersions(RuleBasedStateMachine):
         log, items = version
         length = data.draw(st.integers(0, len(items)) | st.sampled_from([min(SEGMENT, len(items)), len(items)]))
         return self.check(log.prefix(length), items[:length])
+
+    @rule(version=versions, data=st.data())
+    def pack(self, version: Version, data: st.DataObject) -> None:
+        log, items = version
+        every = [stretch for stretch, _ in log.stretches() if len(stretch.items)]
+        for stretch in data.draw(st.lists(st.sampled_from(every), unique_by=id)) if every else ():
+            stretch.items = Copied(stretch.close())
+        self.check(log, items)
+
+    @rule(target=versions, version=versions, data=st.data())
+    def without_first(self, version: Version, data: st.DataObject) -> Version:
+        log, items = version
+        count = data.draw(st.integers(0, len(items)))
+        return self.check(log.without_first(count), items[count:])
 
     @rule(one=versions, other=versions)
     def extends(self, one: Version, other: Version) -> None:

@@ -196,14 +196,19 @@ class History(SessionCore):
             else:
                 own.line = line
 
-    def compact(self, *, keep: int) -> int:
+    def compact(self, *, keep: int, keep_calls: int | None = None) -> int:
         """Drop all records but the newest `keep`, with contents that nothing else refers to; give the number.
 
         Snapshots that are kept stay usable, and a fork keeps what is not merged yet.
         Records that went can no longer be read or rolled back to.
+
+        With `keep_calls` all calls of tools but so many of the newest are dropped as well; a call stays while its own
+        record does. By default all stay.
         """
         if keep < 0:
             raise ValueError(f"cannot keep {keep} records; give a number from 0 on")
+        if keep_calls is not None and keep_calls < 0:
+            raise ValueError(f"cannot keep {keep_calls} calls; give a number from 0 on, or None for all")
         with self.lock:
             line = self._writable()
             if line is not self._trunk:
@@ -211,7 +216,7 @@ class History(SessionCore):
             if self._base is not None:
                 # What is not merged yet is still needed.
                 keep = max(keep, line.seq - self._base.seq)
-            return line.compact(self._rules, keep)
+            return line.compact(self._rules, keep, keep_calls)
 
     def _entry(self, line: Timeline, target: int | str | Snapshot) -> SnapshotEntry:
         if not isinstance(target, (str, Snapshot)):  # pyright: ignore[reportUnnecessaryIsInstance]

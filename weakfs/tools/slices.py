@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TypeVar
+from zlib import crc32
 
 from attrs import field, frozen
 
-from weakfs.session import Session, Slice, append_all, event
+from weakfs.session import Session, Slice, append_all, event, reducer
 from weakfs.session.slices.slice import Declaration
 
 
@@ -64,10 +66,10 @@ class KeptBlob:
 @event("tools/file_seen", numbers=("seq",))
 @frozen
 class FileSeen:
-    """What a caller last saw of a file, after record `seq`. The event is the slice's value.
+    """A caller saw a version of a file, after record `seq`.
 
-    A LOG slice: a rollback changes files, and not what a caller has read, which is then stale. `version` is the digest
-    of the contents in hexadecimal, size and modification time of a very large file, or `None` if there was none.
+    `version` is the digest of the contents in hexadecimal, size and modification time of a very large file, or `None`
+    if there was none.
     """
 
     caller: str
@@ -77,11 +79,65 @@ class FileSeen:
     filesystem: str
 
 
+# What a caller last saw of a file: the version, and the record after which that was. See `FileSeen`.
+Sight = tuple[str | None, int]
+# The sights of one caller by path, spread over plain dicts: a change copies one of them, and the garbage collector
+# looks at none.
+Sights = tuple[dict[str, Sight], ...]
+WIDTH = 32
+NO_SIGHTS: Sights = ({},) * WIDTH
+
+
+@event("tools/files_seen")
+@frozen
+class FilesSeen:
+    """Which version of each file each caller last saw: one entry for a caller and a path.
+
+    A LOG slice: a rollback changes files, and not what a caller has read, which is then stale.
+    """
+
+    # By caller: see `_key`.
+    sights: dict[str, Sights] = field(factory=dict[str, Sights])
+
+    def sight(self, filesystem: str, caller: str, path: str) -> Sight | None:
+        """Give what a caller last saw of a file, or `None` if it never saw it."""
+        return self.sights.get(_key(filesystem, caller), NO_SIGHTS)[_place(path)].get(path)
+
+    def paths(self, filesystem: str, caller: str) -> list[str]:
+        """List the files of a filesystem that a caller saw."""
+        return [path for part in self.sights.get(_key(filesystem, caller), NO_SIGHTS) for path in part]
+
+    @reducer(on=FileSeen)
+    def on_file_seen(self, event: FileSeen) -> FilesSeen:
+        """Keep the newest sight of a file. O(callers + files / 32)."""
+        key, place = _key(event.filesystem, event.caller), _place(event.path)
+        parts = [*self.sights.get(key, NO_SIGHTS)]
+        parts[place] = {**parts[place], event.path: (event.version, event.seq)}
+        return FilesSeen({**self.sights, key: tuple(parts)})
+
+
+def _key(filesystem: str, caller: str) -> str:
+    return f"{filesystem}\n{caller}"
+
+
+def _place(path: str) -> int:
+    # The same in every process.
+    return crc32(path.encode("utf-8", "surrogatepass")) % WIDTH
+
+
+def _newest_seen(values: Iterable[FileSeen]) -> FilesSeen:
+    """Read the slice of every sighting that older session files hold."""
+    seen = FilesSeen()
+    for value in values:
+        seen = seen.on_file_seen(value)
+    return seen
+
+
 EVENTS = (ToolCall, KeptBlob, FileSeen)
 SLICES = (
-    Declaration(ToolCall, kind="log", reducers={ToolCall: append_all}),
+    Declaration(ToolCall, kind="log", reducers={ToolCall: append_all}, holds_calls=True),
     Declaration(KeptBlob, kind="log", reducers={KeptBlob: append_all}),
-    Declaration(FileSeen, kind="log", reducers={FileSeen: append_all}),
+    Declaration(FilesSeen, kind="log", succeeds={FileSeen: _newest_seen}),
 )
 
 T = TypeVar("T")
@@ -97,9 +153,9 @@ def install_blobs(session: Session) -> Slice[KeptBlob]:
     return _installed(session, KeptBlob)
 
 
-def install_seen(session: Session) -> Slice[FileSeen]:
+def install_seen(session: Session) -> Slice[FilesSeen]:
     """Give the accessor of what callers saw; a session whose registry lacks the slice gains it."""
-    return _installed(session, FileSeen)
+    return session.install(FilesSeen, kind="log")
 
 
 def _installed(session: Session, type_: type[T]) -> Slice[T]:

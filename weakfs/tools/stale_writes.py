@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import takewhile
 from threading import Lock
 
 from weakfs.editing.unified_hunks import hunks
@@ -13,15 +12,15 @@ from weakfs.filesystem import Filesystem
 from weakfs.messages import clip, one_line
 from weakfs.reducers import EntryCopied, EntryMoved, ExternalTrees, FileTree, TreeRestored
 from weakfs.reducers.apply import segments_of
+from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
 from weakfs.reducers.tree.leaf import CONTENT
 from weakfs.reducers.tree.line_merge import split_lines
 from weakfs.reducers.tree.node import find
 from weakfs.session import MissingBlob, Record, Session, SessionError
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import joined
-from weakfs.session.history.log import Log
 from weakfs.tools.errors import StaleRead, UnreadFile
-from weakfs.tools.slices import FileSeen, ToolCall, install, install_seen
+from weakfs.tools.slices import FileSeen, Sight, ToolCall, install, install_seen
 
 # A larger file is known by its size and modification time: reading a page of it does not cost reading all of it.
 MOST_HASHED = 1 << 23
@@ -31,16 +30,20 @@ MOST_COMPARED = 1 << 18
 SHOWN = 1500
 # What calls without a caller saw is kept for so many files, the newest.
 MOST_SIGHTS = 4096
+# Who changed a file is looked for in so many records at a time, the newest first, and for a message in no more than
+# that many times over: whose change it was is worth no journey through a long history.
+WINDOW = 512
+MOST_WINDOWS = 64
 
 Who = str | None
-# What each path held when it was seen.
-Sights = dict[str, FileSeen]
+# These change the file at their path, and never what lies below it.
+OF_FILES = (FileWritten, FileAppended, FileSpliced)
 
 
 class Readings:
     """What each caller of a session last saw of each file. Any number of threads may use it.
 
-    The session's `FileSeen` slice holds it, so that it is saved with the session and shared by all its toolsets. What
+    The session's `FilesSeen` slice holds it, so that it is saved with the session and shared by all its toolsets. What
     calls without a caller saw is held here alone, and only a change by a call that has a caller makes it stale.
     """
 
@@ -48,31 +51,36 @@ class Readings:
         self._session = session
         self._name = str(getattr(filesystem, "filesystem_id", ""))
         self._lock = Lock()
-        self._anonymous: OrderedDict[str, FileSeen] = OrderedDict()
-        # The sights of each caller in as many values of the slice as were looked at last.
-        self._indexed: Log[FileSeen] = Log()
-        self._by_caller: dict[str, Sights] = {}
+        self._anonymous: OrderedDict[str, Sight] = OrderedDict()
         install(session)
-        install_seen(session)
+        self._seen = install_seen(session)
 
     def saw(self, caller: Who, path: str, version: str | None, *, seq: int, call_id: str) -> None:
         """Remember that a caller has seen a version of a file, after record `seq`."""
         if caller is None:
             with self._lock:
-                self._anonymous[path] = FileSeen("", path, version, seq, self._name)
+                self._anonymous[path] = (version, seq)
                 self._anonymous.move_to_end(path)
                 if len(self._anonymous) > MOST_SIGHTS:
                     self._anonymous.popitem(last=False)
             return
-        known = self._sights(caller).get(path)
-        if known is None or known.version != version:
+        known = self._sight(caller, path)
+        if known is None or known[0] != version:
             self._session.dispatch(FileSeen(caller, path, version, seq, self._name), cause=call_id)
 
     def changed(self, caller: Who, records: Iterable[Record], fs: Filesystem) -> dict[str, str | None]:
         """Return what a caller's call leaves in each file that it changed, or that lies in what it changed."""
-        paths = dict.fromkeys(path for record in records for path in self._paths(record.event))
-        known = tuple(self._sights(caller))
-        inside = [path for path in known if path not in paths and any(here in paths for here in _with_parents(path))]
+        paths: dict[str, None] = {}
+        above: set[str] = set()
+        for record in records:
+            changed = self._paths(record.event)
+            paths.update(dict.fromkeys(changed))
+            if not isinstance(record.event, OF_FILES):
+                above.update(changed)
+        inside: list[str] = []
+        if above:
+            known = [path for path in self._known_paths(caller) if path not in paths]
+            inside = [path for path in known if not above.isdisjoint(_with_parents(path))]
         return {path: version_of(fs, path) for path in (*paths, *inside)}
 
     def check(self, caller: Who, path: str, fs: Filesystem, *, may_show: bool) -> None:
@@ -80,85 +88,92 @@ class Readings:
 
         The message quotes what changed if it `may_show` it and the old contents are still there.
         """
-        sight = self._sights(caller).get(path)
+        sight = self._sight(caller, path)
         now = None if sight is None else version_of(fs, path)
-        if sight is None or sight.version == now:
+        if sight is None or sight[0] == now:
             return
-        last = self._last_change(caller, path, sight.seq)
+        # What an anonymous call may change depends on the answer; for any other it is only told.
+        last = self._last_change(caller, path, sight[1], most=None if caller is None else MOST_WINDOWS)
         # A file that no other caller removed, but a rollback, is not overwritten: making it again is fine.
         if last is None and (caller is None or now is None):
             return
-        raise StaleRead(_told(path, last, self._difference(sight, fs) if may_show else None))
+        raise StaleRead(_told(path, last, self._difference(path, sight, fs) if may_show else None))
 
     def check_was_read(self, caller: Who, path: str) -> None:
         """Raise `UnreadFile` for a file that this caller never saw; a call without a caller may change any."""
-        if caller is not None and path not in self._sights(caller):
+        if caller is not None and self._sight(caller, path) is None:
             raise UnreadFile(f"cannot change {path!r}: you have not read it; read it first, so that nothing is lost")
 
-    def _sights(self, caller: Who) -> Sights:
-        with self._lock:
-            if caller is None:
-                return self._anonymous
-            values = self._values(FileSeen)
-            if not values.extends(self._indexed):
-                # A transaction sees less than what was indexed, or another line of history.
-                return self._collected(values, {}).get(caller, {})
-            self._collected(values.since(len(self._indexed)), self._by_caller)
-            self._indexed = values
-            return self._by_caller.get(caller, {})
+    def _sight(self, caller: Who, path: str) -> Sight | None:
+        if caller is None:
+            with self._lock:
+                return self._anonymous.get(path)
+        seen = self._seen.latest()
+        return None if seen is None else seen.sight(self._name, caller, path)
 
-    def _collected(self, values: Iterable[FileSeen], into: dict[str, Sights]) -> dict[str, Sights]:
-        for seen in values:
-            if seen.filesystem == self._name:
-                into.setdefault(seen.caller, {})[seen.path] = seen
-        return into
+    def _known_paths(self, caller: Who) -> list[str]:
+        if caller is None:
+            with self._lock:
+                return [*self._anonymous]
+        seen = self._seen.latest()
+        return [] if seen is None else seen.paths(self._name, caller)
 
-    def _values(self, type_: type) -> Log[FileSeen]:
-        values = self._session.table("log").get(self._session.spec_of(type_).tag)
-        return Log() if values is None else values
+    def _last_change(self, caller: Who, path: str, seq: int, *, most: int | None) -> ToolCall | None:
+        """Find the last successful call of somebody else that changed a file after record `seq`.
 
-    def _last_change(self, caller: Who, path: str, seq: int) -> ToolCall | None:
-        """Find the last successful call of somebody else that changed a file after record `seq`."""
+        Looks at as many windows of records as `most` says. O(records since the change).
+        """
         own = None if caller is None else one_line(caller)
-        for call in reversed(self._session[ToolCall].all()):
-            first, last = call.first_seq, call.last_seq
-            if call.caller == own or call.status != "ok" or first is None or last is None or last <= seq:
-                continue
-            made = self._made(first, last)
-            if any(here in self._paths(record.event) for record in made for here in _with_parents(path)):
-                return call
+        above = set(_with_parents(path))
+        calls: list[ToolCall] = []
+        for record in islice(self._backwards(seq), None if most is None else most * WINDOW):
+            event = record.event
+            if isinstance(event, ToolCall):
+                calls = [call for call in calls if (call.first_seq or 0) < record.seq]
+                if event.caller != own and event.status == "ok" and (event.last_seq or 0) > seq:
+                    calls.append(event)
+            elif not above.isdisjoint(self._paths(event)):
+                for call in calls:
+                    if (call.first_seq or 0) <= record.seq <= (call.last_seq or 0):
+                        return call
         return None
 
-    def _made(self, first: int, last: int) -> Iterator[Record]:
-        """Go through those of the records of a call that were not compacted away."""
-        return takewhile(lambda record: record.seq <= last, self._session.records.since(first - 1))
+    def _backwards(self, seq: int) -> Iterator[Record]:
+        """Go through the records after number `seq`, the newest first."""
+        with self._session.lock:
+            records, end = self._session.records, self._session.seq
+        oldest = max(seq, end - len(records))
+        while end > oldest:
+            start = max(end - WINDOW, oldest)
+            yield from reversed(tuple(islice(records.since(start), end - start)))
+            end = start
 
     def _paths(self, event: object) -> tuple[str, ...]:
         return paths_of(event) if getattr(event, "filesystem", None) in (None, self._name) else ()
 
-    def _difference(self, sight: FileSeen, fs: Filesystem) -> str | None:
+    def _difference(self, path: str, sight: Sight, fs: Filesystem) -> str | None:
         """Return what changed since a file was seen, `None` if the old contents are gone or no short text."""
-        before = b"" if sight.version is None else self._content_at(sight)
-        now = _content(fs, sight.path)
+        before = b"" if sight[0] is None else self._content_at(path, sight)
+        now = _content(fs, path)
         if before is None or now is None or b"\0" in before[:8192] + now[:8192]:
             return None
         lines = b"".join(hunks(split_lines(before), split_lines(now))).decode("utf-8", "replace")
         return clip(lines, SHOWN)
 
-    def _content_at(self, sight: FileSeen) -> bytes | None:
+    def _content_at(self, path: str, sight: Sight) -> bytes | None:
         """Find the contents that a caller saw in the history of the session."""
         with suppress(SessionError, MissingBlob, OSError):
-            then = self._session.at(sight.seq)
+            then = self._session.at(sight[1])
             known = (then[ExternalTrees].latest() or ExternalTrees()).trees.get(self._name)
             tree = then[FileTree].latest()
             if known is not None:
                 now = (self._session[ExternalTrees].latest() or ExternalTrees()).known(self._name)
                 tree = known.completed(now)
-            node = None if tree is None else find(tree, segments_of(sight.path))
+            node = None if tree is None else find(tree, segments_of(path))
             content = node[CONTENT] if type(node) is tuple else ""
             if not isinstance(content, str) and len(content) <= MOST_COMPARED:
                 data = joined(content)
-                return data if digest_of(data).hex() == sight.version else None
+                return data if digest_of(data).hex() == sight[0] else None
         return None
 
 

@@ -22,6 +22,8 @@ from weakfs.session.files.expansion import Expansion
 from weakfs.session.slices.registry import Shape
 
 REQUIRED = object()
+# So many values of a slice are worth reading and writing a field at a time.
+MANY = 16
 
 # What a field of contents may hold, one or the other.
 CONTENTS: frozenset[type] = frozenset({bytes, Stored})
@@ -29,12 +31,16 @@ CONTENTS: frozenset[type] = frozenset({bytes, Stored})
 
 @frozen(eq=False)
 class Column:
-    """One field: its type, what it is where it is left out, and whether a text follows a rule."""
+    """One field: its types, what it is where it is left out, and whether a text follows a rule.
+
+    `is_blob` says that it holds contents, and `is_mixed` that it holds contents or atoms.
+    """
 
     name: str
     types: frozenset[type]
     default: object
     is_blob: bool
+    is_mixed: bool
     rules: tuple[Any, ...]
 
 
@@ -61,13 +67,24 @@ class Columns:
             columns.append(column)
         return cls(tuple(columns)) if columns else None
 
-    def write(self, rows: Sequence[tuple[Any, ...]], blobs: Blobs) -> list[dict[str, Json]]:
-        """Give the fields of many events as JSON, without those that are nothing and are nothing when left out."""
+    def write(self, rows: Sequence[tuple[Any, ...]], blobs: Blobs, *, whole: bool = False) -> list[dict[str, Json]]:
+        """Give the fields of many events as JSON.
+
+        Unless they are to be `whole`, without those that are nothing and are nothing when left out.
+        """
         columns: list[Sequence[Json]] = []
         for column, values in zip(self.columns, zip(*rows, strict=True), strict=True):
-            columns.append([{"blob": number} for number in blobs.number_all(values)] if column.is_blob else values)
+            if column.is_blob:
+                columns.append([{"blob": number} for number in blobs.number_all(values)])
+            elif column.is_mixed:
+                numbers = iter(blobs.number_all([value for value in values if type(value) in CONTENTS]))
+                columns.append([{"blob": next(numbers)} if type(value) in CONTENTS else value for value in values])
+            else:
+                columns.append(values)
         names = [column.name for column in self.columns]
         written = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+        if whole:
+            return written
         # Only nothing is left out: a default that a later program changes must not change old records.
         for column in self.columns:
             if column.default is None:
@@ -78,8 +95,9 @@ class Columns:
 
     def largest(self, rows: Sequence[tuple[Any, ...]]) -> int:
         """Give the size of the largest content among many events; 0 if they hold none."""
-        places = [place for place, column in enumerate(self.columns) if column.is_blob]
-        return max((len(row[place]) for row in rows for place in places), default=0)
+        places = [place for place, column in enumerate(self.columns) if column.is_blob or column.is_mixed]
+        contents = (row[place] for row in rows for place in places)
+        return max((len(content) for content in contents if type(content) in CONTENTS), default=0)
 
     def fit(self, rows: Sequence[tuple[Any, ...]]) -> bool:
         """Tell whether the values of many events are what their fields name and what JSON has a form for."""
@@ -120,6 +138,10 @@ class Columns:
     ) -> Sequence[Any]:
         if column.is_blob:
             return _contents(values, blobs, column.types, expansion)
+        if column.is_mixed:
+            found = [value for value in values if type(value) is dict]
+            contents = iter(_contents(found, blobs, column.types, expansion) if found else ())
+            values = [next(contents) if type(value) is dict else value for value in values]
         _check(column, values)
         return values
 
@@ -161,10 +183,11 @@ def _column(own: attrs.Attribute[Any], hint: Any) -> Column | None:
         hint, *more = get_args(hint)
         rules = tuple(rule for rule in more if callable(rule))
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    is_blob = not CONTENTS.isdisjoint(members)
-    if not set(members) <= (CONTENTS if is_blob else {str, int, bool, type(None)}):
+    if not CONTENTS.union((str, int, bool, type(None))).issuperset(members):
         return None
+    holds_contents = not CONTENTS.isdisjoint(members)
+    is_blob = CONTENTS.issuperset(members)
     default = REQUIRED if own.default is attrs.NOTHING else own.default
     if default is not REQUIRED and default is not None and type(default) not in (str, int, bool):
         return None
-    return Column(own.name, frozenset(members), default, is_blob, rules)
+    return Column(own.name, frozenset(members), default, is_blob, holds_contents and not is_blob, rules)

@@ -7,19 +7,20 @@ import errno
 import fcntl
 import os
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha256
 
 
-def write_atomically(path: str, data: bytes) -> None:
-    """Put `data` at `path`: a temporary file beside it, fsync, rename, fsync of the folder.
+def write_atomically(path: str, pieces: Iterable[bytes]) -> None:
+    """Put `pieces` one behind the other at `path`: a temporary file beside it, fsync, rename, fsync of the folder.
 
-    Whatever happens, `path` holds what it held or all of `data`. Two writers take turns. The temporary file's
+    Whatever happens, `path` holds what it held or all of them. Two writers take turns. The temporary file's
     name is fixed, so that what a killed process leaves is taken over by the next. Raises `OSError` that says of
     which file and why.
     """
     try:
-        _write(path, data)
+        _write(path, pieces)
     except OSError as error:
         raise unsaved(path, error) from error
     try:
@@ -32,7 +33,7 @@ def write_atomically(path: str, data: bytes) -> None:
         ) from error
 
 
-def _write(path: str, data: bytes) -> None:
+def _write(path: str, pieces: Iterable[bytes]) -> None:
     folder, name = os.path.split(path)
     # The name of a file may be as long as the filesystem allows; the temporary one is longer.
     short = name if len(os.fsencode(name)) < 200 else sha256(os.fsencode(name)).hexdigest()
@@ -46,9 +47,10 @@ def _write(path: str, data: bytes) -> None:
                 kind = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
                 raise OSError(kind, "it is not a regular file")
             os.fchmod(descriptor, status.st_mode & 0o777)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        for piece in pieces:
+            view = memoryview(piece)
+            while view:
+                view = view[os.write(descriptor, view) :]
         os.fsync(descriptor)
         os.rename(temporary, path)
     except BaseException:

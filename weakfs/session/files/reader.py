@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import Any
 
 from pyrsistent import pmap
 
 from weakfs.session.blobs.blob import Source
-from weakfs.session.codec.columns import Columns
+from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.pools import Json, read_blobs
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
@@ -15,7 +16,7 @@ from weakfs.session.files.expansion import Expansion
 from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.log import SEGMENT, Log
 from weakfs.session.history.timeline import Row, SnapshotEntry, Timeline
-from weakfs.session.slices.registry import Shape
+from weakfs.session.slices.registry import Shape, tag_of
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
@@ -61,6 +62,13 @@ class LoadedDocument:
             for pool in rules.registry.pools
         }
         self._reading = Reading(rules.registry, blobs, pools, expansion)
+        # Slices of older files, by tag: the one that stands in their place, and what makes its value of theirs.
+        self._succeeded = {
+            tag_of(older): (tag_of(own.cls), value_of)
+            for own in rules.registry.slices
+            for older, value_of in own.succeeds.items()
+        }
+        self._successors: dict[int, Log[Any]] = {}
         for number, row in enumerate(fields.take("installed", list)):
             self._installed(row, f"$.installed[{number}]")
         self._slices: list[tuple[str, str, Log[Any]]] = []
@@ -98,6 +106,7 @@ class LoadedDocument:
             snapshots=pmap(snapshots),
             loaded=True,
         )
+        line.pack_loaded()
         line.forget_checkpoints()
         return line
 
@@ -176,6 +185,8 @@ class LoadedDocument:
         shape = self._shape(tag, f"{where}.tag")
         if kind not in ("state", "log"):
             raise SessionFileError(f"'state' or 'log' is expected, not {kind!r:.60}", where=f"{where}.kind")
+        if tag in self._succeeded:
+            return shape
         try:
             self.rules = self.rules.install(shape.cls, tag=tag, kind="log" if kind == "log" else "state")
         except (ValueError, TypeError, SessionError) as error:
@@ -186,10 +197,7 @@ class LoadedDocument:
         fields = Fields(row, where)
         tag, kind = fields.take("tag", str), fields.take("kind", str)
         shape = self._install(tag, kind, where)
-        items = [
-            self._reading.value(item, shape.cls, f"{where}.items[{index}]")
-            for index, item in enumerate(fields.take("items", list))
-        ]
+        items = self._items(shape, fields.take("items", list), f"{where}.items")
         after = fields.take("after", int, default=None)
         fields.done()
         if after is None:
@@ -201,6 +209,22 @@ class LoadedDocument:
             # A branch copies a part of what it grows from, at eight bytes an item.
             self._expansion.take(8 * min(len(before), SEGMENT), "the values of a slice that begins as another", where)
         return tag, kind, before.extend(items)
+
+    def _items(self, shape: Shape, items: list[Json], where: str) -> list[Any]:
+        """Read the values of a slice: a field at a time if there are many and they are plain."""
+        columns = Columns.of(shape) if len(items) >= MANY else None
+        rows = columns.read(items, self._blobs, self._expansion) if columns is not None else None
+        if rows is not None:
+            return list(starmap(shape.build, rows))
+        return [self._reading.value(item, shape.cls, f"{where}[{index}]") for index, item in enumerate(items)]
+
+    def _successor(self, number: int) -> tuple[str, Log[Any]]:
+        """Give the tag and the values of the slice that stands in the place of one that older files hold."""
+        tag, _, values = self._slices[number]
+        successor, value_of = self._succeeded[tag]
+        if number not in self._successors:
+            self._successors[number] = Log((value_of(values),)) if values else Log()
+        return successor, self._successors[number]
 
     def _told_table(self, row: Json) -> Table:
         """Read a table inside a record, where the place is put to an error later."""
@@ -217,6 +241,8 @@ class LoadedDocument:
             if type(number) is not int or not 0 <= number < len(self._slices):
                 raise SessionFileError(f"there is no slice {number!r:.60}", where=f"{where}[{index}]")
             tag, found, values = self._slices[number]
+            if tag in self._succeeded:
+                tag, values = self._successor(number)
             if found != kind or tag in table:
                 raise SessionFileError(f"slice {number} of {tag!r} does not belong here", where=f"{where}[{index}]")
             table[tag] = values

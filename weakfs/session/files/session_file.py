@@ -5,12 +5,10 @@ The first fields are the format, its version and a SHA-256 of all that follows, 
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import re
-from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from os import PathLike
@@ -19,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from weakfs.session.blobs.blob import Source, Stored
-from weakfs.session.codec.atoms import AS_IT_IS
 from weakfs.session.errors import SessionError, SessionFileError, UnsupportedVersion
 from weakfs.session.external import HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
@@ -27,6 +24,8 @@ from weakfs.session.files.expansion import FACTOR, Expansion, check_factor
 from weakfs.session.files.reader import Fields, LoadedDocument
 from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.writer import Document
+from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.spool import JsonObject
 from weakfs.session.views import Missing, SaveReport
 
 if TYPE_CHECKING:
@@ -51,24 +50,20 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
         rules, line, own = session.parts()
         line = line.copy()
     others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
-    made = Document(rules, embed=embed, others=others)
-    with _collector_at_rest():
-        document = {**own, **made.of(line)}
+    target = os.path.realpath(path)
+    made = Document(rules, embed=embed, others=others, folder=os.path.dirname(target))
     try:
-        body = orjson.dumps(document, option=AS_IT_IS)
-    except TypeError as error:
+        with collector_at_rest():
+            document = JsonObject({**own, **made.of(line)})
+        size, head = _measured(document)
+        lost = _put(target, head, document, made.stored, others, embed=embed)
+    except orjson.JSONEncodeError as error:
         raise SessionError(
             f"cannot save session {session.session_id!r}: {error}; keep values of the types that the fields name, "
             f"nested less deeply"
         ) from None
-    head = b'{"format":"%s","version":%d,"sha256":"%s",' % (
-        FORMAT.encode(),
-        VERSION,
-        sha256(body[1:]).hexdigest().encode(),
-    )
-    data = head + body[1:]
-    target = os.path.realpath(path)
-    lost = _put(target, data, made.stored, others, embed=embed)
+    finally:
+        made.close()
     missing = (
         *(Missing("content", digest.hex()) for digest in (made.lost if embed else lost)),
         *(
@@ -78,11 +73,30 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
             for snapshot_id in one.lost_snapshots()
         ),
     )
-    return SaveReport(target, len(data), len(line.rows), len(line.snapshots), len(document["blobs"]), missing)
+    blobs = len(document.fields["blobs"])
+    return SaveReport(target, size, len(line.rows), len(line.snapshots), blobs, missing)
+
+
+def _measured(document: JsonObject) -> tuple[int, bytes]:
+    """Give the size of the file that a document makes, and the head that takes the place of its first brace."""
+    pieces = document.pieces()
+    body = sha256(next(pieces)[1:])
+    size = 0
+    for piece in pieces:
+        body.update(piece)
+        size += len(piece)
+    head = b'{"format":"%s","version":%d,"sha256":"%s",' % (FORMAT.encode(), VERSION, body.hexdigest().encode())
+    return len(head) + len(next(document.pieces())) - 1 + size, head
 
 
 def _put(
-    path: str, data: bytes, stored: Mapping[bytes, Collection[Stored]], others: Sequence[Source], *, embed: bool
+    path: str,
+    head: bytes,
+    document: JsonObject,
+    stored: Mapping[bytes, Collection[Stored]],
+    others: Sequence[Source],
+    *,
+    embed: bool,
 ) -> list[bytes]:
     """Put the contents that lie elsewhere beside `path`, the document at `path`, and remove what it does not need.
 
@@ -95,14 +109,21 @@ def _put(
     with folder.locked(make=bool(wanted)) as is_there:
         added, lost = folder.add(wanted, others)
         try:
-            write_atomically(path, data)
+            write_atomically(path, _with_head(head, document))
         except BaseException:
-            if added and not _begins(path, data[:HEAD]):
+            if added and not _begins(path, head[:HEAD]):
                 folder.remove(added)
             raise
         if is_there:
             folder.keep_only(wanted.keys() | read_here)
     return lost
+
+
+def _with_head(head: bytes, document: JsonObject) -> Iterator[bytes]:
+    yield head
+    rest = document.pieces()
+    yield next(rest)[1:]
+    yield from rest
 
 
 def _begins(path: str, head: bytes) -> bool:
@@ -118,20 +139,8 @@ def load_session(session: Session, path: str | PathLike[str], *, max_expansion: 
     check_factor(max_expansion)
     with open(path, "rb") as stream:
         data = stream.read()
-    with _collector_at_rest():
+    with collector_at_rest():
         _take_over(session, data, BlobFolder(os.fspath(path)), Expansion(len(data), max_expansion))
-
-
-@contextmanager
-def _collector_at_rest() -> Generator[None]:
-    """Hold the garbage collector off while a document is made or read: all of it is in use, and much to look at."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _take_over(session: Session, data: bytes, folder: BlobFolder, expansion: Expansion) -> None:

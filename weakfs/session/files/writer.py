@@ -7,16 +7,18 @@ from the one before. The same state gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 import orjson
 from pyrsistent import pmap
 
 from weakfs.session.blobs.blob import Source, Stored
 from weakfs.session.codec.atoms import AS_IT_IS
-from weakfs.session.codec.columns import Columns
+from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.encoding import Writing
 from weakfs.session.codec.pools import Json
 from weakfs.session.errors import SessionError
@@ -25,29 +27,36 @@ from weakfs.session.history.timeline import Row, SnapshotEntry, Timeline, event_
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
+from weakfs.session.spool import BATCH, JsonArray, JsonObject, Spool
 
 # Contents up to this size are written at once; that a few of them could be told as tails does not matter.
 SMALL = 4096
 
+T = TypeVar("T")
+
 
 class Document:
-    """Collects the tables of one file."""
+    """Collects the tables of one file. With a `folder`, much of a large one lies there until it is written."""
 
-    def __init__(self, rules: Rules, *, embed: bool = False, others: Sequence[Source] = ()) -> None:
+    def __init__(
+        self, rules: Rules, *, embed: bool = False, others: Sequence[Source] = (), folder: str | None = None
+    ) -> None:
         self._rules = rules
+        self._spool = Spool(folder)
         self._writing = Writing(rules.registry, self.table, self._read_table, embed=embed, others=others)
-        self._slices: list[Json] = []
+        self._slices: list[JsonObject] = []
         # What each row stands for; holding it also keeps its identity from being used again.
         self._values: list[Log[Any]] = []
         self._numbers: dict[int, int] = {}
         self._equals: list[Log[Any]] = []
         self._by_items: dict[tuple[str, bytes], int] = {}
         self._last_log: dict[str, tuple[int, Log[Any], bytes]] = {}
+        self._columns_of: dict[str, Columns | None] = {}
 
     def of(self, line: Timeline) -> dict[str, Json]:
         """Give the document of a line of history, without the session's own fields."""
         snapshots = ordered_snapshots(line)
-        waiting = sorted(snapshots, key=lambda entry: (entry.seq, entry.number))
+        waiting = deque(sorted(snapshots, key=lambda entry: (entry.seq, entry.number)))
         shown: dict[str, Json] = {}
         base: Json = None
         if line.dropped:
@@ -57,25 +66,19 @@ class Document:
                 "logs": self.table(mark.logs),
                 "block_end": mark.block_end,
             }
-        records: list[Json] = []
-        plain = self._plain_events(line.rows)
-        position = 0
-        for seq, row in enumerate(line.rows, line.dropped + 1):
-            while position < len(waiting) and waiting[position].seq < seq:
-                shown[waiting[position].snapshot_id] = self._snapshot(waiting[position])
-                position += 1
-            at, cause, tag, _ = row
-            events = plain.get(tag)
-            if events is not None:
-                event = next(events)
-            else:
-                built = event_of(self._rules, row)
-                event = self._writing.value(built, type(built), f"$.records[{len(records)}].event")
-            if cause is None:
-                records.append({"seq": seq, "at": at, "type": tag, "event": event})
-            else:
-                records.append({"seq": seq, "at": at, "type": tag, "cause": cause, "event": event})
-        for entry in waiting[position:]:
+        records = JsonArray(self._spool)
+        seq = line.dropped
+        for batch in batched(line.rows):
+            written: list[Json] = []
+            plain = self._plain_events(batch)
+            for row in batch:
+                seq += 1
+                while waiting and waiting[0].seq < seq:
+                    entry = waiting.popleft()
+                    shown[entry.snapshot_id] = self._snapshot(entry)
+                written.append(self._record(seq, row, plain, f"$.records[{seq - line.dropped - 1}].event"))
+            records.add([orjson.dumps(written, option=AS_IT_IS)[1:-1]])
+        for entry in waiting:
             shown[entry.snapshot_id] = self._snapshot(entry)
         state, logs = self.table(line.state), self.table(line.logs)
         sections = {pool.section: writer.rows for pool, writer in self._writing.pools.values()}
@@ -92,6 +95,10 @@ class Document:
             "blobs": self._writing.blobs.rows,
         }
 
+    def close(self) -> None:
+        """Let go of the file that holds parts of the document."""
+        self._spool.close()
+
     @property
     def stored(self) -> Mapping[bytes, Collection[Stored]]:
         """The contents of the document that lie elsewhere, by digest: each as often as there are sources of it."""
@@ -102,14 +109,26 @@ class Document:
         """The digests of contents that were to be embedded and are nowhere any more, in order."""
         return sorted(self._writing.blobs.lost)
 
-    def _plain_events(self, rows: Log[Row]) -> dict[str, Iterator[Json]]:
-        """Write the events of the types whose records are all plain, a field at a time: by tag, in their order."""
+    def _record(self, seq: int, row: Row, plain: Mapping[str, Iterator[Json]], where: str) -> Json:
+        at, cause, tag, _ = row
+        events = plain.get(tag)
+        if events is not None:
+            event = next(events)
+        else:
+            built = event_of(self._rules, row)
+            event = self._writing.value(built, type(built), where)
+        if cause is None:
+            return {"seq": seq, "at": at, "type": tag, "event": event}
+        return {"seq": seq, "at": at, "type": tag, "cause": cause, "event": event}
+
+    def _plain_events(self, rows: Sequence[Row]) -> dict[str, Iterator[Json]]:
+        """Write the events of the types whose records here are all plain, a field at a time: by tag, in their order."""
         values: dict[str, list[tuple[Any, ...]]] = {}
         for row in rows:
             values.setdefault(row[2], []).append(row[3])
         plain: dict[str, Iterator[Json]] = {}
         for tag, own in values.items():
-            columns = Columns.of(self._rules.registry.shape(tag))
+            columns = self._columns(tag)
             if columns is None or not columns.fit(own):
                 continue
             if columns.largest(own) <= SMALL:
@@ -117,6 +136,11 @@ class Document:
             else:
                 plain[tag] = self._one_by_one(columns, own)
         return plain
+
+    def _columns(self, tag: str) -> Columns | None:
+        if tag not in self._columns_of:
+            self._columns_of[tag] = Columns.of(self._rules.registry.shape(tag))
+        return self._columns_of[tag]
 
     def _one_by_one(self, columns: Columns, rows: list[tuple[Any, ...]]) -> Iterator[Json]:
         """Write large contents when their turn comes: until then one may be known as a parent and a tail."""
@@ -130,7 +154,7 @@ class Document:
     def _all_installed(self) -> list[Json]:
         """Tell which slices there are; one that the registry declares and nobody used goes without saying."""
         declared = {declaration.cls for declaration in self._rules.registry.slices}
-        used = {row["tag"] for row in self._slices}
+        used = {row.fields["tag"] for row in self._slices}
         specs = sorted(self._rules.specs.values(), key=_by_tag)
         told = [spec for spec in specs if spec.cls not in declared or spec.tag in used]
         return [self._installed(spec, is_declared=spec.cls in declared) for spec in told]
@@ -145,7 +169,7 @@ class Document:
 
     def _read_table(self, numbers: Json) -> Table:
         """Give the table that numbers stand for: what was written is compared with it."""
-        return pmap({self._slices[number]["tag"]: self._values[number] for number in numbers})
+        return pmap({self._slices[number].fields["tag"]: self._values[number] for number in numbers})
 
     def _slice(self, tag: str, values: Log[Any]) -> int:
         known = self._numbers.get(id(values))
@@ -158,14 +182,18 @@ class Document:
         after, before, told = self._last_log.get(tag, (None, Log[Any](), b""))
         skip = len(before) if values.extends(before) else 0
         digest = told if skip else b""
-        items: list[Json] = []
-        for index, value in enumerate(values.since(skip)):
-            item = self._writing.value(value, spec.cls, f"$.slices[{number}].items[{index}]")
-            digest = sha256(digest + orjson.dumps(item, option=AS_IT_IS)).digest()
-            items.append(item)
-            if not skip and len(items) == len(before) and digest == told:
-                # It begins with equal items that are other objects: loading makes them the same.
-                items, skip = [], len(before)
+        items = JsonArray(self._spool)
+        index = 0
+        for batch in batched(values.since(skip)):
+            texts: list[bytes] = []
+            for item in self._items(spec, batch, f"$.slices[{number}].items", index):
+                texts.append(orjson.dumps(item, option=AS_IT_IS))
+                digest = sha256(digest + texts[-1]).digest()
+                index += 1
+                if not skip and index == len(before) and digest == told:
+                    # It begins with equal items that are other objects: loading makes them the same.
+                    items, texts, skip = JsonArray(self._spool), [], len(before)
+            items.add(texts)
         known = self._by_items.setdefault((tag, digest), number)
         self._numbers[id(values)] = known
         if known != number:
@@ -175,10 +203,22 @@ class Document:
         if skip:
             row["after"] = after
         row["items"] = items
-        self._slices.append(row)
+        self._slices.append(JsonObject(row))
         self._values.append(values)
         self._last_log[tag] = (number, values, digest)
         return number
+
+    def _items(self, spec: SliceSpec, values: Sequence[Any], where: str, start: int) -> Iterator[Json]:
+        """Write values of a slice: a field at a time if there are many and they are plain."""
+        shape = self._rules.registry.by_type.get(spec.cls)
+        columns = self._columns(spec.tag) if len(values) >= MANY and shape is not None else None
+        if columns is not None and shape is not None and all(type(value) is spec.cls for value in values):
+            rows = list(map(shape.pack, values))
+            if columns.fit(rows):
+                yield from columns.write(rows, self._writing.blobs, whole=True)
+                return
+        for index, value in enumerate(values, start):
+            yield self._writing.value(value, spec.cls, f"{where}[{index}]")
 
     def _snapshot(self, entry: SnapshotEntry) -> Json:
         row: dict[str, Json] = {
@@ -193,6 +233,13 @@ class Document:
             where = f"the snapshot {entry.snapshot_id!r}"
             row["externals"] = self._writing.value(entry.externals, tuple, where)
         return row
+
+
+def batched(items: Iterable[T]) -> Iterator[list[T]]:
+    """Go through items in lists of a size that can be held beside them."""
+    rest = iter(items)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
 
 
 def _by_tag(spec: SliceSpec) -> str:

@@ -8,7 +8,7 @@ would make history a good deal larger than its records: then they lie further ap
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
@@ -109,6 +109,11 @@ class Checkpoints:
     def behind(self, seq: int) -> Checkpoints:
         """Give those behind record `seq`."""
         return evolve(self, marks=Log(mark for mark in self.marks if mark.seq > seq))
+
+    def with_logs(self, change: Callable[[Table], Table]) -> Checkpoints:
+        """Give the same checkpoints with other LOG slices."""
+        marks = Log(Mark(mark.seq, mark.state, change(mark.logs), mark.block_end, mark.is_kept) for mark in self.marks)
+        return evolve(self, marks=marks)
 
 
 def _is_worth_it(mark: Mark, last: Mark, rows: Iterable[Any]) -> bool:

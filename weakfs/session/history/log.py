@@ -1,58 +1,137 @@
 """An append-only sequence whose every length is a value of its own.
 
-The session's records and the values of a slice that only grows are kept in one. A `Log` is a list and a
-length: a longer one appends to the same list, so that a thousand versions share their items. Whoever asks
-to append when the place behind its last item is taken starts a segment of its own.
+The session's records and the values of a slice that only grows are kept in one. A `Log` is a stretch of items and a
+length; stretches are chained, each to the one before it. A longer log appends to the same stretch, so that a thousand
+versions share their items. Whoever asks to append when the place behind its last item is taken starts a stretch of
+its own. An old stretch may be packed (`weakfs.session.packing`): that changes no version.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, Protocol, TypeVar, overload
 
 T = TypeVar("T")
 
-# A shorter segment is copied rather than chained, so that forks that append in turn do not build a long chain.
+
+# How many items a stretch holds.
+STRETCH = 512
+# A shorter stretch is copied rather than chained, so that forks that append in turn do not build a long chain.
 SEGMENT = 256
+
+
+class Packed(Protocol[T]):
+    """The items of a stretch in a form that takes less memory."""
+
+    def __len__(self) -> int: ...
+    def load(self) -> list[T]:
+        """Give the items: equal to those that were packed."""
+        ...
+
+
+class Stretch(Generic[T]):
+    """Neighbouring items of a log, and the stretch that those before them are in.
+
+    `start` is the place of the first item in the log. No item is appended to it once it holds `limit` of them.
+    """
+
+    __slots__ = ("base", "depth", "items", "jump", "limit", "start")
+
+    def __init__(self, base: Stretch[T] | None, start: int, items: list[T]) -> None:
+        self.items: list[T] | Packed[T] = items
+        self.base = base
+        self.start = start
+        self.limit = STRETCH
+        # A stretch further back, so that any is found in O(log n): Myers, "An applicative random-access stack" (1983).
+        self.jump: Stretch[T] | None = base
+        self.depth = 0
+        if base is not None:
+            self.depth = base.depth + 1
+            near = base.jump
+            far = None if near is None else near.jump or near
+            if near is not None and far is not None and base.depth - near.depth == near.depth - far.depth:
+                self.jump = far
+
+    def read(self) -> list[T]:
+        """Give the items; the list must not be changed."""
+        items = self.items
+        return items if isinstance(items, list) else items.load()
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the items were packed."""
+        return not isinstance(self.items, list)
+
+    def close(self) -> list[T]:
+        """Let no item be appended any more, and give a copy of those that there are."""
+        # First the limit: whoever appends at the same time looks at it afterwards.
+        self.limit = 0
+        return [*self.read()]
+
+    def at(self, position: int) -> Stretch[T]:
+        """Give the stretch with the item at a place: this one or one before it."""
+        stretch = self
+        while position < stretch.start and stretch.base is not None:
+            jump = stretch.jump
+            stretch = jump if jump is not None and jump.start > position else stretch.base
+        return stretch
+
+
+# Nothing is ever appended to an empty list: see `Log.append`.
+NOTHING: Stretch[Any] = Stretch(None, 0, [])
 
 
 class Log(Sequence[T], Generic[T]):
     """A persistent sequence: `append` gives a new one in O(1) and leaves this one as it was."""
 
-    __slots__ = ("_base", "_items", "_length", "_start")
+    __slots__ = ("_length", "_stretch")
 
-    _base: Log[T] | None
-    _items: list[T]
+    # The stretch that the last item is in.
+    _stretch: Stretch[T]
     _length: int
-    _start: int
 
     def __init__(self, items: Iterable[T] = ()) -> None:
-        self._base = None
-        self._start = 0
-        self._items = list(items)
-        self._length = len(self._items)
+        every = list(items)
+        stretch: Stretch[T] = Stretch(None, 0, every[:STRETCH]) if every else NOTHING
+        for start in range(STRETCH, len(every), STRETCH):
+            stretch = Stretch(stretch, start, every[start : start + STRETCH])
+        self._stretch = stretch
+        self._length = len(every)
 
     @staticmethod
-    def _make(base: Log[T] | None, start: int, items: list[T], length: int) -> Log[T]:
+    def _make(stretch: Stretch[T], length: int) -> Log[T]:
         log: Log[T] = Log.__new__(Log)
-        log._base = base
-        log._start = start
-        log._items = items
+        log._stretch = stretch
         log._length = length
         return log
 
+    @classmethod
+    def of_stretches(cls, stretches: Iterable[list[T] | Packed[T]]) -> Log[T]:
+        """Make a log of stretches that are there already; empty ones are left out. The lists become the log's own."""
+        stretch: Stretch[T] | None = None
+        length = 0
+        for items in stretches:
+            if len(items):
+                stretch = Stretch(stretch, length, [])
+                stretch.items = items
+                length += len(items)
+        return cls() if stretch is None else cls._make(stretch, length)
+
     def append(self, item: T) -> Log[T]:
         """Give this sequence with `item` behind it."""
-        items, used = self._items, self._length - self._start
-        # The list of an empty log is nobody's: many share it, and none of them is to hold another's items.
-        if used and len(items) == used:
-            items.append(item)
-            # Two threads may both have found the place free: the one that got it goes on, the other branches.
-            if items[used] is item:
-                return self._make(self._base, self._start, items, self._length + 1)
-        if used < SEGMENT:
-            return self._make(self._base, self._start, [*items[:used], item], self._length + 1)
-        return self._make(self, self._length, [item], self._length + 1)
+        stretch, length = self._stretch, self._length
+        items, used = stretch.items, length - stretch.start
+        if isinstance(items, list):
+            # The list of an empty log is nobody's: many share it, and none of them is to hold another's items.
+            if len(items) == used and 0 < used < stretch.limit:
+                items.append(item)
+                # Two threads may both have found the place free: the one that got it goes on, the other branches. Or
+                # the stretch was closed meanwhile.
+                if items[used] is item and used < stretch.limit:
+                    return self._make(stretch, length + 1)
+            if used < SEGMENT and not (used and used >= stretch.limit):
+                return self._make(Stretch(stretch.base, stretch.start, [*items[:used], item]), length + 1)
+        return self._make(Stretch(stretch, length, [item]), length + 1)
 
     def extend(self, more: Iterable[T]) -> Log[T]:
         """Give this sequence with all of `more` behind it."""
@@ -64,49 +143,81 @@ class Log(Sequence[T], Generic[T]):
     def replace_last(self, item: T) -> Log[T]:
         """Give this sequence with `item` in the place of its last one; an empty one gains it."""
         if self._length <= 1:
-            return self._make(None, 0, [item], 1)
+            return self._make(Stretch(None, 0, [item]), 1)
         return self.prefix(self._length - 1).append(item)
 
     def prefix(self, length: int) -> Log[T]:
         """Give the first `length` items; shares them."""
-        log = self
-        while length <= log._start and log._base is not None:
-            log = log._base
-        return self._make(log._base, log._start, log._items, length)
+        return self._make(self._stretch.at(length - 1), length) if length else Log()
+
+    def without_first(self, count: int) -> Log[T]:
+        """Give the items behind the first `count`; shares what is packed of them."""
+        parts: list[list[T] | Packed[T]] = []
+        for stretch, end in self.stretches():
+            if end <= count:
+                break
+            low, high = max(count - stretch.start, 0), end - stretch.start
+            whole = not low and high == len(stretch.items)
+            parts.append(stretch.items if whole and stretch.is_packed else stretch.read()[low:high])
+        return Log.of_stretches(reversed(parts))
 
     def extends(self, other: Log[T]) -> bool:
-        """Tell whether this sequence begins with the very items of `other`; O(1) when they share them."""
-        if other._length > self._length:
+        """Tell whether this sequence begins with the very items of `other`; O(log n) when they share them.
+
+        What is packed is made anew when it is read: only who shares it begins with it.
+        """
+        length = other._length
+        if length > self._length:
             return False
-        log: Log[T] | None = self
-        while log is not None and log._start > other._start:
-            log = log._base
-        # A base counts only as far as it goes: what lies behind may have branched off inside the segment.
-        if log is not None and log._items is other._items and log._length >= other._length:
+        if not length or self._stretch.at(length - 1) is other._stretch:
             return True
         return all(mine is theirs for mine, theirs in zip(self, other, strict=False))
 
     def last(self, default: Any = None) -> Any:
         """Give the last item, or `default` where there is none."""
-        length = self._length
-        return self._items[length - self._start - 1] if length else default
+        stretch, length = self._stretch, self._length
+        if not length:
+            return default
+        items = stretch.items
+        return (items if isinstance(items, list) else items.load())[length - stretch.start - 1]
+
+    def stretches(self) -> Iterator[tuple[Stretch[T], int]]:
+        """Go through the stretches of this sequence, newest first, each with the place where its part of it ends."""
+        stretch: Stretch[T] | None = self._stretch
+        end = self._length
+        while stretch is not None:
+            yield stretch, end
+            end, stretch = stretch.start, stretch.base
+
+    @property
+    def is_at_edge_of_stretch(self) -> bool:
+        """Whether the last item started a stretch, or the next one will."""
+        used = self._length - self._stretch.start
+        return used == 1 or used >= self._stretch.limit
+
+    @property
+    def stretch_count(self) -> int:
+        """The number of stretches that the items are in."""
+        return self._stretch.depth + 1
+
+    def start_stretch(self, least: int) -> None:
+        """Let the next item start a stretch of its own, if this one holds at least so many."""
+        stretch = self._stretch
+        if self._length - stretch.start >= least:
+            stretch.limit = min(stretch.limit, self._length - stretch.start)
 
     def since(self, length: int) -> Iterator[T]:
-        """Go through the items behind the first `length`; O(1) to start, whatever lies before."""
-        segments: list[Log[T]] = []
-        log: Log[T] | None = self
-        while log is not None:
-            segments.append(log)
-            if log._start <= length:
+        """Go through the items behind the first `length`; O(log n) to start, whatever lies before."""
+        parts: list[tuple[Stretch[T], int]] = []
+        for part in self.stretches():
+            parts.append(part)
+            if part[0].start <= length:
                 break
-            log = log._base
-        end = self._length
-        bounds: list[tuple[list[T], int, int]] = []
-        for segment in segments:
-            bounds.append((segment._items, max(length - segment._start, 0), end - segment._start))
-            end = segment._start
-        for items, low, high in reversed(bounds):
-            yield from items[low:high]
+        while parts:
+            stretch, end = parts.pop()
+            low, high = max(length - stretch.start, 0), end - stretch.start
+            items = stretch.read()
+            yield from items if low == 0 and high == len(items) and stretch.is_packed else items[low:high]
 
     def __len__(self) -> int:
         return self._length
@@ -124,10 +235,8 @@ class Log(Sequence[T], Generic[T]):
         position = index + self._length if index < 0 else index
         if not 0 <= position < self._length:
             raise IndexError(f"cannot take item {index} of a log of {self._length} items")
-        log = self
-        while position < log._start and log._base is not None:
-            log = log._base
-        return log._items[position - log._start]
+        stretch = self._stretch.at(position)
+        return stretch.read()[position - stretch.start]
 
     def __repr__(self) -> str:
         return f"Log({list(self)!r})"

@@ -122,8 +122,7 @@ def absorb(
     shape = rules.registry.by_type[Merged]
     block_end = line.seq + 1 + len(rows)
     seq = line.add((at, cause, tag_of(Merged), shape.pack(event)), state, logs, mark=True, block_end=block_end)
-    line.rows = line.rows.extend(rows)
-    line.logs = after
+    line.add_merged(rows, after)
     line.checkpoint(Mark(line.seq, state, after, block_end))
     return seq, renumbering
 

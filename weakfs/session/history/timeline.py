@@ -20,6 +20,7 @@ from weakfs.session.history.checkpoints import STRETCH, Checkpoints, Mark
 from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.session.history.log import Log
 from weakfs.session.history.record_numbers import Numbering, Shift
+from weakfs.session.packing import Packing
 from weakfs.session.slices.schema import Rules, Step
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import EMPTY_TABLE, Table
@@ -175,6 +176,8 @@ class Timeline:
     touched: Log[str] | None = None
     # Whose record numbers these are: the same object as long as the line goes on.
     numbering: Numbering = field(factory=Numbering)
+    # Which stretches of the records and the LOG slices are still to be packed.
+    packing: Packing = field(factory=Packing)
 
     @property
     def dropped(self) -> int:
@@ -216,6 +219,7 @@ class Timeline:
             self.cause,
             self.touched,
             self.numbering,
+            self.packing,
         )
 
     def keep_snapshot(self, entry: SnapshotEntry) -> None:
@@ -237,7 +241,7 @@ class Timeline:
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
         self.checkpoints, self.told, self.past = branch.checkpoints, branch.told, branch.past
         self.block_end = branch.block_end
-        self.externals, self.eras = branch.externals, branch.eras
+        self.externals, self.eras, self.packing = branch.externals, branch.eras, branch.packing
 
     def add(self, row: Row, state: Table, logs: Table, *, mark: bool = False, block_end: int = 0) -> int:
         """Write one row down, with the tables that it led to, and give its number."""
@@ -246,7 +250,27 @@ class Timeline:
         seq = self.dropped + len(rows)
         if mark or seq - self.checkpoints.thinned >= STRETCH:
             self.checkpoint(Mark(seq, state, logs, block_end))
+        if rows.is_at_edge_of_stretch:
+            self.packing = self.packing.advanced(rows, logs)
         return seq
+
+    def pack_loaded(self) -> None:
+        """Pack the history that was read from a file."""
+        self.packing, logs = Packing.of_history(self.rows, self.logs)
+        base = self.base.logs
+        for tag, values in logs.items():
+            known = base.get(tag)
+            if known is not None and self.logs[tag].extends(known):
+                base = base.set(tag, values.prefix(len(known)))
+            self.logs = self.logs.set(tag, values)
+        self.base = Mark(self.base.seq, self.base.state, base, self.base.block_end)
+
+    def add_merged(self, rows: Iterable[Row], logs: Table) -> None:
+        """Write down the rows of a fork behind that of its merge, with the LOG slices that they led to."""
+        before = self.rows
+        self.rows, self.logs = before.extend(rows), logs
+        if self.rows.stretch_count > before.stretch_count:
+            self.packing = self.packing.advanced(self.rows, logs)
 
     def checkpoint(self, mark: Mark) -> None:
         """Keep a state of the past: see `weakfs.session.history.checkpoints`."""
@@ -305,16 +329,45 @@ class Timeline:
                 self.past = self.past.thinned_with(mark, self.rows, self.base)
         return self.past.before(seq) or self.base
 
-    def compact(self, rules: Rules, keep: int) -> int:
-        """Forget all records but the newest `keep`, and give how many went."""
+    def compact(self, rules: Rules, keep: int, keep_calls: int | None) -> int:
+        """Forget all records but the newest `keep`, and give how many went.
+
+        Unless `keep_calls` is `None`, forget calls as well: see `History.compact`.
+        """
         going = max(len(self.rows) - keep, 0)
         if going:
             base = self.mark_at(rules, self.dropped + going)
             self.checkpoints, self.past = self.checkpoints.behind(base.seq), self.past.behind(base.seq)
-            self.rows = Log(self.rows.since(going))
+            self.rows = self.rows.without_first(going)
             self.base = base
             self.externals = pmap({seq: kept for seq, kept in self.externals.items() if seq >= base.seq})
+        if keep_calls is not None:
+            for own in rules.registry.slices:
+                if own.holds_calls and own.cls in rules.by_type:
+                    self._shorten(rules.by_type[own.cls].tag, keep_calls)
         return going
+
+    def _shorten(self, tag: str, keep: int) -> None:
+        """Forget the oldest values of a LOG slice, here and at every checkpoint; those of kept records stay."""
+        values: Log[Any] = self.logs.get(tag, Log())
+        before = len(self.base.logs.get(tag, ()))
+        going = min(len(values) - keep, before)
+        if going <= 0:
+            return
+        left = values.without_first(going)
+
+        def shortened(logs: Table) -> Table:
+            known = logs.get(tag)
+            if known is None:
+                return logs
+            shares = values.extends(known)
+            return logs.set(tag, left.prefix(len(known) - going) if shares else known.without_first(going))
+
+        self.logs = self.logs.set(tag, left)
+        base = self.base
+        self.base = Mark(base.seq, base.state, shortened(base.logs), base.block_end)
+        self.checkpoints = self.checkpoints.with_logs(shortened)
+        self.past = self.past.with_logs(shortened)
 
 
 def event_of(rules: Rules, row: Row) -> Any:

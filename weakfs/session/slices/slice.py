@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast, get_args
 
 from attrs import field, frozen
@@ -146,6 +146,10 @@ class Declaration:
     merge: Merge | WholeMerge | StateMerge | None = None
     reducers: Mapping[type, Reducer | WholeSlice] = field(factory=dict)
     is_safe: bool = False
+    # Whether the values of a LOG slice tell of calls, so that `Session.compact(keep_calls=...)` may drop old ones.
+    holds_calls: bool = False
+    # Slices of older session files in whose place this one stands: by type, what makes its value of their values.
+    succeeds: Mapping[type, Callable[[Iterable[Any]], object]] = field(factory=dict)
 
 
 def reducer(*, on: type) -> Callable[[F], F]:

@@ -1,0 +1,313 @@
+"""Old stretches of history in little memory: the fields of the records as columns, compressed.
+
+A stretch of 512 records or values that lies far enough back becomes one object, which is unpacked when somebody reads
+it; the newest 4,608 records stay as they are. Records of one type are a block. The values of a slice that are those
+very events, as the calls of tools are, refer to the same blocks. One million calls take 0.3 GB so, and 1.7 GB
+otherwise; the garbage collector has nothing to look at. Packing costs 3 % of a call.
+
+What is large, or what a state holds as well, is kept by reference beside the columns, and so is all that is not plain:
+the whole states in the records of rollbacks and merges above all.
+"""
+
+from __future__ import annotations
+
+import marshal
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import accumulate, compress, pairwise, starmap
+from operator import is_, not_
+from sys import getrefcount
+from typing import Any, TypeVar
+
+import attrs
+from attrs import frozen
+
+from weakfs.session.history.log import STRETCH, Log, Stretch
+from weakfs.session.slices.registry import Shape
+
+# So many of the newest full stretches of records are not packed. When one is, most checkpoints from its time are gone
+# (`weakfs.session.history.checkpoints`), and the contents that they held can be packed too.
+NEAR = 9
+# The stretches of a slice hold at least so many values, unless they are the last.
+LEAST = 64
+# Longer text and bytes are kept by reference: they would cost a call more time than they are worth.
+LARGEST = 1024
+
+SIMPLE: frozenset[type] = frozenset({int, bool, float, type(None)})
+TEXT: frozenset[type] = frozenset({str, type(None)})
+
+Fields = tuple[Any, ...]
+# Records of one type: how many, the columns of their fields, and what those leave out, in order. A plain tuple, which
+# the garbage collector stops looking at.
+Block = tuple[int, bytes, tuple[Any, ...]]
+Item = TypeVar("Item")
+
+
+def pack_rows(rows: Sequence[Fields]) -> Block:
+    """Pack tuples of the same length."""
+    kept: list[Any] = []
+    columns = [_column(values, kept) for values in zip(*rows, strict=True)]
+    return len(rows), zlib.compress(marshal.dumps(columns), 1, -zlib.MAX_WBITS), tuple(kept)
+
+
+def unpack_rows(block: Block) -> list[Fields]:
+    """Give the tuples of a block."""
+    return list(zip(*unpack_columns(block), strict=True)) or [()] * block[0]
+
+
+def unpack_columns(block: Block) -> list[Sequence[Any]]:
+    """Give the columns of a block, the values that were kept by reference in their places."""
+    _, data, kept = block
+    columns: list[Sequence[Any]] = marshal.loads(zlib.decompress(data, -zlib.MAX_WBITS))
+    if kept:
+        left = iter(kept)
+        columns = [[next(left) if value is ... else value for value in values] for values in columns]
+    return columns
+
+
+def _column(values: Sequence[Any], kept: list[Any]) -> Sequence[Any]:
+    """Give a column as it is packed: with an ellipsis in the place of each value that is kept by reference."""
+    kinds = set(map(type, values))
+    if kinds <= SIMPLE or (kinds <= TEXT and max(map(len, filter(None, values)), default=0) <= LARGEST):
+        return values
+    own = _own_references()
+    if kinds == {bytes}:
+        # Without a call of Python for each: 500 appends would take 5 % more of them.
+        small = [len(value) <= LARGEST and getrefcount(value) <= own for value in values]
+    else:
+        small = [_is_small(value) and (type(value) is not bytes or getrefcount(value) <= own) for value in values]
+    kept += compress(values, map(not_, small))
+    return [value if is_small else ... for value, is_small in zip(values, small, strict=True)]
+
+
+def _is_small(value: Any, depth: int = 3) -> bool:
+    kind = type(value)
+    if kind in SIMPLE:
+        return True
+    if kind is str or kind is bytes:
+        return len(value) <= LARGEST
+    return kind is tuple and len(value) <= LARGEST and depth > 0 and all(_is_small(one, depth - 1) for one in value)
+
+
+@cache
+def _own_references() -> int:
+    """Count the references to a value that nothing but its record holds, while `_column` looks at it."""
+    rows = [(bytes(2),)]
+    for values in zip(*rows, strict=True):
+        for value in values:
+            return getrefcount(value)
+    return 0
+
+
+@frozen(eq=False)
+class Recent:
+    """What was unpacked last: reading a stretch item by item unpacks it once."""
+
+    _last: list[tuple[Block, list[Any]]] = attrs.field(factory=list[tuple[Block, list[Any]]])
+
+    def read(self, block: Block, unpack: Callable[[], list[Item]]) -> list[Item]:
+        """Give what was unpacked of a block, or unpack it now."""
+        for known, items in self._last:
+            if known is block:
+                return items
+        items = unpack()
+        # One assignment, and one reference to both: other threads read at the same time.
+        self._last[:] = [(block, items)]
+        return items
+
+
+@frozen(eq=False)
+class PackedRecords:
+    """A stretch of records: when, why and of what type each was, and a block of fields for each type."""
+
+    heads: Block
+    # In the order of the first record of each type.
+    blocks: tuple[Block, ...]
+    recent: Recent
+
+    def __len__(self) -> int:
+        return self.heads[0]
+
+    def load(self) -> list[Any]:
+        """Give the rows."""
+        return self.recent.read(self.heads, self._unpack)
+
+    def _unpack(self) -> list[Any]:
+        ats, causes, tags = unpack_columns(self.heads)
+        blocks = zip(dict.fromkeys(tags), self.blocks, strict=True)
+        fields = {tag: iter(unpack_rows(block)) for tag, block in blocks}
+        return list(zip(ats, causes, tags, map(next, map(fields.__getitem__, tags)), strict=True))
+
+
+@frozen(eq=False)
+class PackedValues:
+    """A stretch of a slice's values, all of one type."""
+
+    block: Block
+    build: Callable[..., Any]
+    recent: Recent
+
+    def __len__(self) -> int:
+        return self.block[0]
+
+    def load(self) -> list[Any]:
+        """Build the values."""
+        return self.recent.read(self.block, self._unpack)
+
+    def _unpack(self) -> list[Any]:
+        return list(starmap(self.build, unpack_rows(self.block)))
+
+
+@frozen(eq=False)
+class FullStretches:
+    """Stretches that grew at the same time and are full: of the records, and of the LOG slices by tag."""
+
+    records: tuple[Stretch[Any], ...]
+    values: Mapping[str, tuple[Stretch[Any], ...]]
+
+    def ids(self) -> Iterator[int]:
+        """Give the identities of all of them."""
+        yield from map(id, self.records)
+        for own in self.values.values():
+            yield from map(id, own)
+
+
+@frozen(eq=False)
+class Packing:
+    """Which full stretches of one line of history are still to be packed, oldest first. An immutable value."""
+
+    _waiting: tuple[FullStretches, ...] = ()
+    # What was read last of the records, and of each slice.
+    _recent: dict[str, Recent] = attrs.field(factory=dict[str, Recent])
+
+    def advanced(self, rows: Log[Any], logs: Mapping[str, Log[Any]]) -> Packing:
+        """Note which stretches are full by now, and pack them if they are old enough.
+
+        Packing changes no value of a `Log`: other lines of history may go on reading and appending.
+        """
+        for log in logs.values():
+            log.start_stretch(LEAST)
+        known = {number for full in self._waiting for number in full.ids()}
+        values = {tag: _full(log, known) for tag, log in logs.items()}
+        full = FullStretches(_full(rows, known), {tag: own for tag, own in values.items() if own})
+        if not full.records:
+            return self
+        waiting = (*self._waiting, full)
+        going = max(len(waiting) - NEAR, 0)
+        for old in waiting[:going]:
+            self._pack(old)
+        return attrs.evolve(self, waiting=waiting[going:])
+
+    @classmethod
+    def of_history(cls, rows: Log[Any], logs: Mapping[str, Log[Any]]) -> tuple[Packing, dict[str, Log[Any]]]:
+        """Pack a history that was read as a whole, and give its slices as they are then.
+
+        Their values are cut into stretches where the records are, so that they share blocks with these.
+        """
+        stretches = _oldest_first(rows)
+        counts = [Counter(row[2] for row in stretch.read()) for stretch in stretches]
+        cut: dict[str, Log[Any]] = {}
+        older: dict[str, tuple[Stretch[Any], ...]] = {}
+        beside: list[dict[str, tuple[Stretch[Any], ...]]] = [{} for _ in stretches]
+        for tag, values in logs.items():
+            own = [count[tag] for count in counts]
+            first = len(values) - sum(own)
+            if first < 0 or first == len(values):
+                older[tag] = tuple(_oldest_first(values)[:-1])
+                continue
+            cut[tag] = _cut(values, first, own)
+            parts = deque(_oldest_first(cut[tag]))
+            older[tag] = tuple(parts.popleft() for _ in range(-(-first // STRETCH)))
+            for place, count in enumerate(own):
+                if count:
+                    beside[place][tag] = (parts.popleft(),)
+        full = [FullStretches((stretch,), own) for stretch, own in zip(stretches, beside, strict=True)]
+        waiting = (FullStretches((), older), *full[:-1])
+        packing = cls(waiting[-NEAR:])
+        for old in waiting[:-NEAR]:
+            packing._pack(old)
+        return packing, cut
+
+    def _pack(self, full: FullStretches) -> None:
+        known: dict[str, list[tuple[list[Fields], Block]]] = {}
+        for stretch in full.records:
+            if stretch.is_packed:
+                continue
+            rows = stretch.close()
+            fields: dict[str, list[Fields]] = {}
+            for row in rows:
+                fields.setdefault(row[2], []).append(row[3])
+            blocks = {tag: pack_rows(own) for tag, own in fields.items()}
+            heads = pack_rows([row[:3] for row in rows])
+            stretch.items = PackedRecords(heads, tuple(blocks.values()), self._recent_of(""))
+            for tag, block in blocks.items():
+                known.setdefault(tag, []).append((fields[tag], block))
+        for tag, stretches in full.values.items():
+            for stretch in stretches:
+                if not stretch.is_packed:
+                    packed = _packed_values(tag, stretch.close(), known.get(tag, ()), self._recent_of(tag))
+                    stretch.items = stretch.items if packed is None else packed
+
+    def _recent_of(self, tag: str) -> Recent:
+        return self._recent.setdefault(tag, Recent())
+
+
+def _oldest_first(log: Log[Any]) -> list[Stretch[Any]]:
+    return [stretch for stretch, _ in log.stretches()][::-1]
+
+
+def _cut(values: Log[Any], first: int, counts: Iterable[int]) -> Log[Any]:
+    """Cut values into stretches: the `first` ones into whole ones, the others into parts of so many each."""
+    every = list(values)
+    places = [*range(0, first, STRETCH), *accumulate(counts, initial=first)]
+    return Log.of_stretches(every[start:end] for start, end in pairwise(places))
+
+
+def _full(log: Log[Any], known: set[int]) -> tuple[Stretch[Any], ...]:
+    """Give the stretches of a log that no item will be appended to and that nobody packed or knows, oldest first."""
+    found: list[Stretch[Any]] = []
+    newest = True
+    for stretch, end in log.stretches():
+        if stretch.is_packed or not stretch.limit or id(stretch) in known:
+            break
+        if not newest or end - stretch.start >= stretch.limit:
+            found.append(stretch)
+        newest = False
+    return tuple(reversed(found))
+
+
+def _packed_values(
+    tag: str, values: list[Any], known: Iterable[tuple[list[Fields], Block]], recent: Recent
+) -> PackedValues | None:
+    """Pack the values of a slice: as the block of their records, if the values are these, or one of their own.
+
+    Returns `None` for values that are not plain.
+    """
+    if not values:
+        return None
+    kind = type(values[0])
+    if not is_plain(kind) or any(type(value) is not kind for value in values):
+        return None
+    shape = Shape.of(kind, tag)
+    rows = list(map(shape.pack, values))
+    for fields, block in known:
+        if len(fields) == len(rows) and all(map(_are_same, rows, fields)):
+            return PackedValues(block, shape.build, recent)
+    return PackedValues(pack_rows(rows), shape.build, recent)
+
+
+def _are_same(one: Fields, other: Fields) -> bool:
+    """Tell whether two tuples of fields hold the same: the very same values, or equal text and numbers."""
+    if all(map(is_, one, other)):
+        return True
+    kinds = [*map(type, one)]
+    return float not in kinds and tuple not in kinds and kinds == [*map(type, other)] and one == other
+
+
+def is_plain(kind: type) -> bool:
+    """Tell whether values of a type are their fields and nothing else, so that they can be built anew from these."""
+    if not attrs.has(kind) or hasattr(kind, "__attrs_post_init__") or hasattr(kind, "__attrs_pre_init__"):
+        return False
+    return all(own.init and own.converter is None for own in attrs.fields(kind))

@@ -1,0 +1,122 @@
+"""Large parts of a JSON document on their way to a file: text that is not held in memory.
+
+The document of a million calls takes 2 GB, and its session 0.3 GB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from os import SEEK_END
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+import orjson
+
+from weakfs.session.codec.atoms import AS_IT_IS
+from weakfs.session.files.atomic_write import unsaved
+
+# So much text is held; what comes then lies in a file without a name, but for pieces that are small.
+IN_MEMORY = 1 << 24
+SMALL = 1 << 16
+# So many items of a list are made into text at once.
+BATCH = 4096
+
+# Text that is held, or the place and size of what lies in the file.
+Piece = bytes | tuple[int, int]
+
+
+class Spool:
+    """Keeps text until it is written: in a file in `folder` once it is large, or in memory where that is `None`."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._folder = folder
+        self._file: IO[bytes] | None = None
+        self._held = 0
+
+    def put(self, text: bytes) -> Piece:
+        """Take a text, and give what it is read back by."""
+        if self._folder is None or len(text) < SMALL or self._held + len(text) <= IN_MEMORY:
+            self._held += len(text)
+            return text
+        try:
+            if self._file is None:
+                self._file = TemporaryFile(dir=self._folder)  # noqa: SIM115  # `close` closes it
+            place = self._file.seek(0, SEEK_END)
+            self._file.write(text)
+        except OSError as error:
+            raise unsaved(self._folder, error) from error
+        return place, len(text)
+
+    def get(self, piece: Piece) -> bytes:
+        """Give a text that was put here."""
+        if isinstance(piece, bytes):
+            return piece
+        if self._file is None:
+            raise ValueError("the spool was closed")
+        self._file.seek(piece[0])
+        return self._file.read(piece[1])
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class JsonArray:
+    """A JSON array that is written item by item and read back as text."""
+
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._pieces: list[Piece] = []
+
+    def add(self, items: Sequence[bytes]) -> None:
+        """Add items, each the text of a JSON value, or of several with commas between."""
+        if items:
+            self._pieces.append(self._spool.put(b",".join(items)))
+
+    def pieces(self) -> Iterator[bytes]:
+        """Give the text of the array piece by piece."""
+        before = b"["
+        for piece in self._pieces:
+            yield before
+            yield self._spool.get(piece)
+            before = b","
+        yield b"]" if self._pieces else b"[]"
+
+
+class JsonObject:
+    """A JSON object some of whose values are parts."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+
+    def pieces(self) -> Iterator[bytes]:
+        """Give the text of the object piece by piece."""
+        before = b"{"
+        for name, value in self.fields.items():
+            yield before + orjson.dumps(name) + b":"
+            yield from pieces_of(value)
+            before = b","
+        yield b"}" if self.fields else b"{}"
+
+
+def pieces_of(value: Any) -> Iterator[bytes]:
+    """Give the JSON text of a value piece by piece: a part, a list, which may hold parts, or anything plain."""
+    if isinstance(value, JsonArray | JsonObject):
+        yield from value.pieces()
+    elif type(value) is list and (len(value) > BATCH or any(isinstance(item, JsonObject) for item in value)):
+        before = b"["
+        for start in range(0, len(value), BATCH):
+            batch = value[start : start + BATCH]
+            if any(isinstance(item, JsonObject) for item in batch):
+                for item in batch:
+                    yield before
+                    yield from pieces_of(item)
+                    before = b","
+            else:
+                yield before + orjson.dumps(batch, option=AS_IT_IS)[1:-1]
+                before = b","
+        yield b"]"
+    else:
+        yield orjson.dumps(value, option=AS_IT_IS)
