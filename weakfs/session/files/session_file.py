@@ -23,9 +23,9 @@ from weakfs.session.files.atomic_write import write_atomically
 from weakfs.session.files.expansion import FACTOR, Expansion, check_factor
 from weakfs.session.files.reader import Fields, LoadedDocument
 from weakfs.session.files.sidecar import BlobFolder
+from weakfs.session.files.spool import JsonObject
 from weakfs.session.files.writer import Document
 from weakfs.session.history.garbage_collection import collector_at_rest
-from weakfs.session.spool import JsonObject
 from weakfs.session.views import Missing, SaveReport
 
 if TYPE_CHECKING:

@@ -22,12 +22,12 @@ from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.encoding import Writing
 from weakfs.session.codec.pools import Json
 from weakfs.session.errors import SessionError
+from weakfs.session.files.spool import BATCH, JsonArray, JsonObject, Spool
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Row, SnapshotEntry, Timeline, event_of, ordered_snapshots
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
-from weakfs.session.spool import BATCH, JsonArray, JsonObject, Spool
 
 # Contents up to this size are written at once; that a few of them could be told as tails does not matter.
 SMALL = 4096

@@ -3,7 +3,7 @@
 The session's records and the values of a slice that only grows are kept in one. A `Log` is a stretch of items and a
 length; stretches are chained, each to the one before it. A longer log appends to the same stretch, so that a thousand
 versions share their items. Whoever asks to append when the place behind its last item is taken starts a stretch of
-its own. An old stretch may be packed (`weakfs.session.packing`): that changes no version.
+its own. An old stretch may be packed (`weakfs.session.history.packing`): that changes no version.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceCleare
 from weakfs.session.history.checkpoints import STRETCH, Checkpoints, Mark
 from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.session.history.log import Log
+from weakfs.session.history.packing import Packing
 from weakfs.session.history.record_numbers import Numbering, Shift
-from weakfs.session.packing import Packing
 from weakfs.session.slices.schema import Rules, Step
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import EMPTY_TABLE, Table
