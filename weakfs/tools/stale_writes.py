@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from threading import Lock
 
 from weakfs.editing.unified_hunks import hunks
