@@ -58,6 +58,17 @@ def _next_data(descriptor: int, offset: int, end: int) -> tuple[int, int]:
         raise
 
 
+def data_extents(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+    """Return where data lies in the first `size` bytes of a file: start and end of each run between holes."""
+    offset = 0
+    while offset < size:
+        start, stop = _next_data(descriptor, offset, size)
+        if start >= size or stop <= start:
+            return
+        yield start, stop
+        offset = stop
+
+
 class SparseWriter:
     """Writes to a descriptor from an offset on, and leaves holes where blocks of zeros would be."""
 

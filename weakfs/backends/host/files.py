@@ -10,16 +10,17 @@ from typing import Any, cast
 
 import attrs
 
-from weakfs.backends.host.changes import apply
+from weakfs.backends.host.changes import CHANGES_FILE, apply
 from weakfs.backends.host.finding import found_before
 from weakfs.backends.host.messages import told
 from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.backends.host.stream import HostStream
-from weakfs.filesystem import BaseFilesystem, FileEntry, paths
+from weakfs.filesystem import BaseFilesystem, FileEntry, Note, paths
 from weakfs.reducers import names
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
+    EntryFound,
     EntryMoved,
     Event,
     FileAppended,
@@ -32,6 +33,7 @@ from weakfs.reducers.tree import Node, Segments
 from weakfs.session import Session
 from weakfs.session.collector import collector_at_rest
 from weakfs.snapshots.directory import OnDisk
+from weakfs.snapshots.hard_links import SharedFile
 
 # A search passes over files that are larger, which it would have to hold in memory.
 MOST_SEARCHED = 256 << 20
@@ -149,17 +151,34 @@ class HostFiles(BaseFilesystem):
         with self._session.lock, self._root.lock:
             yield
 
-    def _commit(self, event: Event) -> None:
+    def _commit(self, event: Event) -> tuple[Note, ...]:
         self._session.check_writable()
         places = self._places(event)
         verb, path = _wording(event)
-        claimed = [self._claimed(place) for place in places]
+        shared = self._shared(places[0]) if isinstance(event, CHANGES_FILE) else None
+        others = [] if shared is None else [name for name in shared.names if name != places[0]]
+        claimed = [self._claimed(place) for place in (*places, *others)]
         with self._work(verb, path, *claimed) as work:
-            found = found_before(self._root, self._session, event, places, self.filesystem_id)
-            apply(self._root.directory, work.journal, event, *places)
-            for one in found:
-                self._session.dispatch(one)
-            self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
+            mark = len(work.journal.notes)
+            # To the session each name is a file.
+            events = [event, *(attrs.evolve(event, path=_shown(name)) for name in others)]
+            found: list[EntryFound] = []
+            for one, at in zip(events, (places, *([name] for name in others)), strict=True):
+                found += found_before(self._root, self._session, one, at, self.filesystem_id)
+            apply(self._root.directory, work.journal, event, *places, shared=shared)
+            for seen in found:
+                self._session.dispatch(seen)
+            for one in events:
+                self._session.dispatch(attrs.evolve(one, filesystem=self.filesystem_id))
+            return tuple(work.journal.notes[mark:])
+
+    def _other_names(self, segments: Segments) -> tuple[Segments, ...]:
+        shared = self._shared(segments)
+        return () if shared is None else tuple(name for name in shared.names if name != segments)
+
+    def _shared(self, segments: Segments) -> SharedFile | None:
+        running = self._running()
+        return self._root.links.shared(segments, None if running is None else running.journal)
 
     def _places(self, event: Any) -> list[Segments]:
         if isinstance(event, EntryMoved | EntryCopied):

@@ -15,6 +15,7 @@ from weakfs.reducers.tree import FileTree, Segments
 from weakfs.snapshots.bounds import Bounds, Discarded
 from weakfs.snapshots.directory import HostDirectory
 from weakfs.snapshots.git.sink import Base
+from weakfs.snapshots.hard_links import HardLinks
 from weakfs.snapshots.journal import Journal, Nested
 from weakfs.snapshots.leftovers import Others, count_left_behind, settle
 from weakfs.snapshots.restoring import restore_tree
@@ -55,6 +56,7 @@ class HostRoot:
         self.path = self.directory.root
         self.lock = RootLock(self.directory)
         self.claims = Claims()
+        self.links = HardLinks(self.directory)
         # The work that is going on.
         self.works: WeakSet[Work] = WeakSet()
         self.store = store if isinstance(store, Store) else Store(store or default_store(self.path))
