@@ -198,3 +198,16 @@ def test_holes_of_a_hard_linked_file_stay_holes(fs: HostFilesystem, root: Path) 
         raise KeyError
     assert (root / "a").stat().st_blocks <= before + 256
     assert (root / "a").stat().st_size == 8 << 20
+
+
+def test_a_tool_says_in_its_answer_that_a_hard_link_was_broken(root: Path, tmp_path: Path) -> None:
+    session = Session()
+    fs = HostFilesystem(root, session=session, store=tmp_path / "store")
+    os.link(root / "a", tmp_path / "outside")
+    toolset = Toolset(session, fs)
+    assert "hard link" not in toolset.call("write_file", {"path": "/other", "content": "x"}).message
+    result = toolset.call("edit_file", {"path": "/a", "old_string": "before", "new_string": "after"})
+    assert (result.success, result.message.count("\n")) == (True, 1)
+    assert result.message.endswith(
+        "/a: it was a hard link to a file with a name outside this directory, and is a file of its own now"
+    )

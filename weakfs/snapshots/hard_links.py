@@ -31,7 +31,7 @@ NAME_OUTSIDE = "it was a hard link to a file with a name outside this directory,
 NOT_OURS = "it was a hard link to a file of another user, whose times cannot be set, and is a file of its own now"
 COPIED_UP = "the mount made it a file of its own, apart from its other hard links, when it was opened for writing"
 NOT_WRITABLE = "it was a hard link to a file that cannot be changed in place, and is a file of its own now"
-DIFFERENT = "it was a hard link to a file that stays as it is, and is a file of its own now"
+DIFFERENT = "it was a hard link to a file that now differs from it, and is a file of its own now"
 
 
 @frozen

@@ -22,11 +22,12 @@ import orjson
 
 from weakfs.filesystem.results import Note
 from weakfs.reducers.tree import Segments
+from weakfs.snapshots.copied_inodes import remember_copies
 from weakfs.snapshots.directory import HostDirectory, Parent
 from weakfs.snapshots.entries import DIRECTORY, temporary_name
 from weakfs.snapshots.entries import remove as remove_entry
 from weakfs.snapshots.hard_links import Inode
-from weakfs.snapshots.tree_copy import TreeCopy
+from weakfs.snapshots.tree_copy import Lost, TreeCopy
 from weakfs.snapshots.undo import COPIED, Frame, UndoStep, identity
 
 logger = logging.getLogger("weakfs.snapshots")
@@ -41,7 +42,7 @@ class Journal:
     the whole tree that a step names.
     """
 
-    def __init__(self, disk: HostDirectory, start: str, go_back: Callable[[str], None]) -> None:
+    def __init__(self, disk: HostDirectory, start: str, go_back: Callable[[str], Iterable[Note] | None]) -> None:
         self.disk = disk
         self._start = start
         self._go_back = go_back
@@ -53,7 +54,9 @@ class Journal:
         self._kept = 0
         # Names in the journal of files that may have others outside it.
         self._linked: dict[Inode, list[bytes]] = {}
-        # What could not be kept or put back as it was.
+        # What copies in the journal lack, by their names; paths begin with that of the copy.
+        self._lost: dict[str, list[Lost]] = {}
+        # What could not be kept as it was.
         self.notes: list[Note] = []
 
     @property
@@ -117,7 +120,7 @@ class Journal:
         return count
 
     def note(self, segments: Segments, cause: str) -> None:
-        """Say what of a path could not be kept or put back as it was."""
+        """Say what of a path could not be kept as it was."""
         self.notes.append(Note("/" + "/".join(segments), cause))
 
     def moved(self, source: Segments, destination: Segments) -> None:
@@ -140,16 +143,21 @@ class Journal:
 
     # Endings
 
-    def undo(self, mark: int = 0) -> None:
-        """Take back all steps after `mark`, the last first. May be called again after it failed."""
+    def undo(self, mark: int = 0) -> tuple[Note, ...]:
+        """Take back all steps after `mark`, the last first, and return what could not be put back as it was.
+
+        May be called again after it failed.
+        """
+        notes: list[Note] = []
         while len(self._frames) > mark:
             offset, frame = self._frames[-1]
-            UndoStep(self.disk, self._directory, str(self._path), self._go_back, self.note).take_back(frame)
+            UndoStep(self.disk, self._directory, str(self._path), self._go_back, self._lost, notes).take_back(frame)
             os.ftruncate(self._log, offset)
             self._end = offset
             self._frames.pop()
         if not self._frames:
             self.close()
+        return tuple(notes)
 
     def close(self) -> None:
         """Let the work stay, and forget what was there before."""
@@ -232,6 +240,10 @@ class Journal:
         if not copy.copy(segments, whole):
             return False
         here.rename(whole, (name.decode(),))
+        remember_copies(self._directory, "disk", "journal", copy.inodes)
+        if copy.lost:
+            own = len(segments)
+            self._lost[name.decode()] = [((name.decode(), *below[own:]), lost) for below, lost in copy.lost]
         return True
 
     def _remove_copied(self, segments: Segments, aside: Segments) -> None:
@@ -256,7 +268,7 @@ class Journal:
         return self._path
 
     @classmethod
-    def taken_over(cls, disk: HostDirectory, path: str, go_back: Callable[[str], None]) -> Journal | None:
+    def taken_over(cls, disk: HostDirectory, path: str, go_back: Callable[[str], Iterable[Note] | None]) -> Journal | None:
         """Take over the journal of a process that is gone; `None` if it was not begun, or had ended.
 
         Raises `BlockingIOError` if its process is alive, `FileNotFoundError` if the journal is gone.
@@ -300,9 +312,9 @@ class Nested:
         self.journal = journal
         self._mark = journal.mark
 
-    def undo(self) -> None:
-        """Take back what was done since this part began."""
-        self.journal.undo(self._mark)
+    def undo(self) -> tuple[Note, ...]:
+        """Take back what was done since this part began; returns what could not be put back as it was."""
+        return self.journal.undo(self._mark)
 
     def close(self) -> None:
         """Leave what was done to the journal that this is a part of."""

@@ -15,8 +15,23 @@ from weakfs.reducers.tree import Segments
 from weakfs.session.file_copy import copy_file
 from weakfs.snapshots.directory import HostDirectory, Parent
 from weakfs.snapshots.entries import CREATE, copy_attributes, copy_link_owner, set_status
+from weakfs.snapshots.hard_links import Inode
 from weakfs.snapshots.readable import open_file
 from weakfs.snapshots.seen import canonical_name
+
+
+# The path of an entry, and what of it could not be copied.
+Lost = tuple[Segments, str]
+
+
+@define
+class _Linked:
+    """A file with several names: the first that was copied, its copy, how many there are and were seen."""
+
+    source: Segments
+    target: Segments
+    names: int
+    seen: int = 0
 
 
 @define(eq=False)
@@ -25,9 +40,10 @@ class TreeCopy:
 
     source: HostDirectory
     target: HostDirectory
-    # What could not be copied: the path below the source, and what of it.
-    lost: list[tuple[Segments, str]] = field(factory=list[tuple[Segments, str]])
-    _first_names: dict[tuple[int, int], Segments] = field(factory=dict[tuple[int, int], Segments])
+    lost: list[Lost] = field(factory=list[Lost])
+    # The inode numbers of what was copied, and of its copies.
+    inodes: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
+    _linked: dict[Inode, _Linked] = field(factory=dict[Inode, "_Linked"])
 
     def copy(self, start: Segments, destination: Segments) -> bool:
         """Copy the entry at `start`; returns false where nothing is. What vanishes meanwhile is passed over."""
@@ -47,6 +63,9 @@ class TreeCopy:
             stack += [(*here, name) for name in self._names(here)]
         for here, there, status in reversed(made):
             self._end_directory(here, there, status)
+        for linked in self._linked.values():
+            if linked.seen < linked.names:
+                self.lost.append((linked.source, "hard link"))
         return bool(made) or self.target.status(destination) is not None
 
     def _names(self, segments: Segments) -> list[str]:
@@ -57,10 +76,12 @@ class TreeCopy:
             os.close(descriptor)
 
     def _copy_leaf(self, here: Segments, there: Segments, status: os.stat_result) -> None:
-        inode = (status.st_dev, status.st_ino)
-        if status.st_nlink > 1 and (first := self._first_names.setdefault(inode, there)) != there:
-            self.target.link(first, there)
-            return
+        if status.st_nlink > 1:
+            linked = self._linked.setdefault((status.st_dev, status.st_ino), _Linked(here, there, status.st_nlink))
+            linked.seen += 1
+            if linked.seen > 1:
+                self.target.link(linked.target, there)
+                return
         mode, at = stat.S_IMODE(status.st_mode), status.st_mtime_ns
         with Parent(self.source, here) as (old, old_name), Parent(self.target, there) as (new, new_name):
             if stat.S_ISREG(status.st_mode):
@@ -72,6 +93,8 @@ class TreeCopy:
                 os.mknod(new_name, stat.S_IFMT(status.st_mode) | 0o600, status.st_rdev, dir_fd=new)
             self._note(here, copy_link_owner(new, new_name, status))
             set_status(new, new_name, mode=mode, modified_at=at)
+            made = os.stat(new_name, dir_fd=new, follow_symlinks=False)
+            self.inodes.append((status.st_ino, made.st_ino))
 
     def _copy_file(
         self, here: Segments, status: os.stat_result, old: tuple[int, bytes], new: tuple[int, bytes]
@@ -85,6 +108,7 @@ class TreeCopy:
                 os.fchmod(target, stat.S_IMODE(before.st_mode))
                 self._note(here, copy_attributes(source, before, target))
                 os.utime(target, ns=(before.st_mtime_ns, before.st_mtime_ns))
+                self.inodes.append((before.st_ino, os.fstat(target).st_ino))
             finally:
                 os.close(target)
         finally:
@@ -96,6 +120,7 @@ class TreeCopy:
             target = self.target.open_directory(there)
             try:
                 self._note(here, copy_attributes(source, status, target))
+                self.inodes.append((status.st_ino, os.fstat(target).st_ino))
             finally:
                 os.close(target)
         finally:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from errno import EACCES, EDQUOT, EMLINK, ENOSPC, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV
 from typing import Any
 
 from attrs import frozen
 
+from weakfs.filesystem.results import Note
 from weakfs.reducers.tree import Segments
+from weakfs.snapshots.copied_inodes import current_inode, remember_copies
 from weakfs.snapshots.directory import HostDirectory, Parent
 from weakfs.snapshots.entries import remove as remove_entry
 from weakfs.snapshots.entries import rename, temporary_name
 from weakfs.snapshots.hard_links import find_names
 from weakfs.snapshots.readable import open_file
-from weakfs.snapshots.tree_copy import TreeCopy
+from weakfs.snapshots.tree_copy import Lost, TreeCopy
 
 logger = logging.getLogger("weakfs.snapshots")
 
@@ -33,14 +35,16 @@ Frame = dict[str, Any]
 class UndoStep:
     """Takes back one step on `disk`; `directory` and `path` are those of the journal, open.
 
-    `go_back(ref)` restores a whole tree, `note(segments, cause)` is told what could not be put back as it was.
+    `go_back(ref)` restores a whole tree; `lost` is what the journal's copies lack, by their names. What could not be put
+    back as it was is added to `notes`.
     """
 
     disk: HostDirectory
     directory: int
     path: str
-    go_back: Callable[[str], None]
-    note: Callable[[Segments, str], None]
+    go_back: Callable[[str], Iterable[Note] | None]
+    lost: Mapping[str, list[Lost]]
+    notes: list[Note]
 
     def take_back(self, frame: Frame) -> None:
         """Take the step back. May be called again after it failed."""
@@ -65,11 +69,11 @@ class UndoStep:
             case "status":
                 self._set_back(segments, frame["mode"], frame["at"])
             case "tree":
-                self.go_back(frame["ref"])
+                self.notes += self.go_back(frame["ref"]) or ()
 
     def _move_back(self, there: Segments, segments: Segments, was: int | None) -> None:
         status = self.disk.status(there)
-        if status is None or status.st_ino != was:
+        if status is None or was is None or not self._has_inode(status, was):
             # It was never moved, or somebody took it away from there: we have nothing to put back.
             logger.warning("%s cannot be moved back from %s: it is not there", segments, there)
             return
@@ -111,10 +115,10 @@ class UndoStep:
 
     def _link_back(self, segments: Segments, was: list[int]) -> bool:
         """Make a path a name of the file again that it was a name of, if that has another one and did not change."""
-        inode = (os.fstat(self.disk.descriptor).st_dev, was[0])
+        inode = (os.fstat(self.disk.descriptor).st_dev, current_inode(self.directory, was[0]))
         for other in find_names(self.disk, {inode})[inode]:
             status = self.disk.status(other)
-            if status is not None and [status.st_ino, status.st_mtime_ns, status.st_size] == [was[0], *was[2:]]:
+            if status is not None and [status.st_mtime_ns, status.st_size] == was[2:]:
                 self._replace_by_link(other, segments)
                 return True
         return False
@@ -144,10 +148,14 @@ class UndoStep:
                 copy.copy(kept, temporary)
             if there is not None:
                 # What replaced it was given the owner and the attributes that it had.
-                self.disk.take_over(segments, temporary)
+                lost = self.disk.take_over(segments, temporary)
+                copy.lost = [] if lost is None else [(kept, lost)]
             self.disk.rename(temporary, segments)
-        for below, lost in copy.lost:
-            self.note((*segments, *below[1:]), f"its {lost} could not be put back")
+        remember_copies(self.directory, "journal", "disk", copy.inodes)
+        if there is None:
+            copy.lost += self.lost.get(kept[0], ())
+        for path, lost in sorted({("/".join(("", *segments, *below[1:])), lost) for below, lost in copy.lost}):
+            self.notes.append(Note(path, f"its {lost} could not be put back"))
 
     def _put_contents_back(self, segments: Segments, frame: Frame) -> None:
         name = b"%d" % frame["as"]
@@ -160,7 +168,7 @@ class UndoStep:
         try:
             for one in (segments, *map(tuple, frame["names"])):
                 there = self.disk.status(one)
-                if there is None or there.st_ino != frame["was"]:
+                if there is None or not self._has_inode(there, frame["was"]):
                     continue
                 self.disk.overwrite(one, kept, mode=frame["mode"], modified_at=frame["at"])
                 if one != segments:
@@ -176,6 +184,9 @@ class UndoStep:
             self.disk.remove(segments)
             there = None
         self._copy_back(segments, (name.decode(),), status, there)
+
+    def _has_inode(self, status: os.stat_result, was: int) -> bool:
+        return status.st_ino == was or status.st_ino == current_inode(self.directory, was)
 
     def _set_back(self, segments: Segments, mode: int, at: int) -> None:
         status = self.disk.status(segments)

@@ -32,6 +32,7 @@ from weakfs.reducers.leaf import CONTENT, Leaf, content_of, size_of
 from weakfs.reducers.tree import Node, Segments
 from weakfs.session import Session
 from weakfs.session.collector import collector_at_rest
+from weakfs.session.externals import INEXACT
 from weakfs.snapshots.directory import OnDisk
 from weakfs.snapshots.hard_links import SharedFile
 
@@ -216,7 +217,8 @@ class HostFiles(BaseFilesystem):
                 yield work
         except BaseException as error:
             try:
-                work.journal.undo(mark)
+                for note in work.journal.undo(mark):
+                    error.add_note(INEXACT + str(note))
             except BaseException as second:
                 raise self._session.needs_repair(self.filesystem_id, work.undo, second) from error
             if running is None:

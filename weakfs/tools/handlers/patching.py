@@ -14,7 +14,7 @@ from weakfs.tools.blobs import BlobArgument
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError, UnknownBlob
 from weakfs.tools.guarding import may_show
-from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, clip, one_line, plural, summarize
+from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, clip, one_line, plural, printable, summarize
 
 # A message names so many paths, and so many hunks that did not fit exactly.
 MAX_NAMED = 20
@@ -70,7 +70,7 @@ def apply_patch_handler(params: ApplyPatchParams, *, context: ToolContext) -> To
         changed_paths=report.changed_paths,
         ops=report.ops,
         replaced=report.replaced,
-        inexact=tuple(_note(fit) for fit in report.hunks if fit.fit != "exact" or fit.notes),
+        inexact=tuple(one_line(_note(fit)) for fit in report.hunks if fit.fit != "exact" or fit.notes),
         dry_run=report.dry_run,
         summary_text=summarize(_summary(report)),
     )
@@ -119,7 +119,7 @@ def _told(report: PatchReport, receipt: ApplyPatchReceipt) -> list[str]:
     if receipt.replaced:
         named = ", ".join(receipt.replaced[:MAX_NAMED]) + _more(receipt.replaced)
         lines.append(one_line(f"Replaced what was there before: {named}"))
-    lines += [one_line(note) for note in receipt.inexact[:MAX_NAMED]]
+    lines += receipt.inexact[:MAX_NAMED]
     if len(receipt.inexact) > MAX_NAMED:
         lines.append(f"and {plural(len(receipt.inexact) - MAX_NAMED, 'hunk')} more")
     return lines
@@ -138,7 +138,7 @@ def _refused(error: PatchError, *, dry_run: bool) -> ToolResult[ApplyPatchReceip
     receipt = ApplyPatchReceipt(
         status=error.status,
         error_code=error.error_code,
-        errors=tuple(clip(problem.message, MAX_FAILURE) for problem in error.errors),
+        errors=tuple(printable(clip(problem.message, MAX_FAILURE)) for problem in error.errors),
         dry_run=dry_run,
         summary_text=summarize(str(error)),
     )
