@@ -26,17 +26,17 @@ def remember_copies(journal: int, source: Side, target: Side, pairs: Iterable[tu
         stream.write(lines)
 
 
-def current_inode(journal: int, was: int) -> int:
-    """Return the number by now of the file on the disk that had the number `was`."""
+def current_inodes(journal: int, was: int) -> set[int]:
+    """Return the numbers that the file with the number `was` may have by now on the disk: that, and its copies'."""
     try:
         descriptor = os.open(INODES, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=journal)
     except FileNotFoundError:
-        return was
-    now: tuple[str, str] = ("disk", str(was))
+        return {was}
+    found = {("disk", str(was))}
     with open(descriptor) as stream:
         for line in stream:
             # A last line may have been cut off.
             parts = line.split() if line.endswith("\n") else []
-            if len(parts) == 4 and (parts[0], parts[1]) == now:
-                now = (parts[2], parts[3])
-    return int(now[1]) if now[0] == "disk" else was
+            if len(parts) == 4 and (parts[0], parts[1]) in found:
+                found.add((parts[2], parts[3]))
+    return {int(number) for side, number in found if side == "disk"}

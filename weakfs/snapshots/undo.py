@@ -14,7 +14,7 @@ from attrs import frozen
 
 from weakfs.filesystem.results import Note
 from weakfs.reducers.tree import Segments
-from weakfs.snapshots.copied_inodes import current_inode, remember_copies
+from weakfs.snapshots.copied_inodes import current_inodes, remember_copies
 from weakfs.snapshots.directory import HostDirectory, Parent
 from weakfs.snapshots.entries import remove as remove_entry
 from weakfs.snapshots.entries import rename, temporary_name
@@ -69,7 +69,7 @@ class UndoStep:
             case "status":
                 self._set_back(segments, frame["mode"], frame["at"])
             case "tree":
-                self.notes += self.go_back(frame["ref"]) or ()
+                self.notes.extend(self.go_back(frame["ref"]) or ())
 
     def _move_back(self, there: Segments, segments: Segments, was: int | None) -> None:
         status = self.disk.status(there)
@@ -115,8 +115,9 @@ class UndoStep:
 
     def _link_back(self, segments: Segments, was: list[int]) -> bool:
         """Make a path a name of the file again that it was a name of, if that has another one and did not change."""
-        inode = (os.fstat(self.disk.descriptor).st_dev, current_inode(self.directory, was[0]))
-        for other in find_names(self.disk, {inode})[inode]:
+        device = os.fstat(self.disk.descriptor).st_dev
+        inodes = {(device, number) for number in current_inodes(self.directory, was[0])}
+        for other in (name for names in find_names(self.disk, inodes).values() for name in names):
             status = self.disk.status(other)
             if status is not None and [status.st_mtime_ns, status.st_size] == was[2:]:
                 self._replace_by_link(other, segments)
@@ -186,7 +187,7 @@ class UndoStep:
         self._copy_back(segments, (name.decode(),), status, there)
 
     def _has_inode(self, status: os.stat_result, was: int) -> bool:
-        return status.st_ino == was or status.st_ino == current_inode(self.directory, was)
+        return status.st_ino == was or status.st_ino in current_inodes(self.directory, was)
 
     def _set_back(self, segments: Segments, mode: int, at: int) -> None:
         status = self.disk.status(segments)
