@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.models.host import record
+from tests.sampling import sample
 from weakfs.backends import HostFilesystem
 from weakfs.session import Session
 from weakfs.tools import Capability, Toolset
@@ -34,8 +38,6 @@ def another_disk(tmp_path: Path) -> Iterator[Path]:
     try:
         yield place
     finally:
-        import shutil
-
         shutil.rmtree(place)
 
 
@@ -159,8 +161,6 @@ def test_a_file_that_another_call_changes_is_refused_by_its_other_name_too(fs: H
     other = fs.bind(fs.session)
     with fs.session.transaction():
         fs.write("/a", "after\n")
-        import threading
-
         refused: list[BaseException] = []
 
         def write() -> None:
@@ -211,3 +211,70 @@ def test_a_tool_says_in_its_answer_that_a_hard_link_was_broken(root: Path, tmp_p
     assert result.message.endswith(
         "/a: it was a hard link to a file with a name outside this directory, and is a file of its own now"
     )
+
+
+CALLS = ("mkdir", "rename", "link", "unlink", "pwrite", "write", "utime", "rmdir", "chmod", "fchmod", "ftruncate")
+# More than there are such calls in one change.
+MOMENTS = 40
+
+
+def killed_at(moment: int, root: Path, store: Path, change: Callable[[HostFilesystem], object]) -> bool:
+    """Make a change in a process that dies before one of the calls that change something; return whether it died."""
+    child = os.fork()
+    if not child:
+        calls = 0
+
+        def dying(real: Callable[..., object]) -> Callable[..., object]:
+            def call(*given: object, **more: object) -> object:
+                nonlocal calls
+                calls += 1
+                if calls == moment + 1:
+                    os._exit(9)
+                return real(*given, **more)
+
+            return call
+
+        try:
+            fs = HostFilesystem(root, session=Session(), store=store)
+            for module, name in (*((os, name) for name in (*CALLS, "copy_file_range")), (fcntl, "ioctl")):
+                setattr(module, name, dying(getattr(module, name)))
+            change(fs)
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+@pytest.mark.parametrize("change", ["longer", "empty", "append", "chmod"])
+@pytest.mark.parametrize("place", ["same disk", "another disk"])
+def test_a_process_that_is_killed_at_any_call_leaves_all_of_a_change_or_nothing(
+    tmp_path: Path, request: pytest.FixtureRequest, change: str, place: str
+) -> None:
+    above = tmp_path if place == "same disk" else request.getfixturevalue("another_disk")
+    deaths = 0
+    for moment in sample(range(MOMENTS)):
+        root = tmp_path / str(moment) / "root"
+        (root / "d").mkdir(parents=True)
+        (root / "a").write_text("before\n" * 500)
+        os.link(root / "a", root / "d" / "b")
+        os.utime(root / "a", ns=(5, 5))
+        before, file = record(root), file_of(root / "a")
+        died = killed_at(moment, root, above / f"store {moment}", CHANGES[change])
+        deaths += died
+
+        fs = HostFilesystem(root, session=Session(), store=above / f"store {moment}")
+
+        after = record(root)
+        assert file_of(root / "a") == file_of(root / "d" / "b") == file
+        assert after.keys() == before.keys()
+        is_undone = after[b"a"].exact == before[b"a"].exact
+        if is_undone:
+            assert {path: seen.exact for path, seen in after.items()} == {
+                path: seen.exact for path, seen in before.items()
+            }
+        else:
+            expected = {"longer": b"after\n" * 1000, "empty": b"", "append": b"before\n" * 500 + b"more\n"}
+            assert after[b"a"].content == expected.get(change, b"before\n" * 500)
+        assert died or not is_undone
+        assert not list((above / f"store {moment}" / "journals").rglob("log"))
+        del fs
+    assert deaths
