@@ -128,7 +128,11 @@ class Journal:
         times = [*self._times(source), *self._times(destination)]
         status = self.disk.status(source)
         was = None if status is None else status.st_ino
-        self._write({"op": "moved", "path": source, "to": destination, "was": was, "parents": times})
+        frame = {"op": "moved", "path": source, "to": destination, "was": was, "parents": times}
+        if status is not None and status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+            # An overlay mount may give it another number when it is moved.
+            frame["looks"] = [status.st_mtime_ns, status.st_size]
+        self._write(frame)
 
     def status(self, segments: Segments) -> None:
         """Keep the permission bits and the time of an entry, which are about to be set."""

@@ -64,16 +64,17 @@ class UndoStep:
             case "moved":
                 destination = tuple(frame["to"])
                 if self.disk.status(segments) is None:
-                    self._move_back(destination, segments, frame["was"])
+                    self._move_back(destination, segments, frame["was"], frame.get("looks"))
                 self._set_times(frame, segments, destination)
             case "status":
                 self._set_back(segments, frame["mode"], frame["at"])
             case "tree":
                 self.notes.extend(self.go_back(frame["ref"]) or ())
 
-    def _move_back(self, there: Segments, segments: Segments, was: int | None) -> None:
+    def _move_back(self, there: Segments, segments: Segments, was: int | None, looks: list[int] | None) -> None:
         status = self.disk.status(there)
-        if status is None or was is None or not self._has_inode(status, was):
+        is_it = status is not None and was is not None and self._has_inode(status, was)
+        if not is_it and (status is None or looks != [status.st_mtime_ns, status.st_size]):
             # It was never moved, or somebody took it away from there: we have nothing to put back.
             logger.warning("%s cannot be moved back from %s: it is not there", segments, there)
             return
