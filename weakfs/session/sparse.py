@@ -58,12 +58,11 @@ def _next_data(descriptor: int, offset: int, end: int) -> tuple[int, int]:
         raise
 
 
-def data_extents(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
-    """Return where data lies in the first `size` bytes of a file: start and end of each run between holes."""
-    offset = 0
-    while offset < size:
-        start, stop = _next_data(descriptor, offset, size)
-        if start >= size or stop <= start:
+def data_extents(descriptor: int, offset: int, end: int) -> Iterator[tuple[int, int]]:
+    """Return where data lies between two offsets of a file: start and end of each run between holes."""
+    while offset < end:
+        start, stop = _next_data(descriptor, offset, end)
+        if start >= end or stop <= start:
             return
         yield start, stop
         offset = stop
