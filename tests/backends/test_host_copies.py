@@ -65,7 +65,11 @@ CHANGES: dict[str, Callable[[HostFilesystem], object]] = {
     "delete a link": lambda fs: fs.delete("/d/l"),
     "delete a tree": lambda fs: fs.delete("/d", recursive=True),
     "delete a moved tree": lambda fs: (fs.move("/d", "/moved"), fs.delete("/moved", recursive=True)),
-    "delete what moved in": lambda fs: (fs.move("/d/l", "/d/e/l"), fs.delete("/d/e", recursive=True), fs.write("/n", "")),
+    "delete what moved in": lambda fs: (
+        fs.move("/d/l", "/d/e/l"),
+        fs.delete("/d/e", recursive=True),
+        fs.write("/n", ""),
+    ),
     "delete both names": lambda fs: (fs.delete("/d/a"), fs.delete("/d/e/b"), fs.write("/n", "")),
     "edit and delete both": lambda fs: (fs.append("/d/a", "!"), fs.delete("/d/a"), fs.delete("/d/e/b")),
 }

@@ -188,9 +188,7 @@ def test_going_back_to_a_moment_of_the_lower_layer_is_exact(
     assert seen() == before
 
 
-def test_a_file_of_the_lower_layer_that_is_edited_keeps_owner_and_attributes(
-    fs: HostFilesystem, marked: Path
-) -> None:
+def test_a_file_of_the_lower_layer_that_is_edited_keeps_owner_and_attributes(fs: HostFilesystem, marked: Path) -> None:
     before, attributes = owners(marked), mark(marked)
     done = fs.write("/d/sub/one", "changed\n")
     assert (owners(marked), mark(marked)) == (before, attributes)

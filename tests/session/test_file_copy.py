@@ -108,9 +108,7 @@ def test_a_large_content_lies_beside_each_session_file_as_a_file_of_its_own(tmp_
     assert (first.stat().st_nlink, second.stat().st_nlink) == (1, 1)
 
 
-def test_a_large_content_is_copied_by_the_system(
-    tmp_path: Path, saved: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_content_is_copied_by_the_system(tmp_path: Path, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = Session.load(saved)
     real, written = os.write, []
 

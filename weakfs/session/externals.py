@@ -228,10 +228,7 @@ def undo_all(journals: Mapping[str, Journal]) -> tuple[dict[str, Repair], dict[s
 def inexact_notes(journals: Mapping[str, Journal]) -> list[str]:
     """Return what journals that were undone could not put back as it was, each as a note for an exception."""
     return [
-        INEXACT + str(note)
-        for journal in journals.values()
-        if isinstance(journal, Inexact)
-        for note in journal.inexact
+        INEXACT + str(note) for journal in journals.values() if isinstance(journal, Inexact) for note in journal.inexact
     ]
 
 

@@ -23,6 +23,7 @@ from weakfs.session.rope import Content
 from weakfs.session.sparse import PIECE, read_pieces
 from weakfs.snapshots import entries as own
 from weakfs.snapshots import openat2
+from weakfs.snapshots.birth_time import birth_time
 from weakfs.snapshots.seen import canonical_name
 
 DIRECTORY = own.DIRECTORY
@@ -149,6 +150,15 @@ class HostDirectory:
             if error.errno in ABSENT:
                 return None
             raise
+
+    def born_at(self, segments: Segments, modified_at: int) -> int:
+        """Return when an entry was made: its birth time if that is known and earlier than when it was modified."""
+        try:
+            with Parent(self, segments) as (directory, name):
+                born = birth_time(directory, name)
+        except OSError:
+            return modified_at
+        return modified_at if born is None else min(born, modified_at)
 
     def node(self, segments: Segments) -> Node | None:
         """Give an entry as the tree has it: a leaf whose content is on disk, or a directory without its entries."""

@@ -152,9 +152,7 @@ def copy_attributes(source: int, before: os.stat_result, target: int) -> str | N
 def copy_link_owner(directory: int, name: bytes, before: os.stat_result) -> str | None:
     """Give a link or a special file the owner and group of another; returns what the system did not allow."""
     made = os.stat(name, dir_fd=directory, follow_symlinks=False)
-    lost = _copy_owner(
-        made, before, lambda uid, gid: os.chown(name, uid, gid, dir_fd=directory, follow_symlinks=False)
-    )
+    lost = _copy_owner(made, before, lambda uid, gid: os.chown(name, uid, gid, dir_fd=directory, follow_symlinks=False))
     return ", ".join(lost) or None
 
 

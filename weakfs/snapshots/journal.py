@@ -1,9 +1,9 @@
 """What one piece of work changes on a disk, written down before it happens, so that it can be undone exactly.
 
 What a path held is kept as the very file or directory, linked or moved into the journal's own directory (copied
-where that lies on another device); of a file that is changed in place a copy is kept. The log is a line of JSON a step; undoing takes the last step back and cuts its
-line off. A process that is killed leaves its journal, and the next one that opens the disk undoes it. Removing the
-log is the moment from which the work stays.
+where that lies on another device); of a file that is changed in place a copy is kept. The log is a line of JSON a
+step; undoing takes the last step back and cuts its line off. A process that is killed leaves its journal, and the next
+one that opens the disk undoes it. Removing the log is the moment from which the work stays.
 """
 
 from __future__ import annotations
@@ -272,7 +272,9 @@ class Journal:
         return self._path
 
     @classmethod
-    def taken_over(cls, disk: HostDirectory, path: str, go_back: Callable[[str], Iterable[Note] | None]) -> Journal | None:
+    def taken_over(
+        cls, disk: HostDirectory, path: str, go_back: Callable[[str], Iterable[Note] | None]
+    ) -> Journal | None:
         """Take over the journal of a process that is gone; `None` if it was not begun, or had ended.
 
         Raises `BlockingIOError` if its process is alive, `FileNotFoundError` if the journal is gone.

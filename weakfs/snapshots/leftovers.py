@@ -23,7 +23,9 @@ class Others:
     at_work: list[list[Segments]] = field(factory=list[list[Segments]])
 
 
-def settle(disk: HostDirectory, start: str, own: Collection[str], go_back: Callable[[str], Iterable[Note] | None]) -> Others:
+def settle(
+    disk: HostDirectory, start: str, own: Collection[str], go_back: Callable[[str], Iterable[Note] | None]
+) -> Others:
     """Undo what processes that are gone left unfinished, and see what others are at.
 
     `start` is how the paths of this directory's journals begin, `own` are those that are not to be looked at.

@@ -183,9 +183,7 @@ def _change_all(disk: HostDirectory, journal: Journal, plan: Plan) -> None:
         _set_status(disk, journal, segments, leaf, linked.files.get(segments))
 
 
-def _put_all(
-    disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, Node | None]], linked: InPlace
-) -> None:
+def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, Node | None]], linked: InPlace) -> None:
     for segments, node in steps:
         if type(node) is tuple and node[CONTENT] is DEVICE:
             shown = "/" + "/".join(segments)

@@ -19,7 +19,6 @@ from weakfs.snapshots.hard_links import Inode
 from weakfs.snapshots.readable import open_file
 from weakfs.snapshots.seen import canonical_name
 
-
 # The path of an entry, and what of it could not be copied.
 Lost = tuple[Segments, str]
 

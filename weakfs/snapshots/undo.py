@@ -35,8 +35,8 @@ Frame = dict[str, Any]
 class UndoStep:
     """Takes back one step on `disk`; `directory` and `path` are those of the journal, open.
 
-    `go_back(ref)` restores a whole tree; `lost` is what the journal's copies lack, by their names. What could not be put
-    back as it was is added to `notes`.
+    `go_back(ref)` restores a whole tree; `lost` is what the journal's copies lack, by their names. What could not be
+    put back as it was is added to `notes`.
     """
 
     disk: HostDirectory

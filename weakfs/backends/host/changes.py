@@ -17,7 +17,6 @@ from weakfs.snapshots.journal import Journal
 from weakfs.snapshots.restoring import overwrite
 from weakfs.snapshots.tree_copy import TreeCopy
 
-
 # What changes one file, which may have several names.
 CHANGES_FILE = (e.FileWritten, e.FileAppended, e.FileSpliced, e.ModeChanged)
 
@@ -40,9 +39,7 @@ def apply(
         APPLY[type(event)](disk, journal, event, *places)
 
 
-def _change_in_place(
-    disk: HostDirectory, journal: Journal, event: Any, segments: Segments, shared: SharedFile
-) -> None:
+def _change_in_place(disk: HostDirectory, journal: Journal, event: Any, segments: Segments, shared: SharedFile) -> None:
     """Change a file that keeps its inode and all its names."""
     if isinstance(event, e.ModeChanged):
         journal.status(segments)

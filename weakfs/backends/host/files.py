@@ -11,7 +11,7 @@ from typing import Any, cast
 import attrs
 
 from weakfs.backends.host.changes import CHANGES_FILE, apply
-from weakfs.backends.host.finding import found_before
+from weakfs.backends.host.finding import found_before, looks_like
 from weakfs.backends.host.messages import told
 from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.backends.host.stream import HostStream
@@ -28,8 +28,9 @@ from weakfs.reducers.events import (
     FileWritten,
     ModeChanged,
 )
-from weakfs.reducers.leaf import CONTENT, Leaf, content_of, size_of
-from weakfs.reducers.tree import Node, Segments
+from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
+from weakfs.reducers.leaf import CONTENT, CREATED_AT, MODIFIED_AT, Leaf, content_of, size_of
+from weakfs.reducers.tree import FileTree, Node, Segments, find
 from weakfs.session import Session
 from weakfs.session.collector import collector_at_rest
 from weakfs.session.externals import INEXACT
@@ -173,6 +174,13 @@ class HostFiles(BaseFilesystem):
                 self._session.dispatch(attrs.evolve(one, filesystem=self.filesystem_id))
             return tuple(work.journal.notes[mark:])
 
+    def _created(self, segments: Segments, node: Node) -> int:
+        born = self._root.directory.born_at(segments, _modified_at(node))
+        known = find((self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id), segments)
+        # An edit puts another file there; the session remembers when the first was made, while nobody else changes it.
+        is_remembered = type(known) is tuple and looks_like(node, known)
+        return min(born, known[CREATED_AT]) if is_remembered else born
+
     def _other_names(self, segments: Segments) -> tuple[Segments, ...]:
         shared = self._shared(segments)
         return () if shared is None else tuple(name for name in shared.names if name != segments)
@@ -226,6 +234,10 @@ class HostFiles(BaseFilesystem):
             raise
         if running is None:
             work.close()
+
+
+def _modified_at(node: Node) -> int:
+    return node.modified_at if type(node) is FileTree else node[MODIFIED_AT]
 
 
 def _shown(segments: Segments) -> str:

@@ -267,6 +267,9 @@ class Gate(BaseFilesystem):
     def _exclusive(self) -> AbstractContextManager[object]:
         return self._inner._exclusive()
 
+    def _created(self, segments: Segments, node: Node) -> int:
+        return self._inner._created(segments, node)
+
     def _other_names(self, segments: Segments) -> tuple[Segments, ...]:
         return self._inner._other_names(segments)
 

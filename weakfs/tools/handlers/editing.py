@@ -76,9 +76,7 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
         written = fs.write(path, done.text)
     differing = f", matched with other {done.overlooked}" if done.overlooked else ""
     summary = summarize(f"Updated {path} ({plural(done.count, 'replacement')}{differing})")
-    receipt = EditFileReceipt(
-        path=path, replacements=done.count, applied=True, matched=done.how, summary_text=summary
-    )
+    receipt = EditFileReceipt(path=path, replacements=done.count, applied=True, matched=done.how, summary_text=summary)
     return answer(receipt, with_notes(summary, written.notes))
 
 
