@@ -58,18 +58,25 @@ def owners(root: Path) -> dict[str, tuple[int, int, int]]:
     return found
 
 
+def move_and_delete(fs: HostFilesystem) -> None:
+    fs.move("/d", "/moved")
+    fs.delete("/moved", recursive=True)
+
+
+def move_in_and_delete(fs: HostFilesystem) -> None:
+    fs.move("/d/l", "/d/e/l")
+    fs.delete("/d/e", recursive=True)
+    fs.write("/n", "takes the number of what went")
+
+
 CHANGES: dict[str, Callable[[HostFilesystem], object]] = {
     "write": lambda fs: fs.write("/d/a", "after"),
     "delete": lambda fs: fs.delete("/d/a"),
     "delete and write": lambda fs: (fs.delete("/d/a"), fs.write("/d/a", "after")),
     "delete a link": lambda fs: fs.delete("/d/l"),
     "delete a tree": lambda fs: fs.delete("/d", recursive=True),
-    "delete a moved tree": lambda fs: (fs.move("/d", "/moved"), fs.delete("/moved", recursive=True)),
-    "delete what moved in": lambda fs: (
-        fs.move("/d/l", "/d/e/l"),
-        fs.delete("/d/e", recursive=True),
-        fs.write("/n", ""),
-    ),
+    "delete a moved tree": move_and_delete,
+    "delete what moved in": move_in_and_delete,
     "delete both names": lambda fs: (fs.delete("/d/a"), fs.delete("/d/e/b"), fs.write("/n", "")),
     "edit and delete both": lambda fs: (fs.append("/d/a", "!"), fs.delete("/d/a"), fs.delete("/d/e/b")),
 }

@@ -109,6 +109,12 @@ def test_a_removal_that_was_killed_halfway_is_undone(root: Path, monkeypatch: py
     assert (root / "d/sub/file").read_text() == "deep\n"
 
 
+def move_and_delete(fs: HostFilesystem) -> None:
+    fs.move("/d", "/e")
+    fs.delete("/e/sub", recursive=True)
+    fs.write("/e/new", "new")
+
+
 CHANGES_BELOW: dict[str, Callable[[HostFilesystem], object]] = {
     **CHANGES,
     "move a file": lambda fs: fs.move("/d/sub/one", "/d/elsewhere"),
@@ -117,7 +123,7 @@ CHANGES_BELOW: dict[str, Callable[[HostFilesystem], object]] = {
     "append to a file": lambda fs: fs.append("/d/sub/one", "more\n"),
     "change the mode": lambda fs: fs.chmod("/d/sub/one", 0o600),
     "change both names": lambda fs: (fs.append("/d/sub/one", "1"), fs.append("/d/sub/two", "2")),
-    "move and delete": lambda fs: (fs.move("/d", "/e"), fs.delete("/e/sub", recursive=True), fs.write("/e/new", "new")),
+    "move and delete": move_and_delete,
 }
 
 

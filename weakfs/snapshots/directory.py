@@ -153,11 +153,14 @@ class HostDirectory:
 
     def born_at(self, segments: Segments, modified_at: int) -> int:
         """Return when an entry was made: its birth time if that is known and earlier than when it was modified."""
-        try:
-            with Parent(self, segments) as (directory, name):
-                born = birth_time(directory, name)
-        except OSError:
-            return modified_at
+        if not segments:
+            born = birth_time(self.descriptor, b".")
+        else:
+            try:
+                with Parent(self, segments) as (directory, name):
+                    born = birth_time(directory, name)
+            except OSError:
+                return modified_at
         return modified_at if born is None else min(born, modified_at)
 
     def node(self, segments: Segments) -> Node | None:

@@ -153,7 +153,7 @@ class HostFiles(BaseFilesystem):
         with self._session.lock, self._root.lock:
             yield
 
-    def _commit(self, event: Event) -> tuple[Note, ...]:
+    def _commit(self, event: Event) -> tuple[Note, ...] | None:
         self._session.check_writable()
         places = self._places(event)
         verb, path = _wording(event)
@@ -163,7 +163,7 @@ class HostFiles(BaseFilesystem):
         with self._work(verb, path, *claimed) as work:
             mark = len(work.journal.notes)
             # To the session each name is a file.
-            events = [event, *(attrs.evolve(event, path=_shown(name)) for name in others)]
+            events = [event, *(_at(event, name) for name in others)]
             found: list[EntryFound] = []
             for one, at in zip(events, (places, *([name] for name in others)), strict=True):
                 found += found_before(self._root, self._session, one, at, self.filesystem_id)
@@ -178,8 +178,7 @@ class HostFiles(BaseFilesystem):
         born = self._root.directory.born_at(segments, _modified_at(node))
         known = find((self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id), segments)
         # An edit puts another file there; the session remembers when the first was made, while nobody else changes it.
-        is_remembered = type(known) is tuple and looks_like(node, known)
-        return min(born, known[CREATED_AT]) if is_remembered else born
+        return min(born, known[CREATED_AT]) if type(known) is tuple and looks_like(node, known) else born
 
     def _other_names(self, segments: Segments) -> tuple[Segments, ...]:
         shared = self._shared(segments)
@@ -238,6 +237,12 @@ class HostFiles(BaseFilesystem):
 
 def _modified_at(node: Node) -> int:
     return node.modified_at if type(node) is FileTree else node[MODIFIED_AT]
+
+
+def _at(event: Any, segments: Segments) -> Event:
+    """Give a change of one file as one of another path."""
+    moved: Event = attrs.evolve(event, path=_shown(segments))
+    return moved
 
 
 def _shown(segments: Segments) -> str:
