@@ -132,6 +132,19 @@ def test_a_file_with_a_name_outside_is_replaced_and_the_result_says_so(fs: HostF
     assert fs.write("/a", "again\n").notes == ()
 
 
+def test_a_restore_sets_no_time_of_a_symbolic_link_that_has_a_name_outside(fs: HostFilesystem, root: Path) -> None:
+    outside = root.parent / "outside"
+    outside.symlink_to("nowhere")
+    os.utime(outside, ns=(5, 5), follow_symlinks=False)
+    (root / "l").symlink_to("nowhere")
+    os.utime(root / "l", ns=(7, 7), follow_symlinks=False)
+    snapshot = fs.snapshot()
+    (root / "l").unlink()
+    os.link(outside, root / "l", follow_symlinks=False)
+    fs.restore(snapshot)
+    assert (outside.lstat().st_mtime_ns, (root / "l").lstat().st_mtime_ns) == (5, 7)
+
+
 def test_a_restore_by_which_names_become_different_files_says_so(fs: HostFilesystem, root: Path) -> None:
     (root / "a").unlink()
     (root / "a").write_text("its own\n")

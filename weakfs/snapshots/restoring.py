@@ -250,8 +250,10 @@ def _set_status(
     disk: HostDirectory, journal: Journal, segments: Segments, leaf: Leaf, shared: SharedFile | None
 ) -> None:
     """Set the bits and the time of a file; one with a name that is not to change with it is made anew instead."""
-    if shared is not None and not shared.names and shared.reason != COPIED_UP:
-        if shared.reason is not None:
+    status = disk.status(segments) if is_link(leaf) else None
+    is_linked_link = status is not None and status.st_nlink > 1
+    if is_linked_link or (shared is not None and not shared.names and shared.reason != COPIED_UP):
+        if shared is not None and shared.reason is not None:
             journal.note(segments, shared.reason)
         journal.keep(segments)
         _note_lost(journal, segments, disk.put_leaf(segments, leaf))
