@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from attrs import Factory, field, frozen
@@ -64,6 +65,11 @@ def clip(text: str, most: int) -> str:
 def summarize(text: str) -> str:
     """Give the short one-line form of a text."""
     return one_line(clip(text, MAX_SUMMARY))
+
+
+def with_notes(message: str, notes: Iterable[object]) -> str:
+    """Give a message with notes of what a file lost, such as a hard link, each on a line of its own."""
+    return "\n".join((message, *(one_line(str(note)) for note in notes)))
 
 
 def plural(count: int, noun: str) -> str:
