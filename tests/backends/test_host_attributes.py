@@ -9,6 +9,9 @@ import pytest
 
 from weakfs import Session
 from weakfs.backends import HostFilesystem
+from weakfs.snapshots.birth_time import birth_time
+
+AT_FDCWD = -100
 
 
 @pytest.fixture
@@ -60,3 +63,59 @@ def test_a_new_file_in_the_place_of_a_link_takes_nothing_over(fs: HostFilesystem
     fs.copy("/a", "/l")
     assert fs.read("/l").content == "before"
     assert outside.read_text() == "outside"
+
+
+def test_a_file_was_created_when_it_was_made_and_not_when_it_was_modified(fs: HostFilesystem, file: Path) -> None:
+    made = birth_time(AT_FDCWD, os.fsencode(file))
+    if made is None:
+        pytest.skip("birth times are not recorded here")
+    os.utime(file, ns=(made + 10**12, made + 10**12))
+    assert fs.stat("/a").created_ns == made
+    os.utime(file, ns=(5, 5))
+    assert fs.stat("/a").created_ns == 5
+
+
+@pytest.mark.parametrize("scanned", [True, False])
+def test_edits_and_moves_keep_the_time_of_creation(fs: HostFilesystem, file: Path, scanned: bool) -> None:
+    later = file.stat().st_mtime_ns + 10**9
+    os.utime(file, ns=(later, later))
+    if scanned:
+        fs.session.snapshot()
+    created = fs.stat("/a").created_ns
+    fs.write("/a", "after")
+    fs.append("/a", "!")
+    assert (fs.stat("/a").created_ns, fs.read("/a").content) == (created, "after!")
+    fs.move("/a", "/b")
+    assert fs.stat("/b").created_ns == created
+
+
+@pytest.mark.parametrize("how", ["transaction", "record"])
+def test_undoing_an_edit_keeps_the_time_of_creation(fs: HostFilesystem, how: str) -> None:
+    created = fs.stat("/a").created_ns
+    # Going back to a moment makes another file. The session knows when the first was made from its first edit on.
+    fs.write("/a", "edited once")
+    moment = fs.session.seq
+    if how == "transaction":
+        with pytest.raises(KeyError), fs.session.transaction():
+            fs.write("/a", "after")
+            raise KeyError
+    else:
+        fs.write("/a", "after")
+        fs.session.rollback(moment)
+    assert (fs.stat("/a").created_ns, fs.read("/a").content) == (created, "edited once")
+
+
+def test_a_resumed_session_remembers_the_time_of_creation(fs: HostFilesystem, file: Path, tmp_path: Path) -> None:
+    created = fs.stat("/a").created_ns
+    fs.write("/a", "after")
+    fs.session.save(tmp_path / "s.json")
+    again = HostFilesystem(file.parent, session=Session.load(tmp_path / "s.json"), store=tmp_path / "store")
+    assert again.stat("/a").created_ns == created
+
+
+def test_a_file_that_others_put_there_was_created_by_them(fs: HostFilesystem, file: Path) -> None:
+    first = fs.stat("/a").created_ns
+    fs.write("/a", "after")
+    file.unlink()
+    file.write_text("a new one")
+    assert fs.stat("/a").created_ns > first

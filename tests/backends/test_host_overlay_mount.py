@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.models.host import exact, record
 from weakfs import Session
 from weakfs.backends import HostFilesystem
 from weakfs.snapshots.directory.directory import HostDirectory
@@ -35,6 +38,12 @@ def root(tmp_path: Path) -> Iterator[Path]:
             (space / name).mkdir(parents=True)
         (space / "lower/d/sub/file").write_text("deep\n")
         (space / "lower/d/file").write_text("text\n")
+        (space / "lower/d/sub/one").write_text("linked\n")
+        os.link(space / "lower/d/sub/one", space / "lower/d/sub/two")
+        os.chown(space / "lower/d/sub/one", 12_345, 23_456)
+        (space / "lower/d/sub/one").chmod(0o4755)
+        (space / "lower/d/sub/link").symlink_to("one")
+        os.mkfifo(space / "lower/d/sub/fifo")
         layers = f"lowerdir={space}/lower,upperdir={space}/upper,workdir={space}/work"
         mount("overlay", space / "root", layers)
         yield space / "root"
@@ -79,7 +88,7 @@ def test_a_failed_transaction_puts_a_directory_of_the_lower_layer_back(fs: HostF
         raise KeyError
     after = fs.tree()
     assert after.fingerprint == before.fingerprint
-    assert [entry.path for entry in fs.walk()] == ["/d", "/d/file", "/d/sub", "/d/sub/file"]
+    assert {"/d", "/d/file", "/d/sub", "/d/sub/file"} <= {entry.path for entry in fs.walk()}
 
 
 def test_a_removal_that_was_killed_halfway_is_undone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,3 +107,112 @@ def test_a_removal_that_was_killed_halfway_is_undone(root: Path, monkeypatch: py
         journal.keep(("d",))
     journal.undo()
     assert (root / "d/sub/file").read_text() == "deep\n"
+
+
+def move_and_delete(fs: HostFilesystem) -> None:
+    fs.move("/d", "/e")
+    fs.delete("/e/sub", recursive=True)
+    fs.write("/e/new", "new")
+
+
+CHANGES_BELOW: dict[str, Callable[[HostFilesystem], object]] = {
+    **CHANGES,
+    "move a file": lambda fs: fs.move("/d/sub/one", "/d/elsewhere"),
+    "delete a file": lambda fs: fs.delete("/d/sub/one"),
+    "write a file": lambda fs: fs.write("/d/sub/one", "changed\n"),
+    "append to a file": lambda fs: fs.append("/d/sub/one", "more\n"),
+    "change the mode": lambda fs: fs.chmod("/d/sub/one", 0o600),
+    "change both names": lambda fs: (fs.append("/d/sub/one", "1"), fs.append("/d/sub/two", "2")),
+    "move and delete": move_and_delete,
+}
+
+
+def owners(root: Path) -> dict[str, tuple[int, int, int]]:
+    found: dict[str, tuple[int, int, int]] = {}
+    for path in sorted(root.rglob("*")):
+        status = path.lstat()
+        found[str(path.relative_to(root))] = status.st_uid, status.st_gid, status.st_mode
+    return found
+
+
+def mark(root: Path) -> dict[str, bytes]:
+    """Give entries of the lower layer attributes, where the kernel lets a tmpfs have some, and read all that are."""
+    found: dict[str, bytes] = {}
+    for name in ("d", "d/sub", "d/sub/file", "d/sub/one"):
+        path = root / name
+        try:
+            attributes = os.listxattr(path, follow_symlinks=False)
+            found[name] = os.getxattr(path, "user.kind") if "user.kind" in attributes else b""
+        except OSError:
+            found[name] = b"none"
+    return found
+
+
+@pytest.fixture
+def marked(root: Path) -> Path:
+    for name in ("d", "d/sub", "d/sub/file", "d/sub/one"):
+        try:
+            os.setxattr(root.parent / "lower" / name, "user.kind", name.encode())
+        except OSError:
+            break
+    return root
+
+
+@pytest.mark.parametrize("change", CHANGES_BELOW)
+def test_undoing_a_change_of_the_lower_layer_is_exact(fs: HostFilesystem, marked: Path, change: str) -> None:
+    before = exact(record(marked)), owners(marked), mark(marked)
+    with pytest.raises(KeyError) as caught, fs.session.transaction():
+        CHANGES_BELOW[change](fs)
+        raise KeyError
+    assert (exact(record(marked)), owners(marked), mark(marked)) == before
+    # Copying a file up from the lower layer leaves its other names behind: no other link can be lost.
+    assert all("hard link" in note for note in getattr(caught.value, "__notes__", ()))
+
+
+@pytest.mark.parametrize("way", ["restore", "rollback", "record"])
+@pytest.mark.parametrize("change", CHANGES_BELOW)
+def test_going_back_to_a_moment_of_the_lower_layer_is_exact(
+    fs: HostFilesystem, marked: Path, change: str, way: str
+) -> None:
+    def seen() -> dict[bytes, tuple[object, ...]]:
+        # Going back to a record is about what the session knows, which the times of directories are no part of.
+        found = record(marked)
+        return {
+            path: one.essence if way == "record" and one.kind == "directory" else one.exact
+            for path, one in found.items()
+        }
+
+    before = seen()
+    files = fs.snapshot()
+    moment = fs.session.snapshot() if way == "rollback" else fs.session.seq
+    CHANGES_BELOW[change](fs)
+    assert seen() != before
+    if way == "restore":
+        fs.restore(files)
+    else:
+        fs.session.rollback(moment)
+    assert seen() == before
+
+
+def test_a_file_of_the_lower_layer_that_is_edited_keeps_owner_and_attributes(fs: HostFilesystem, marked: Path) -> None:
+    before, attributes = owners(marked), mark(marked)
+    done = fs.write("/d/sub/one", "changed\n")
+    assert (owners(marked), mark(marked)) == (before, attributes)
+    assert fs.read("/d/sub/two").content == "linked\n"
+    assert [note.path for note in done.notes] == ["/d/sub/one"]
+    assert "mount" in done.notes[0].cause
+
+
+def test_what_a_program_does_to_the_lower_layer_is_undone_exactly(fs: HostFilesystem, marked: Path) -> None:
+    before = exact(record(marked)), owners(marked), mark(marked)
+    with pytest.raises(KeyError), fs.checkout() as work:
+        place = Path(work.directory)
+        (place / "d/sub/file").write_text("changed by a program\n")
+        with open(place / "d/sub/one", "a") as stream:
+            stream.write("more\n")
+        (place / "d/sub/two").unlink()
+        # As `mv` does where a directory cannot be renamed.
+        subprocess.run(["mv", place / "d", place / "moved"], check=True)
+        shutil.copytree(place / "moved", place / "d", symlinks=True, ignore=shutil.ignore_patterns("fifo"))
+        raise KeyError
+    assert exact(record(marked)) == before[0]

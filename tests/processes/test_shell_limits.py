@@ -71,6 +71,28 @@ def test_a_process_that_needs_too_much_memory_is_refused_it(tmp_path: Path) -> N
     assert run("python3 -c 'bytearray(300 << 20)'", tmp_path).exit_code == 0
 
 
+# Both are there at once before either ends.
+TWO_LARGE = """
+import os
+first, second = os.pipe(), os.pipe()
+child = os.fork()
+mine, other = (first, second) if child else (second, first)
+held = bytearray(150 << 20)
+os.write(mine[1], b"x")
+os.read(other[0], 1)
+os._exit(0) if not child else os.wait()
+print(len(held))
+"""
+
+
+def test_memory_is_limited_by_process_and_not_for_all_together(tmp_path: Path) -> None:
+    (tmp_path / "two.py").write_text(TWO_LARGE)
+
+    done = run("python3 two.py", tmp_path, max_memory=200 * MIB)
+
+    assert (done.exit_code, done.stdout) == (0, f"{150 << 20}\n")
+
+
 @pytest.mark.parametrize("command", ["truncate -s 20M large", "dd if=/dev/zero of=large bs=1M count=20 status=none"])
 def test_a_file_that_is_too_large_is_an_error_of_the_program_that_writes_it(tmp_path: Path, command: str) -> None:
     done = run(command, tmp_path, max_file_size=10 * MIB)

@@ -17,7 +17,7 @@ from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.host import Record, record
+from tests.models.host import IS_ROOT, Record, record
 from tests.property.test_host_restores import EXAMPLES, Place, a_place, changes
 from tests.sampling import share
 from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
@@ -28,7 +28,8 @@ from weakfs.tools import require_filesystem
 seeds = st.lists(st.integers(0, 1 << 32), min_size=1, max_size=12)
 
 NAMES = ("a", "b", "c", "d.py", "new", "a\nb", "\uf7ff", "n" * 255, ".hidden", "caf\uf7e9")
-MODES = (0o644, 0o600, 0o755, 0o444, 0o000)
+MODES = tuple(mode for mode in (0o644, 0o600, 0o755, 0o444, 0o000) if IS_ROOT or mode & 0o400)
+DIRECTORY_MODES = tuple(mode for mode in MODES if IS_ROOT or mode & 0o700 == 0o700)
 
 
 class Work:
@@ -50,6 +51,10 @@ class Work:
         return "/".join((random.choice(directories), *random.choices(NAMES, k=random.choice((1, 1, 2)))))
 
 
+def chmod(work: Work, path: str, random: Random) -> None:
+    work.fs.chmod(path, random.choice(DIRECTORY_MODES if work.fs.is_directory(path) else MODES))
+
+
 OPERATIONS: tuple[Callable[[Work, Random], object], ...] = (
     lambda work, random: work.fs.write(work.there(random), "over"),
     lambda work, random: work.fs.write(work.somewhere(random), "new"),
@@ -62,7 +67,7 @@ OPERATIONS: tuple[Callable[[Work, Random], object], ...] = (
     lambda work, random: work.fs.move(work.there(random), work.there(random)),
     lambda work, random: work.fs.copy(work.there(random), work.somewhere(random)),
     lambda work, random: work.fs.copy(work.there(random), work.there(random)),
-    lambda work, random: work.fs.chmod(work.there(random), random.choice(MODES)),
+    lambda work, random: chmod(work, work.there(random), random),
     lambda work, random: work.fs.symlink("../outside", work.somewhere(random)),
     lambda work, random: work.fs.restore(work.snapshot),
     lambda work, random: work.fs.import_bytes(work.fs.export_bytes()),

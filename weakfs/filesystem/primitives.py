@@ -14,9 +14,9 @@ from typing import Literal, cast
 from weakfs.filesystem import paths
 from weakfs.filesystem.errors import fault, no_directory, not_found
 from weakfs.filesystem.limits import Limits
-from weakfs.filesystem.results import FileEntry
+from weakfs.filesystem.results import FileEntry, Note
 from weakfs.reducers.events import Event
-from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf, is_file, is_link, is_special, kind_of
+from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, NO_FILE, Leaf, is_file, is_link, is_special, kind_of
 from weakfs.reducers.tree.listing import listing_of
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments
 from weakfs.reducers.tree.repetition import check_repeats
@@ -110,8 +110,16 @@ class Primitives(ABC):
         """Give how many segments the deepest path below a node adds to its own."""
 
     @abstractmethod
-    def _commit(self, event: Event) -> None:
-        """Make a change that was checked and found possible."""
+    def _commit(self, event: Event) -> tuple[Note, ...] | None:
+        """Make a change that was checked and found possible; return what the files lost by it, if anything."""
+
+    def _created(self, segments: Segments, node: Node) -> int:
+        """Give when an entry was made, in nanoseconds."""
+        return node.created_at if type(node) is FileTree else node[CREATED_AT]
+
+    def _other_names(self, segments: Segments) -> tuple[Segments, ...]:
+        """Give the other paths of the same file, which a change of it changes as well: its hard links on a host."""
+        return ()
 
     @abstractmethod
     def _now(self) -> int:

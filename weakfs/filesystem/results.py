@@ -102,12 +102,27 @@ class ReadBytesResult:
 
 
 @frozen
+class Note:
+    """Something that a file was and is no longer, such as a hard link, because the system does not allow it."""
+
+    path: str
+    cause: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.cause}"
+
+
+@frozen
 class WriteResult:
-    """What was written: `bytes_written` is the length of what the caller gave, `mode` how it was put there."""
+    """What was written: `bytes_written` is the length of what the caller gave, `mode` how it was put there.
+
+    `notes` say what the file lost by it, such as a hard link: empty in the usual case, and always in memory.
+    """
 
     path: str
     bytes_written: int
     mode: WriteMode
+    notes: tuple[Note, ...] = ()
 
 
 @frozen
@@ -218,13 +233,15 @@ class FilesystemSnapshot:
 class RestoreReport:
     """What a restore changed, or with `dry_run` would change: paths, each list sorted.
 
-    Times are set back as well; an entry of which nothing else differs is not listed.
+    Times are set back as well; an entry of which nothing else differs is not listed. `notes` say what files lost by it,
+    such as a hard link or an owner; a dry run has none.
     """
 
     snapshot_id: str
     written: tuple[str, ...]
     removed: tuple[str, ...]
     dry_run: bool
+    notes: tuple[Note, ...] = ()
 
     @property
     def changed(self) -> int:

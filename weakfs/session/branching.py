@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -14,7 +15,7 @@ from weakfs.session.cancellation import Cancellation
 from weakfs.session.core import checked_text
 from weakfs.session.errors import RollbackIncomplete, SessionError, TransactionCancelled
 from weakfs.session.events import Record, RolledBack
-from weakfs.session.external import begin_all, close_all, undo_all
+from weakfs.session.external import begin_all, close_all, inexact_notes, undo_all
 from weakfs.session.history.log import Log
 from weakfs.session.history.merge import absorb, drop_snapshots, merge_snapshots
 from weakfs.session.history.record_numbers import Renumbering, Shift
@@ -23,6 +24,8 @@ from weakfs.session.interruption import interruptible, uninterrupted
 from weakfs.session.rollback import History
 from weakfs.session.transaction import ACTIVE, Transaction, current_owner, innermost
 from weakfs.session.views import Records
+
+logger = logging.getLogger("weakfs.session")
 
 
 class Branching(History):
@@ -114,6 +117,10 @@ class Branching(History):
                 own.settled = True
                 return
             repairs, states, undone = undo_all(own.journals)
+            for note in inexact_notes(own.journals):
+                logger.warning("%s", note)
+                if error is not None:
+                    error.add_note(note)
             for fork, base in reversed(own.merged):
                 fork._base = base
             own.line.snapshots = own.base.snapshots

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("weakfs.session")
 
+# How the notes of an exception begin that say what undoing could not put back as it was; see `BaseException.add_note`.
+INEXACT = "put back, but not exactly: "
+
 
 class Journal(Protocol):
     """What one piece of work changed outside, with what was there before."""
@@ -28,6 +31,14 @@ class Journal(Protocol):
     def close(self) -> None:
         """Forget the old contents: the work is to stay."""
         ...
+
+
+@runtime_checkable
+class Inexact(Protocol):
+    """A journal that tells, after it was undone, what it could not put back as it was, such as a file's owner."""
+
+    @property
+    def inexact(self) -> Sequence[object]: ...
 
 
 @runtime_checkable
@@ -212,6 +223,13 @@ def undo_all(journals: Mapping[str, Journal]) -> tuple[dict[str, Repair], dict[s
             states[name] = f"not put back: {_told(error)}"
             repairs[name] = journal.undo
     return repairs, states, journals.keys() - repairs.keys()
+
+
+def inexact_notes(journals: Mapping[str, Journal]) -> list[str]:
+    """Return what journals that were undone could not put back as it was, each as a note for an exception."""
+    return [
+        INEXACT + str(note) for journal in journals.values() if isinstance(journal, Inexact) for note in journal.inexact
+    ]
 
 
 def repair_all(repairs: Mapping[str, Repair]) -> tuple[dict[str, Repair], dict[str, str]]:

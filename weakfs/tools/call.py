@@ -10,25 +10,30 @@ from collections.abc import Generator, Mapping
 from contextlib import suppress
 from typing import cast
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from weakfs.filesystem import Filesystem, normalize
 from weakfs.filesystem.errors import absence_in
 from weakfs.filesystem.missing_path import with_proposal
 from weakfs.messages import one_line
 from weakfs.session import Cancellation, Merged, Session, SessionClosed, SessionError, TransactionCancelled
+from weakfs.session.external import INEXACT
 from weakfs.session.interruption import interruptible
 from weakfs.tools.call_json import recorded
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, classify
 from weakfs.tools.permissions import CallToJudge, check_call, check_result, may_show
-from weakfs.tools.results import Receipt, ToolResult, failed
+from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.stale_writes import Readings, version_of
 from weakfs.tools.tool import Tool
 
 # Yields what the handler is called with, once, takes what it gave, and returns the answer.
 Steps = Generator[tuple[object, ToolContext], object, ToolResult[object]]
+
+
+# An answer names so many things that could not be put back as they were.
+MAX_NOTES = 20
 
 
 class _Undone(Exception):
@@ -47,6 +52,14 @@ def _check(tool: Tool, result: ToolResult[object]) -> None:
             f"the handler of {tool.name!r} gave a ToolResult of wrong types; let message, status and summary_text be "
             f"text, error_code text or None, and success true or false"
         )
+
+
+def _with_inexact(result: ToolResult[object], error: BaseException) -> ToolResult[object]:
+    """Give the answer of a call that was undone, with what undoing could not put back as it was."""
+    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(INEXACT)]
+    if not notes:
+        return result
+    return evolve(result, message=with_notes(result.message, notes[:MAX_NOTES]))
 
 
 def _cancelling() -> tuple[type[BaseException], ...]:
@@ -130,7 +143,7 @@ class Call:
             kind = tool.receipt if isinstance(tool, Tool) else Receipt
             message = f"cannot call {self.name}: {error}" if code == "invalid_arguments" else self._told(error)
             reason = error.reason if isinstance(error, PolicyDenied) else None
-            return failed(kind, status, code, message or type(error).__name__, reason=reason)
+            return _with_inexact(failed(kind, status, code, message or type(error).__name__, reason=reason), error)
 
     def _told(self, error: Exception) -> str:
         """Give the message of an error, with the path that may be meant where there is nothing at the one given."""
@@ -154,7 +167,7 @@ class Call:
             # What was done stays in the records, and the rollback that undid it follows.
             self._made += self._made > 0
             if isinstance(error, _Undone):
-                return error.result
+                return _with_inexact(error.result, error)
             raise
         return result
 

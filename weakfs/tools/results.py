@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from attrs import Factory, field, frozen
@@ -19,6 +20,11 @@ MAX_SUMMARY = 300
 def summarize(text: str) -> str:
     """Give the short one-line form of a text."""
     return one_line(clip(text, MAX_SUMMARY))
+
+
+def with_notes(message: str, notes: Iterable[object]) -> str:
+    """Return a message with notes of what a file lost, such as a hard link, each on a line of its own."""
+    return "\n".join((message, *(one_line(str(note)) for note in notes)))
 
 
 @frozen(kw_only=True)

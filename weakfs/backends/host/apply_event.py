@@ -12,15 +12,53 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find, put
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import temporary_name
+from weakfs.snapshots.directory.restore import overwrite
+from weakfs.snapshots.hard_links import SharedFile
 from weakfs.snapshots.journal.journal import Journal
+from weakfs.snapshots.tree_copy import TreeCopy
+
+# What changes one file, which may have several names.
+CHANGES_FILE = (e.FileWritten, e.FileAppended, e.FileSpliced, e.ModeChanged)
 
 
-def apply(disk: HostDirectory, journal: Journal, event: e.Event, *places: Segments) -> None:
+def apply(
+    disk: HostDirectory, journal: Journal, event: e.Event, *places: Segments, shared: SharedFile | None = None
+) -> None:
     """Let `event` happen at the places that its paths lead to, each step in the journal before it is made.
 
-    Files that have other names, perhaps outside, are never changed in place.
+    `shared` is the file there if it has several names. It is changed in place if all of them lie in the directory, and
+    replaced by a file of its own otherwise.
     """
-    APPLY[type(event)](disk, journal, event, *places)
+    if shared is None:
+        APPLY[type(event)](disk, journal, event, *places)
+    elif shared.names:
+        _change_in_place(disk, journal, event, places[0], shared)
+    else:
+        if shared.reason is not None:
+            journal.note(places[0], shared.reason)
+        APPLY[type(event)](disk, journal, event, *places)
+
+
+def _change_in_place(disk: HostDirectory, journal: Journal, event: Any, segments: Segments, shared: SharedFile) -> None:
+    """Change a file that keeps its inode and all its names."""
+    if isinstance(event, e.ModeChanged):
+        journal.status(segments)
+        disk.set_status(segments, mode=event.mode)
+        return
+    old = disk.node(segments)
+    new = _reduced(event, segments, old)
+    if type(new) is not tuple:
+        return
+    _check_writable(disk, segments, old)
+    before = disk.status(segments[:-1])
+    # All of it is on the disk before anything is changed.
+    temporary = (*segments[:-1], temporary_name().decode())
+    journal.absent(temporary)
+    disk.put(temporary, new)
+    overwrite(disk, journal, temporary, new, segments, shared)
+    disk.remove(temporary)
+    if before is not None:
+        disk.stamp(segments[:-1], before.st_mtime_ns)
 
 
 def _put_leaf(disk: HostDirectory, journal: Journal, event: Any, segments: Segments) -> None:
@@ -57,7 +95,9 @@ def _put_beside(
     temporary = temporary_name()
     journal.absent((*segments[:-1], temporary.decode()))
     journal.keep(segments)
-    disk.put_leaf(segments, leaf, exclusive=exclusive, temporary=temporary)
+    lost = disk.put_leaf(segments, leaf, exclusive=exclusive, temporary=temporary)
+    if lost is not None:
+        journal.note(segments, f"its {lost} could not be kept")
 
 
 def _check_writable(disk: HostDirectory, segments: Segments, old: Node | None) -> None:
@@ -96,10 +136,12 @@ def _move(disk: HostDirectory, journal: Journal, event: e.EntryMoved, source: Se
         # Another disk is mounted there.
         if error.errno != EXDEV:
             raise
-        node = disk.whole(source)
         disk.remove(destination)
         journal.absent(destination)
-        disk.put(destination, node)
+        copy = TreeCopy(disk, disk)
+        copy.copy(source, destination)
+        for below, lost in copy.lost:
+            journal.note((*destination, *below[len(source) :]), f"its {lost} could not be kept")
         journal.keep(source)
         disk.remove(source)
     disk.stamp(source[:-1], event.at)

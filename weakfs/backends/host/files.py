@@ -10,15 +10,16 @@ from typing import Any, cast
 
 import attrs
 
-from weakfs.backends.host.apply_event import apply
-from weakfs.backends.host.foreign_changes import found_before
+from weakfs.backends.host.apply_event import CHANGES_FILE, apply
+from weakfs.backends.host.foreign_changes import found_before, looks_like
 from weakfs.backends.host.os_errors import told
 from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.backends.host.stream import HostStream
-from weakfs.filesystem import BaseFilesystem, FileEntry, paths
+from weakfs.filesystem import BaseFilesystem, FileEntry, Note, paths
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
+    EntryFound,
     EntryMoved,
     Event,
     FileAppended,
@@ -26,12 +27,15 @@ from weakfs.reducers.events import (
     FileWritten,
     ModeChanged,
 )
+from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
 from weakfs.reducers.tree import name_escaping as names
-from weakfs.reducers.tree.leaf import CONTENT, Leaf, content_of, size_of
-from weakfs.reducers.tree.node import Node, Segments
+from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODIFIED_AT, Leaf, content_of, size_of
+from weakfs.reducers.tree.node import FileTree, Node, Segments, find
 from weakfs.session import Session
+from weakfs.session.external import INEXACT
 from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.snapshots.directory.directory import OnDisk
+from weakfs.snapshots.hard_links import SharedFile
 
 # A search passes over files that are larger, which it would have to hold in memory.
 MOST_SEARCHED = 256 << 20
@@ -149,17 +153,40 @@ class HostFiles(BaseFilesystem):
         with self._session.lock, self._root.lock:
             yield
 
-    def _commit(self, event: Event) -> None:
+    def _commit(self, event: Event) -> tuple[Note, ...] | None:
         self._session.check_writable()
         places = self._places(event)
         verb, path = _wording(event)
-        claimed = [self._claimed(place) for place in places]
+        shared = self._shared(places[0]) if isinstance(event, CHANGES_FILE) else None
+        others = [] if shared is None else [name for name in shared.names if name != places[0]]
+        claimed = [self._claimed(place) for place in (*places, *others)]
         with self._work(verb, path, *claimed) as work:
-            found = found_before(self._root, self._session, event, places, self.filesystem_id)
-            apply(self._root.directory, work.journal, event, *places)
-            for one in found:
-                self._session.dispatch(one)
-            self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
+            mark = len(work.journal.notes)
+            # To the session each name is a file.
+            events = [event, *(_at(event, name) for name in others)]
+            found: list[EntryFound] = []
+            for one, at in zip(events, (places, *([name] for name in others)), strict=True):
+                found += found_before(self._root, self._session, one, at, self.filesystem_id)
+            apply(self._root.directory, work.journal, event, *places, shared=shared)
+            for seen in found:
+                self._session.dispatch(seen)
+            for one in events:
+                self._session.dispatch(attrs.evolve(one, filesystem=self.filesystem_id))
+            return tuple(work.journal.notes[mark:])
+
+    def _created(self, segments: Segments, node: Node) -> int:
+        born = self._root.directory.born_at(segments, _modified_at(node))
+        known = find((self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id), segments)
+        # An edit puts another file there; the session remembers when the first was made, while nobody else changes it.
+        return min(born, known[CREATED_AT]) if type(known) is tuple and looks_like(node, known) else born
+
+    def _other_names(self, segments: Segments) -> tuple[Segments, ...]:
+        shared = self._shared(segments)
+        return () if shared is None else tuple(name for name in shared.names if name != segments)
+
+    def _shared(self, segments: Segments) -> SharedFile | None:
+        running = self._running()
+        return self._root.links.shared(segments, None if running is None else running.journal)
 
     def _places(self, event: Any) -> list[Segments]:
         if isinstance(event, EntryMoved | EntryCopied):
@@ -197,7 +224,8 @@ class HostFiles(BaseFilesystem):
                 yield work
         except BaseException as error:
             try:
-                work.journal.undo(mark)
+                for note in work.journal.undo(mark):
+                    error.add_note(INEXACT + str(note))
             except BaseException as second:
                 raise self._session.needs_repair(self.filesystem_id, work.undo, second) from error
             if running is None:
@@ -205,6 +233,16 @@ class HostFiles(BaseFilesystem):
             raise
         if running is None:
             work.close()
+
+
+def _modified_at(node: Node) -> int:
+    return node.modified_at if type(node) is FileTree else node[MODIFIED_AT]
+
+
+def _at(event: Any, segments: Segments) -> Event:
+    """Give a change of one file as one of another path."""
+    moved: Event = attrs.evolve(event, path=_shown(segments))
+    return moved
 
 
 def _shown(segments: Segments) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,7 +17,7 @@ from weakfs.backends.host.os_errors import told
 from weakfs.backends.host.retention import contents_needed
 from weakfs.backends.host.root import HostRoot, is_inside
 from weakfs.backends.host.snapshot_kinds import Kinds, SnapshotKind
-from weakfs.filesystem import FilesystemSnapshot, Limits, RestoreReport, SymlinkPolicy
+from weakfs.filesystem import FilesystemSnapshot, Limits, Note, RestoreReport, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.operations.restore import as_snapshot, check_snapshot, report
 from weakfs.filesystem.registry import session_of_files
@@ -33,6 +34,8 @@ from weakfs.snapshots.scan.read_back import events_between, mode_at, without_set
 from weakfs.snapshots.scan.scan_limits import Bounds
 from weakfs.snapshots.store.compaction import CompactReport
 from weakfs.snapshots.store.store import Store
+
+logger = logging.getLogger("weakfs.backends")
 
 # A program may leave large files: up to this size an event holds them, the others stay in the store.
 MOST_IN_EVENTS = 1 << 20
@@ -201,15 +204,18 @@ class HostFilesystem(HostFiles):
         check_snapshot(snapshot, self.filesystem_id, read_only=self._read_only, dry_run=dry_run, foreign=foreign)
         with self._exclusive():
             wanted = self._wanted(snapshot)
+            notes: tuple[Note, ...] = ()
             if dry_run:
                 before = self.tree()
             else:
                 self._session.check_writable()
                 with self._work("restore", self.root, ()) as work:
+                    mark = len(work.journal.notes)
                     before = self._root.go_to(work.journal, wanted)
                     self._restored(before, wanted, snapshot.snapshot_id)
+                    notes = tuple(work.journal.notes[mark:])
         self._session.tell()
-        return report(snapshot.snapshot_id, before, wanted, dry_run=dry_run)
+        return report(snapshot.snapshot_id, before, wanted, dry_run=dry_run, notes=notes)
 
     def exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
         """Take a snapshot, give it to `on_kept`, and go to `target`. The files are scanned once."""
@@ -233,7 +239,10 @@ class HostFilesystem(HostFiles):
             self._refuse_if_read_only("restore", self.root)
             with self._work("restore", self.root, ()) as work:
                 restore = restore_entries if isinstance(target, Rewind) else restore_tree
+                mark = len(work.journal.notes)
                 restore(self._root.directory, work.journal, now, wanted)
+                for note in work.journal.notes[mark:]:
+                    logger.warning("%s: %s", self.root, note)
 
     def _wanted(self, snapshot: FilesystemSnapshot) -> FileTree:
         if self._session.missing_blobs:

@@ -46,17 +46,25 @@ def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: boo
             return None
     elif node is None:
         return None if known is None else EMPTY_TREE
-    elif type(known) is tuple and _looks_like(node, known):
-        return None
+    elif type(known) is tuple and looks_like(node, known):
+        created = directory.born_at(place, node[leaves.MODIFIED_AT])
+        if as_whole or not leaves.is_file(node) or created >= known[leaves.CREATED_AT]:
+            return None
+        # A scan does not look when files were made, and an edit makes another one.
+        content, mode, at, _, digest = known
+        return tree_of({place[-1]: (content, mode, at, created, digest)})
     elif leaves.is_link(node) or leaves.is_special(node):
         return tree_of({place[-1]: node})
     elif leaves.size_of(node) <= SMALL:
         content = leaves.content_of(node)
-        return tree_of({place[-1]: leaves.file(content, mode=node[leaves.MODE], at=node[leaves.MODIFIED_AT])})
+        at = node[leaves.MODIFIED_AT]
+        created = directory.born_at(place, at)
+        return tree_of({place[-1]: leaves.file(content, mode=node[leaves.MODE], at=at, created_at=created)})
     return root.keep(place)
 
 
-def _looks_like(one: Node, other: Node) -> bool:
+def looks_like(one: Node, other: Node) -> bool:
+    """Return whether two entries have the same kind, size, times and permission bits; no content is read."""
     if type(one) is not tuple or type(other) is not tuple:
         return type(one) is type(other)
     return (
@@ -69,4 +77,4 @@ def _looks_like(one: Node, other: Node) -> bool:
 
 def _looks_like_all(one: FileTree, other: FileTree) -> bool:
     mine, known = dict(walk(one)), dict(walk(other))
-    return mine.keys() == known.keys() and all(_looks_like(node, known[path]) for path, node in mine.items())
+    return mine.keys() == known.keys() and all(looks_like(node, known[path]) for path, node in mine.items())

@@ -10,12 +10,14 @@ from weakref import WeakSet
 
 from weakfs.backends.host.directory_lock import RootLock
 from weakfs.backends.host.path_locks import Claims
+from weakfs.filesystem import Note
 from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree.node import FileTree, Segments
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.restore import restore_tree
 from weakfs.snapshots.git.sink import Base
+from weakfs.snapshots.hard_links import HardLinks
 from weakfs.snapshots.journal.journal import Journal, Nested
 from weakfs.snapshots.journal.recovery import Others, count_left_behind, settle
 from weakfs.snapshots.scan.scan_limits import Bounds, Discarded
@@ -56,6 +58,7 @@ class HostRoot:
         self.path = self.directory.root
         self.lock = RootLock(self.directory)
         self.claims = Claims()
+        self.links = HardLinks(self.directory)
         # The work that is going on.
         self.works: WeakSet[Work] = WeakSet()
         self.store = store if isinstance(store, Store) else Store(store or default_store(self.path))
@@ -149,20 +152,20 @@ class HostRoot:
         restore_tree(self.directory, journal, now, wanted)
         return now
 
-    def go_back(self, ref: str) -> None:
-        """Make the directory what a manifest says; for a journal that is undone.
+    def go_back(self, ref: str) -> tuple[Note, ...]:
+        """Make the directory what a manifest says, and return what files lost by it; for a journal that is undone.
 
         What is there now is not kept, and so needs no room in the store; new files, however large, are not read.
         """
         wanted = self.store.tree(bytes.fromhex(ref))
         try:
-            self._go_back(wanted)
+            return self._go_back(wanted)
         except PermissionError:
             # A program took permissions away, from itself and us; what is wanted says what they were.
             self.directory.make_readable(wanted)
-            self._go_back(wanted)
+            return self._go_back(wanted)
 
-    def _go_back(self, wanted: FileTree) -> None:
+    def _go_back(self, wanted: FileTree) -> tuple[Note, ...]:
         sink = HashOnly()
         discarded = Discarded(wanted, sink)
         now = survey(self.directory.descriptor, sink, self._seen, discarded=discarded).tree
@@ -173,6 +176,7 @@ class HostRoot:
             journal.undo()
             raise
         journal.close()
+        return tuple(journal.notes)
 
     def recover(self) -> int:
         """Undo what processes that are gone left unfinished; give how many pieces of work that were.
@@ -259,6 +263,8 @@ class Work:
     def __init__(self, root: HostRoot) -> None:
         self.root = root
         self.journal = Journal(root.directory, root.journals, root.go_back)
+        # What could not be put back as it was when this was undone.
+        self.inexact: tuple[Note, ...] = ()
         root.works.add(self)
 
     def begin(self) -> Part:
@@ -268,7 +274,7 @@ class Work:
     def undo(self) -> None:
         """Put everything back; raises what stops it, and may then be called again."""
         with uninterrupted(), self.root.lock:
-            self.journal.undo()
+            self.inexact = self.journal.undo()
             self.root.claims.release(self)
 
     def close(self) -> None:
@@ -283,6 +289,7 @@ class Part:
 
     def __init__(self, work: Work) -> None:
         self.work = work
+        self.inexact: tuple[Note, ...] = ()
         self._nested = Nested(work.journal)
 
     def begin(self) -> Part:
@@ -292,7 +299,7 @@ class Part:
     def undo(self) -> None:
         """Put back what this part changed."""
         with uninterrupted(), self.work.root.lock:
-            self._nested.undo()
+            self.inexact = self._nested.undo()
 
     def close(self) -> None:
         """Let what was done stay, as far as the whole work does."""

@@ -12,7 +12,7 @@ from typing import cast
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.primitives import Primitives, entry_of
 from weakfs.filesystem.results import FileEntry, FileStat, ReadBytesResult, ReadResult, Statistics
-from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODE, MODIFIED_AT, is_file, is_link, size_of
+from weakfs.reducers.tree.leaf import CONTENT, MODE, MODIFIED_AT, is_file, is_link, size_of
 from weakfs.reducers.tree.listing import in_path_order
 from weakfs.reducers.tree.node import FileTree, Node, Segments
 from weakfs.session.interruption import check_interrupted
@@ -128,8 +128,8 @@ class Reading(Primitives):
 
     def stat(self, path: PathArg) -> FileStat:
         """Tell what is known of an entry without reading it; a link is described itself."""
-        canonical, _, node = self._existing(path, "stat", follow=False)
-        return _stat(canonical, node)
+        canonical, segments, node = self._existing(path, "stat", follow=False)
+        return _stat(canonical, node, self._created(segments, node))
 
     def readlink(self, path: PathArg) -> str:
         """Give the target of a symbolic link; `OSError` (EINVAL) for anything else."""
@@ -180,10 +180,10 @@ def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[st
             stack.pop()
 
 
-def _stat(path: str, node: Node) -> FileStat:
+def _stat(path: str, node: Node, created: int) -> FileStat:
     if type(node) is FileTree:
-        return FileStat(path, False, True, 0, node.created_at, node.modified_at, node.mode)
+        return FileStat(path, False, True, 0, created, node.modified_at, node.mode)
     if is_link(node):
         target = cast(str, node[CONTENT])
-        return FileStat(path, False, False, 0, node[CREATED_AT], node[MODIFIED_AT], node[MODE], target)
-    return FileStat(path, is_file(node), False, size_of(node), node[CREATED_AT], node[MODIFIED_AT], node[MODE])
+        return FileStat(path, False, False, 0, created, node[MODIFIED_AT], node[MODE], target)
+    return FileStat(path, is_file(node), False, size_of(node), created, node[MODIFIED_AT], node[MODE])

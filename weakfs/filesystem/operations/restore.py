@@ -5,7 +5,7 @@ from __future__ import annotations
 from errno import EROFS
 
 from weakfs.filesystem.errors import fault
-from weakfs.filesystem.results import FilesystemSnapshot, RestoreReport
+from weakfs.filesystem.results import FilesystemSnapshot, Note, RestoreReport
 from weakfs.reducers import ExternalFsSnapshot, FileTree, diff
 
 
@@ -51,9 +51,11 @@ def check_snapshot(
         )
 
 
-def report(snapshot_id: str, before: FileTree, after: FileTree, *, dry_run: bool) -> RestoreReport:
+def report(
+    snapshot_id: str, before: FileTree, after: FileTree, *, dry_run: bool, notes: tuple[Note, ...] = ()
+) -> RestoreReport:
     """Tell what going from one tree to another changes. O(what differs)."""
     found = diff(before, after)
     written = {*found.added, *found.changed, *(new for _, new in found.moved)}
     removed = {*found.removed, *(old for old, _ in found.moved)}
-    return RestoreReport(snapshot_id, tuple(sorted(written)), tuple(sorted(removed)), dry_run)
+    return RestoreReport(snapshot_id, tuple(sorted(written)), tuple(sorted(removed)), dry_run, notes)

@@ -80,11 +80,11 @@ class Writing(Reading):
             self._check_quota(canonical, new_size - old_size, nodes)
             at = self._now()
             if mode == "append" and node is not None:
-                self._commit(FileAppended(canonical, data, at))
+                notes = self._commit(FileAppended(canonical, data, at))
             else:
-                self._commit(FileWritten(canonical, data, at))
+                notes = self._commit(FileWritten(canonical, data, at))
         self._told()
-        return WriteResult(canonical, len(data), mode)
+        return WriteResult(canonical, len(data), mode, notes or ())
 
     def splice(self, path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> WriteResult:
         """Replace pieces of a file, `(start, stop, content)` in bytes of what it holds, in order.
@@ -108,10 +108,9 @@ class Writing(Reading):
                 size += len(content) - (stop - start)
             self.limits.check_size(canonical, size)
             self._check_quota(canonical, size - end, 0)
-            if chosen:
-                self._commit(FileSpliced(canonical, chosen, self._now()))
+            notes = self._commit(FileSpliced(canonical, chosen, self._now())) if chosen else ()
         self._told()
-        return WriteResult(canonical, sum(len(content) for _, _, content in chosen), "overwrite")
+        return WriteResult(canonical, sum(len(content) for _, _, content in chosen), "overwrite", notes or ())
 
     def mkdir(self, path: PathArg, *, parents: bool = True, exist_ok: bool = True) -> None:
         """Make a directory, and missing parents unless `parents` is false."""

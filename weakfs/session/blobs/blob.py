@@ -29,6 +29,15 @@ class PieceSource(Source, Protocol):
 
 
 @runtime_checkable
+class FileSource(Protocol):
+    """A source in whose files contents lie as they are, so that the system can copy them."""
+
+    def open_content(self, digest: bytes) -> tuple[int, int] | None:
+        """Open the file that a content lies in: descriptor and offset. `None` where it is not so; the caller closes."""
+        ...
+
+
+@runtime_checkable
 class Surveyed(Protocol):
     """A source that can tell what it holds without reading it."""
 

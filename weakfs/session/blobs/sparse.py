@@ -58,6 +58,16 @@ def _next_data(descriptor: int, offset: int, end: int) -> tuple[int, int]:
         raise
 
 
+def data_extents(descriptor: int, offset: int, end: int) -> Iterator[tuple[int, int]]:
+    """Return where data lies between two offsets of a file: start and end of each run between holes."""
+    while offset < end:
+        start, stop = _next_data(descriptor, offset, end)
+        if start >= end or stop <= start:
+            return
+        yield start, stop
+        offset = stop
+
+
 class SparseWriter:
     """Writes to a descriptor from an offset on, and leaves holes where blocks of zeros would be."""
 

@@ -16,9 +16,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 
-from weakfs.session.blobs.blob import Source, Stored, checked, content_written
+from weakfs.session.blobs.blob import LARGE, FileSource, Source, Stored, checked, content_written
 from weakfs.session.blobs.sparse import read_pieces, write_pieces
 from weakfs.session.errors import MissingBlob
+from weakfs.session.file_copy import copy_range
 from weakfs.session.files.atomic_write import sync_filesystem, sync_folder, unsaved
 
 logger = logging.getLogger("weakfs.session")
@@ -77,6 +78,13 @@ class BlobFolder:
                 where=path,
                 digest=content.digest,
             )
+
+    def open_content(self, digest: bytes) -> tuple[int, int] | None:
+        """Open the file of a content, for the system to copy it; `None` if there is none."""
+        try:
+            return os.open(self.place(digest), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), 0
+        except OSError:
+            return None
 
     def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
         """Give a part of a content, such as an archive; unchecked, and less where it ends."""
@@ -209,7 +217,10 @@ class BlobFolder:
         written: list[bytes] = []
         for digest, candidates in wanted.items():
             with self._new_file(self._new_place(digest), mode, sync=len(wanted) <= FEW) as descriptor:
-                is_whole = content_written(digest, candidates, others, partial(_write_over, descriptor))
+                own = tuple(candidates)
+                is_whole = _is_copied(descriptor, own, others) or content_written(
+                    digest, own, others, partial(_write_over, descriptor)
+                )
             if is_whole:
                 written.append(digest)
             else:
@@ -220,7 +231,7 @@ class BlobFolder:
 
     @contextmanager
     def _new_file(self, path: str, mode: int | None, *, sync: bool) -> Generator[int]:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         try:
             if mode is not None:
                 os.fchmod(descriptor, mode)
@@ -291,6 +302,28 @@ class BlobFolder:
             pass
         except OSError as error:
             logger.warning("a content that is needed no more cannot be removed: %s", error)
+
+
+def _is_copied(target: int, candidates: Sequence[Stored], others: Sequence[Source]) -> bool:
+    """Copy a large content from the first file that has it; false if none does, or what it has is damaged."""
+    content = candidates[0]
+    sources = [source for source in (*(one.source for one in candidates), *others) if isinstance(source, FileSource)]
+    for source in sources if content.size > LARGE else ():
+        opened = source.open_content(content.digest)
+        if opened is None:
+            continue
+        descriptor, offset = opened
+        try:
+            copied = copy_range(descriptor, offset, content.size, target)
+        finally:
+            os.close(descriptor)
+        # Its checksum is looked at in the copy, which is still in memory.
+        found = sha256(b"blob %d\0" % content.size)
+        for piece in read_pieces(target, 0, copied):
+            found.update(piece)
+        if copied == content.size and found.digest() == content.digest:
+            return True
+    return False
 
 
 def _write_over(descriptor: int, pieces: Iterable[bytes]) -> None:

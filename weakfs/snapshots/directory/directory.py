@@ -22,7 +22,9 @@ from weakfs.reducers.tree.node import FileTree, Node, Segments, tree_of
 from weakfs.reducers.tree.repetition import check_repeats
 from weakfs.session.blobs.rope import Content
 from weakfs.session.blobs.sparse import PIECE, read_pieces
+from weakfs.session.file_copy import copy_file
 from weakfs.session.interruption import check_interrupted, checked_between, is_interruptible
+from weakfs.snapshots.birth_time import birth_time
 from weakfs.snapshots.directory import entries as own
 from weakfs.snapshots.directory import openat2
 from weakfs.snapshots.scan.stat_cache import canonical_name
@@ -156,6 +158,18 @@ class HostDirectory:
                 return None
             raise
 
+    def born_at(self, segments: Segments, modified_at: int) -> int:
+        """Return when an entry was made: its birth time if that is known and earlier than when it was modified."""
+        if not segments:
+            born = birth_time(self.descriptor, b".")
+        else:
+            try:
+                with Parent(self, segments) as (directory, name):
+                    born = birth_time(directory, name)
+            except OSError:
+                return modified_at
+        return modified_at if born is None else min(born, modified_at)
+
     def node(self, segments: Segments) -> Node | None:
         """Give an entry as the tree has it: a leaf whose content is on disk, or a directory without its entries."""
         status = self.status(segments)
@@ -263,13 +277,15 @@ class HostDirectory:
 
     def put_leaf(
         self, segments: Segments, leaf: Leaf, *, exclusive: bool = False, temporary: bytes | None = None
-    ) -> None:
+    ) -> str | None:
         """Put a file, a link or a FIFO at a path at once, in the place of what is there unless `exclusive`.
 
         Made beside it under the name `temporary` and moved over it: whoever looks sees the old or the new. What is
         there must not be a directory; a file gets the owner, group and extended attributes of the one that it replaces,
-        as far as the system allows. With `exclusive`, `FileExistsError` if something is.
+        as far as the system allows: returns what it does not, `None` if nothing is lost. With `exclusive`,
+        `FileExistsError` if something is.
         """
+        lost: str | None = None
         temporary = temporary or own.temporary_name()
         with Parent(self, segments) as (directory, name):
             try:
@@ -277,12 +293,50 @@ class HostDirectory:
                 if exclusive:
                     own.move_exclusively(directory, temporary, name)
                 else:
-                    own.take_over_attributes(directory, name, temporary)
+                    lost = own.take_over_attributes(directory, name, directory, temporary)
                     os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
             except BaseException:
                 with suppress(FileNotFoundError):
                     os.unlink(temporary, dir_fd=directory)
                 raise
+        return lost
+
+    def take_over(self, source: Segments, destination: Segments) -> str | None:
+        """Give the file at one path what that at another has besides its content; see `put_leaf`."""
+        with Parent(self, source) as (old, old_name), Parent(self, destination) as (new, new_name):
+            return own.take_over_attributes(old, old_name, new, new_name)
+
+    def overwrite(self, segments: Segments, source: int, *, mode: int, modified_at: int) -> None:
+        """Put what an open file holds into the file at a path, in place: its inode and all its names stay.
+
+        What is there is cut to nothing first: whoever calls this has a copy of it. Permission bits that keep the owner
+        from writing are changed for the time of that.
+        """
+        try:
+            target = self.open_for_writing(segments)
+        except PermissionError:
+            self.set_status(segments, mode=mode | stat.S_IWUSR)
+            target = self.open_for_writing(segments)
+        try:
+            if not stat.S_ISREG(os.fstat(target).st_mode):
+                raise OSError(EINVAL, "it is not a regular file")
+            copy_file(source, target)
+            # Writing takes special bits away.
+            if stat.S_IMODE(os.fstat(target).st_mode) != mode:
+                os.fchmod(target, mode)
+            os.utime(target, ns=(modified_at, modified_at))
+        finally:
+            os.close(target)
+
+    def open_for_writing(self, segments: Segments) -> int:
+        """Open a file to write into it; whoever asks closes it."""
+        with Parent(self, segments) as (directory, name):
+            return os.open(name, own.WRITABLE, dir_fd=directory)
+
+    def link(self, source: Segments, destination: Segments) -> None:
+        """Give the file at a path another name."""
+        with Parent(self, source) as (old, from_name), Parent(self, destination) as (new, to_name):
+            os.link(from_name, to_name, src_dir_fd=old, dst_dir_fd=new, follow_symlinks=False)
 
     def check_writable(self, segments: Segments) -> None:
         """Refuse a file that may not be written, although it could be replaced: `PermissionError`."""

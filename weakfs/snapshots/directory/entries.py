@@ -8,7 +8,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from errno import EACCES, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY, EPERM, EROFS
+from errno import EACCES, EINVAL, EISDIR, ELOOP, ENODATA, ENOENT, ENOTDIR, ENOTEMPTY, EOPNOTSUPP, EPERM, EROFS
 from functools import lru_cache
 from typing import Any
 
@@ -64,9 +64,7 @@ def check_name(name: str) -> None:
 def check_writable(directory: int, name: bytes) -> None:
     """Refuse, as the system would, to change a file that may not be written, although it could be replaced."""
     try:
-        os.close(
-            os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=directory)
-        )
+        os.close(os.open(name, WRITABLE, dir_fd=directory))
     except OSError as error:
         # A program that is running can be replaced. What is no file by now is met later.
         if error.errno in (EACCES, EPERM, EROFS):
@@ -107,21 +105,21 @@ def pieces_of(content: Any) -> Iterable[bytes]:
     return found
 
 
-def take_over_attributes(directory: int, old: bytes, new: bytes) -> None:
+def take_over_attributes(directory: int, old: bytes, target_directory: int, new: bytes) -> str | None:
     """Give a file the owner, group and extended attributes of another that it is about to replace.
 
-    What the system does not allow is left: who may write a file may not always give it away.
+    Returns what the system did not allow, if anything: who may write a file may not always give it away.
     """
     try:
         source = os.open(old, READ, dir_fd=directory)
     except OSError:
-        return
+        return None
     try:
         before = os.fstat(source)
-        target = os.open(new, READ, dir_fd=directory) if stat.S_ISREG(before.st_mode) else -1
+        target = os.open(new, READ, dir_fd=target_directory) if stat.S_ISREG(before.st_mode) else -1
         try:
             if target >= 0 and stat.S_ISREG(os.fstat(target).st_mode):
-                _copy_attributes(source, before, target)
+                return copy_attributes(source, before, target)
         finally:
             if target >= 0:
                 os.close(target)
@@ -130,22 +128,57 @@ def take_over_attributes(directory: int, old: bytes, new: bytes) -> None:
             raise
     finally:
         os.close(source)
+    return None
 
 
-def _copy_attributes(source: int, before: os.stat_result, target: int) -> None:
+def copy_attributes(source: int, before: os.stat_result, target: int) -> str | None:
+    """Give an open file or directory the owner, group and extended attributes of another.
+
+    Returns what the system did not allow, such as "owner" or "owner, extended attributes"; `None` if nothing is lost.
+    """
     made = os.fstat(target)
-    if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
-        for uid, gid in ((before.st_uid, before.st_gid), (-1, before.st_gid)):
-            with suppress(PermissionError):
-                os.fchown(target, uid, gid)
-                break
-    with suppress(OSError):
+    lost = _copy_owner(made, before, lambda uid, gid: os.fchown(target, uid, gid))
+    try:
         for name in os.listxattr(source):
             if name.startswith(ATTRIBUTES):
                 os.setxattr(target, name, os.getxattr(source, name))
+    except OSError as error:
+        # A filesystem without any has none to lose.
+        if error.errno not in (EOPNOTSUPP, ENODATA) or _has_attributes(source):
+            lost.append("extended attributes")
     # A change of owner takes special bits away, and an access control list sets others.
     if os.fstat(target).st_mode != made.st_mode:
         os.fchmod(target, stat.S_IMODE(made.st_mode))
+    return ", ".join(lost) or None
+
+
+def copy_link_owner(directory: int, name: bytes, before: os.stat_result) -> str | None:
+    """Give a link or a special file the owner and group of another; returns what the system did not allow."""
+    made = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    lost = _copy_owner(made, before, lambda uid, gid: os.chown(name, uid, gid, dir_fd=directory, follow_symlinks=False))
+    return ", ".join(lost) or None
+
+
+def _copy_owner(made: os.stat_result, before: os.stat_result, chown: Callable[[int, int], object]) -> list[str]:
+    if (made.st_uid, made.st_gid) == (before.st_uid, before.st_gid):
+        return []
+    for uid, lost in ((before.st_uid, []), (-1, ["owner"] if made.st_uid != before.st_uid else [])):
+        try:
+            chown(uid, before.st_gid)
+        except OSError as error:
+            # EINVAL: an id that the user namespace does not have.
+            if error.errno not in (EPERM, EACCES, EINVAL):
+                raise
+        else:
+            return lost
+    return [kind for kind, is_lost in (("owner", made.st_uid != before.st_uid), ("group", True)) if is_lost]
+
+
+def _has_attributes(descriptor: int) -> bool:
+    try:
+        return any(name.startswith(ATTRIBUTES) for name in os.listxattr(descriptor))
+    except OSError:
+        return False
 
 
 def set_status(directory: int, name: bytes, *, mode: int | None = None, modified_at: int | None = None) -> None:

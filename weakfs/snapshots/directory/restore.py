@@ -1,33 +1,26 @@
 """Making a directory of the host exactly what a tree says, by what differs and nothing else.
 
 First everything new is made in a staging directory of the same disk: where space runs out, nothing was changed.
-Then each path gets its new entry by a rename, with the old one kept in the journal.
+Then each path gets its new entry by a rename, with the old one kept in the journal. A file with several names that all
+are to be the same file is written in place instead, so that its hard links stay.
 """
 
 from __future__ import annotations
 
+import os
 import stat
 from errno import EINVAL, EXDEV
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from weakfs.reducers.tree import children as maps
-from weakfs.reducers.tree.leaf import (
-    CONTENT,
-    DEVICE,
-    MODE,
-    MODIFIED_AT,
-    Leaf,
-    is_link,
-    is_special,
-    kind_of,
-    same_content,
-)
+from weakfs.reducers.tree.leaf import CONTENT, DEVICE, MODE, MODIFIED_AT, Leaf, is_file, is_link, kind_of, same_content
 from weakfs.reducers.tree.node import FileTree, Node, Segments, with_mode
 from weakfs.reducers.tree.repetition import Comparisons
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import check_name, temporary_name
+from weakfs.snapshots.hard_links import COPIED_UP, DIFFERENT, HardLinks, Inode, SharedFile
 from weakfs.snapshots.journal.journal import Journal
 
 
@@ -43,11 +36,7 @@ def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: F
         journal.status(segments)
         if old.mode & 0o300 != 0o300 and plan.steps:
             disk.set_status(segments, mode=old.mode | 0o300)
-    if plan.steps:
-        _put_all(disk, journal, plan.steps)
-    for segments, leaf in plan.statuses:
-        check_interrupted()
-        _set_status(disk, journal, segments, leaf)
+    _change_all(disk, journal, plan)
     for segments, _, new in reversed(plan.directories):
         if new.mode & 0o300 != 0o300:
             # Undoing has to make it writable again before anything in it can be put back.
@@ -71,10 +60,7 @@ def restore_entries(disk: HostDirectory, journal: Journal, now: FileTree, wanted
             held.append((segments, mode if old.mode == new.mode else new.mode, status.st_mtime_ns))
             if mode & 0o300 != 0o300:
                 disk.set_status(segments, mode=mode | 0o300)
-    if plan.steps:
-        _put_all(disk, journal, plan.steps)
-    for segments, leaf in plan.statuses:
-        _set_status(disk, journal, segments, leaf)
+    _change_all(disk, journal, plan)
     for segments, mode, at in reversed(held):
         disk.set_status(segments, mode=mode, modified_at=at)
 
@@ -139,7 +125,71 @@ def _status(leaf: Leaf) -> tuple[int, int]:
     return (0 if is_link(leaf) else leaf[MODE], leaf[MODIFIED_AT])
 
 
-def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, Node | None]]) -> None:
+@define
+class InPlace:
+    """Which files of a plan have several names, and which of those names are changed along with another."""
+
+    files: dict[Segments, SharedFile] = field(factory=dict[Segments, SharedFile])
+    along: set[Segments] = field(factory=set[Segments])
+
+    def is_done_by_another(self, segments: Segments) -> bool:
+        """Return whether a path is a name of a file that is changed in place by another name."""
+        return segments in self.along
+
+
+def in_place(
+    links: HardLinks,
+    journal: Journal,
+    steps: list[tuple[Segments, Node | None]],
+    statuses: list[tuple[Segments, Leaf]],
+) -> InPlace:
+    """Decide which files of a plan are changed in place: those all of whose names stay, and are to be the same."""
+    wanted: dict[Segments, Node | None] = {**dict(steps), **dict(statuses)}
+    files = [segments for segments, node in wanted.items() if type(node) is tuple and is_file(node)]
+    found = InPlace(links.shared_all(files, journal))
+    seen: set[Inode] = set()
+    for segments, shared in list(found.files.items()):
+        if not shared.names:
+            continue
+        staying = [name for name in shared.names if not _goes(name, wanted)]
+        if not _become_the_same([wanted.get(name) for name in staying]):
+            for name in staying:
+                if name in wanted:
+                    found.files[name] = evolve(shared, names=(), reason=DIFFERENT)
+        elif shared.inode in seen:
+            found.along.add(segments)
+        seen.add(shared.inode)
+    return found
+
+
+def _goes(name: Segments, wanted: dict[Segments, Node | None]) -> bool:
+    """Return whether a plan removes a name, or puts something else than a file in its place or above it."""
+    if name in wanted:
+        node = wanted[name]
+        return type(node) is not tuple or not is_file(node)
+    return any(name[:depth] in wanted for depth in range(1, len(name)))
+
+
+def _become_the_same(nodes: list[Node | None]) -> bool:
+    first = nodes[0]
+    return all(
+        type(node) is tuple and type(first) is tuple and _status(node) == _status(first) and same_content(node, first)
+        for node in nodes
+    )
+
+
+def _change_all(disk: HostDirectory, journal: Journal, plan: Plan) -> None:
+    linked = in_place(HardLinks(disk), journal, plan.steps, plan.statuses)
+    if plan.steps:
+        _put_all(disk, journal, plan.steps, linked)
+    for segments, leaf in plan.statuses:
+        check_interrupted()
+        if linked.is_done_by_another(segments):
+            continue
+        _set_status(disk, journal, segments, leaf, linked.files.get(segments))
+
+
+def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, Node | None]], linked: InPlace) -> None:
     for segments, node in steps:
         if type(node) is tuple and node[CONTENT] is DEVICE:
             shown = "/" + "/".join(segments)
@@ -147,24 +197,46 @@ def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, 
     staging = (temporary_name().decode(),)
     journal.absent(staging)
     disk.make_directory(staging, mode=0o700)
-    for number, (_, node) in enumerate(steps):
-        if node is not None:
+    for number, (segments, node) in enumerate(steps):
+        if node is not None and not linked.is_done_by_another(segments):
             # A directory that may not be written could not be moved: that comes last.
             disk.put((*staging, str(number)), with_mode(node, 0o700) if type(node) is FileTree else node)
     for number, (segments, node) in enumerate(steps):
         check_interrupted()
+        if linked.is_done_by_another(segments):
+            continue
+        staged, shared = (*staging, str(number)), linked.files.get(segments)
+        if shared is not None and shared.names and type(node) is tuple:
+            overwrite(disk, journal, staged, node, segments, shared)
+            continue
+        if shared is not None and shared.reason is not None and type(node) is tuple:
+            journal.note(segments, shared.reason)
         journal.keep(segments)
         if type(node) is not tuple:
             disk.remove(segments)
         if node is not None:
-            _move_in(disk, (*staging, str(number)), segments, node)
+            _move_in(disk, journal, staged, segments, node)
         if type(node) is FileTree:
             disk.set_status(segments, mode=node.mode, modified_at=node.modified_at)
     disk.remove(staging)
 
 
-def _move_in(disk: HostDirectory, staged: Segments, segments: Segments, node: Node) -> None:
+def overwrite(
+    disk: HostDirectory, journal: Journal, staged: Segments, leaf: Leaf, segments: Segments, shared: SharedFile
+) -> None:
+    """Put what lies at `staged` into a file that keeps its inode and its names."""
+    journal.contents(segments, shared.names)
+    source = disk.open_file(staged)
     try:
+        disk.overwrite(segments, source, mode=leaf[MODE], modified_at=leaf[MODIFIED_AT])
+    finally:
+        os.close(source)
+
+
+def _move_in(disk: HostDirectory, journal: Journal, staged: Segments, segments: Segments, node: Node) -> None:
+    try:
+        if type(node) is tuple:
+            _note_lost(journal, segments, disk.take_over(segments, staged))
         disk.rename(staged, segments)
     except OSError as error:
         # Another disk is mounted there.
@@ -173,15 +245,25 @@ def _move_in(disk: HostDirectory, staged: Segments, segments: Segments, node: No
         if type(node) is FileTree:
             disk.put(segments, node)
         else:
-            disk.put_leaf(segments, node)
+            _note_lost(journal, segments, disk.put_leaf(segments, node))
 
 
-def _set_status(disk: HostDirectory, journal: Journal, segments: Segments, leaf: Leaf) -> None:
-    """Set the bits and the time of a file; one that has other names, perhaps outside, is made anew instead."""
-    status = disk.status(segments)
-    if status is not None and status.st_nlink > 1 and not is_special(leaf):
+def _note_lost(journal: Journal, segments: Segments, lost: str | None) -> None:
+    if lost is not None:
+        journal.note(segments, f"its {lost} could not be kept")
+
+
+def _set_status(
+    disk: HostDirectory, journal: Journal, segments: Segments, leaf: Leaf, shared: SharedFile | None
+) -> None:
+    """Set the bits and the time of a file; one with a name that is not to change with it is made anew instead."""
+    status = disk.status(segments) if is_link(leaf) else None
+    is_linked_link = status is not None and status.st_nlink > 1
+    if is_linked_link or (shared is not None and not shared.names and shared.reason != COPIED_UP):
+        if shared is not None and shared.reason is not None:
+            journal.note(segments, shared.reason)
         journal.keep(segments)
-        disk.put_leaf(segments, leaf)
+        _note_lost(journal, segments, disk.put_leaf(segments, leaf))
         return
     journal.status(segments)
     disk.set_status(segments, mode=None if is_link(leaf) else leaf[MODE], modified_at=leaf[MODIFIED_AT])

@@ -1,9 +1,9 @@
 """What one piece of work changes on a disk, written down before it happens, so that it can be undone exactly.
 
 What a path held is kept as the very file or directory, linked or moved into the journal's own directory (copied
-where that lies on another device). The log is a line of JSON a step; undoing takes the last step back and cuts its
-line off. A process that is killed leaves its journal, and the next one that opens the disk undoes it. Removing the
-log is the moment from which the work stays.
+where that lies on another device); of a file that is changed in place a copy is kept. The log is a line of JSON a
+step; undoing takes the last step back and cuts its line off. A process that is killed leaves its journal, and the next
+one that opens the disk undoes it. Removing the log is the moment from which the work stays.
 """
 
 from __future__ import annotations
@@ -16,25 +16,24 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from errno import EACCES, EDQUOT, EMLINK, ENOENT, ENOSPC, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV
-from typing import Any
+from errno import ENOENT, EXDEV
 
 import orjson
 
-from weakfs.reducers.tree.node import FileTree, Segments
+from weakfs.filesystem.results import Note
+from weakfs.reducers.tree.node import Segments
 from weakfs.session.interruption import uninterrupted
+from weakfs.snapshots.copied_inodes import remember_copies
 from weakfs.snapshots.directory.directory import HostDirectory, Parent
-from weakfs.snapshots.directory.entries import DIRECTORY, rename, temporary_name
+from weakfs.snapshots.directory.entries import DIRECTORY, temporary_name
 from weakfs.snapshots.directory.entries import remove as remove_entry
+from weakfs.snapshots.hard_links import Inode
+from weakfs.snapshots.tree_copy import Lost, TreeCopy
+from weakfs.snapshots.undo import COPIED, Frame, UndoStep, identity
 
 logger = logging.getLogger("weakfs.snapshots")
 
-# Why a file or directory cannot be linked or moved into the journal, so that it has to be copied.
-COPIED = (EXDEV, EPERM, EACCES, EMLINK, ENOTSUP, EOPNOTSUPP)
-
 LOG = b"log"
-
-Frame = dict[str, Any]
 
 
 class Journal:
@@ -44,7 +43,7 @@ class Journal:
     the whole tree that a step names.
     """
 
-    def __init__(self, disk: HostDirectory, start: str, go_back: Callable[[str], None]) -> None:
+    def __init__(self, disk: HostDirectory, start: str, go_back: Callable[[str], Iterable[Note] | None]) -> None:
         self.disk = disk
         self._start = start
         self._go_back = go_back
@@ -54,6 +53,12 @@ class Journal:
         self._frames: list[tuple[int, Frame]] = []
         self._end = 0
         self._kept = 0
+        # Names in the journal of files that may have others outside it.
+        self._linked: dict[Inode, list[bytes]] = {}
+        # What copies in the journal lack, by their names; paths begin with that of the copy.
+        self._lost: dict[str, list[Lost]] = {}
+        # What could not be kept as it was.
+        self.notes: list[Note] = []
 
     @property
     def mark(self) -> int:
@@ -81,25 +86,54 @@ class Journal:
         name = b"%d" % self._kept
         frame = {"op": "kept", "path": segments, "as": self._kept, "parents": self._times(segments)}
         aside = (*segments[:-1], temporary_name().decode()) if stat.S_ISDIR(status.st_mode) else None
-        self._write({**frame, "was": _identity(status), "aside": aside})
+        self._write({**frame, "was": identity(status), "links": status.st_nlink, "aside": aside})
         with Parent(self.disk, segments) as (directory, own):
             try:
                 if stat.S_ISDIR(status.st_mode):
                     os.rename(own, name, src_dir_fd=directory, dst_dir_fd=self._directory)
                 else:
                     os.link(own, name, src_dir_fd=directory, dst_dir_fd=self._directory, follow_symlinks=False)
+                    self._linked.setdefault((status.st_dev, status.st_ino), []).append(name)
                 return
             except OSError as error:
                 if error.errno not in COPIED:
                     raise
         self._copy(segments, name, aside)
 
+    def contents(self, segments: Segments, names: Iterable[Segments]) -> None:
+        """Keep a copy of a file that is about to be changed in place, by whichever of its names."""
+        status = self.disk.status(segments)
+        if status is None:
+            raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
+        self._kept += 1
+        mode, at = stat.S_IMODE(status.st_mode), status.st_mtime_ns
+        frame = {"op": "contents", "path": segments, "as": self._kept, "names": [*names], "was": status.st_ino}
+        self._write({**frame, "mode": mode, "at": at, "parents": self._times(segments)})
+        self._copy_here(segments, b"%d" % self._kept)
+
+    def links_to(self, inode: Inode) -> int:
+        """Return how many names of a file lie in this journal: what they keep goes back before the file does."""
+        count = 0
+        for name in self._linked.get(inode, ()):
+            with suppress(FileNotFoundError):
+                status = os.stat(name, dir_fd=self._directory, follow_symlinks=False)
+                count += (status.st_dev, status.st_ino) == inode
+        return count
+
+    def note(self, segments: Segments, cause: str) -> None:
+        """Say what of a path could not be kept as it was."""
+        self.notes.append(Note("/" + "/".join(segments), cause))
+
     def moved(self, source: Segments, destination: Segments) -> None:
         """Say that an entry is about to be moved to a path where nothing is."""
         times = [*self._times(source), *self._times(destination)]
         status = self.disk.status(source)
         was = None if status is None else status.st_ino
-        self._write({"op": "moved", "path": source, "to": destination, "was": was, "parents": times})
+        frame = {"op": "moved", "path": source, "to": destination, "was": was, "parents": times}
+        if status is not None and status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+            # An overlay mount may give it another number when it is moved.
+            frame["looks"] = [status.st_mtime_ns, status.st_size]
+        self._write(frame)
 
     def status(self, segments: Segments) -> None:
         """Keep the permission bits and the time of an entry, which are about to be set."""
@@ -114,17 +148,23 @@ class Journal:
 
     # Endings
 
-    def undo(self, mark: int = 0) -> None:
-        """Take back all steps after `mark`, the last first. May be called again after it failed."""
+    def undo(self, mark: int = 0) -> tuple[Note, ...]:
+        """Take back all steps after `mark`, the last first, and return what could not be put back as it was.
+
+        May be called again after it failed.
+        """
+        notes: list[Note] = []
         while len(self._frames) > mark:
             offset, frame = self._frames[-1]
+            undo = UndoStep(self.disk, self._directory, str(self._path), self._go_back, self._lost, notes)
             with uninterrupted():
-                self._take_back(frame)
+                undo.take_back(frame)
             os.ftruncate(self._log, offset)
             self._end = offset
             self._frames.pop()
         if not self._frames:
             self.close()
+        return tuple(notes)
 
     def close(self) -> None:
         """Let the work stay, and forget what was there before."""
@@ -196,15 +236,22 @@ class Journal:
         return [] if status is None else [status.st_mtime_ns]
 
     def _copy(self, segments: Segments, name: bytes, aside: Segments | None) -> None:
-        node = self.disk.subtree(segments)
-        if node is None:
-            return
-        own = HostDirectory(str(self._path))
-        whole = (name.decode() + ".copy",)
-        own.put(whole, node)
-        own.rename(whole, (name.decode(),))
-        if aside is not None:
+        if self._copy_here(segments, name) and aside is not None:
             self._remove_copied(segments, aside)
+
+    def _copy_here(self, segments: Segments, name: bytes) -> bool:
+        """Copy an entry into the journal, where it is whole once it has its name."""
+        here = HostDirectory(str(self._path))
+        whole = (name.decode() + ".copy",)
+        copy = TreeCopy(self.disk, here)
+        if not copy.copy(segments, whole):
+            return False
+        here.rename(whole, (name.decode(),))
+        remember_copies(self._directory, "disk", "journal", copy.inodes)
+        if copy.lost:
+            own = len(segments)
+            self._lost[name.decode()] = [((name.decode(), *below[own:]), lost) for below, lost in copy.lost]
+        return True
 
     def _remove_copied(self, segments: Segments, aside: Segments) -> None:
         """Remove a directory of which there is a copy: renamed first, so that it goes at once or not at all."""
@@ -222,94 +269,15 @@ class Journal:
             return
         self.disk.remove(aside)
 
-    def _take_back(self, frame: Frame) -> None:
-        segments: Segments = tuple(frame["path"])
-        match frame["op"]:
-            case "absent":
-                self.disk.remove(segments)
-                self._set_times(frame, segments)
-            case "kept":
-                if frame["aside"]:
-                    self.disk.remove(tuple(frame["aside"]))
-                self._put_back(segments, b"%d" % frame["as"], frame["was"])
-                self._set_times(frame, segments)
-            case "moved":
-                destination = tuple(frame["to"])
-                if self.disk.status(segments) is None:
-                    self._move_back(destination, segments, frame["was"])
-                self._set_times(frame, segments, destination)
-            case "status":
-                self._set_back(segments, frame["mode"], frame["at"])
-            case "tree":
-                self._go_back(frame["ref"])
-
-    def _move_back(self, there: Segments, segments: Segments, was: int | None) -> None:
-        status = self.disk.status(there)
-        if status is None or status.st_ino != was:
-            # It was never moved, or somebody took it away from there: we have nothing to put back.
-            logger.warning("%s cannot be moved back from %s: it is not there", segments, there)
-            return
-        self._make_way(segments)
-        self.disk.rename(there, segments)
-
-    def _make_way(self, segments: Segments) -> None:
-        """Make the directories that somebody else took away, so that what was in them has a place."""
-        for depth in range(1, len(segments)):
-            if self.disk.status(segments[:depth]) is None:
-                self.disk.make_directory(segments[:depth], mode=0o755)
-
-    def _put_back(self, segments: Segments, name: bytes, was: list[int]) -> None:
-        try:
-            kept = os.stat(name, dir_fd=self._directory, follow_symlinks=False)
-        except FileNotFoundError:
-            # It was never taken: what was about to happen did not.
-            return
-        self._make_way(segments)
-        there = self.disk.status(segments)
-        if there is not None and (os.path.samestat(there, kept) or _identity(there) == was):
-            # It was kept, by a copy where that had to be, and then not replaced.
-            remove_entry(self._directory, name)
-            return
-        if there is not None and (stat.S_ISDIR(there.st_mode) or stat.S_ISDIR(kept.st_mode)):
-            self.disk.remove(segments)
-        try:
-            with Parent(self.disk, segments) as (directory, own):
-                rename(self._directory, name, directory, own)
-            return
-        except OSError as error:
-            if error.errno not in COPIED:
-                raise
-        node = HostDirectory(str(self._path)).subtree((name.decode(),))
-        if type(node) is FileTree:
-            self.disk.put(segments, node)
-        elif node is not None:
-            try:
-                self.disk.put_leaf(segments, node)
-            except OSError as error:
-                if error.errno not in (ENOSPC, EDQUOT):
-                    raise
-                # What is there takes the room, and the journal has what is to be there.
-                self.disk.remove(segments)
-                self.disk.put_leaf(segments, node)
-
-    def _set_back(self, segments: Segments, mode: int, at: int) -> None:
-        status = self.disk.status(segments)
-        # What was never set may be nothing that we could set.
-        if status is not None and (stat.S_IMODE(status.st_mode), status.st_mtime_ns) != (mode, at):
-            self.disk.set_status(segments, mode=mode, modified_at=at)
-
-    def _set_times(self, frame: Frame, *paths: Segments) -> None:
-        for segments, at in zip(paths, frame["parents"], strict=False):
-            with suppress(FileNotFoundError, NotADirectoryError):
-                self.disk.stamp(segments[:-1], at)
-
     @property
     def path(self) -> str | None:
         """The directory of the journal; `None` before its first step."""
         return self._path
 
     @classmethod
-    def taken_over(cls, disk: HostDirectory, path: str, go_back: Callable[[str], None]) -> Journal | None:
+    def taken_over(
+        cls, disk: HostDirectory, path: str, go_back: Callable[[str], Iterable[Note] | None]
+    ) -> Journal | None:
         """Take over the journal of a process that is gone; `None` if it was not begun, or had ended.
 
         Raises `BlockingIOError` if its process is alive, `FileNotFoundError` if the journal is gone.
@@ -353,9 +321,9 @@ class Nested:
         self.journal = journal
         self._mark = journal.mark
 
-    def undo(self) -> None:
-        """Take back what was done since this part began."""
-        self.journal.undo(self._mark)
+    def undo(self) -> tuple[Note, ...]:
+        """Take back what was done since this part began; returns what could not be put back as it was."""
+        return self.journal.undo(self._mark)
 
     def close(self) -> None:
         """Leave what was done to the journal that this is a part of."""
@@ -363,11 +331,6 @@ class Nested:
     def begin(self) -> Nested:
         """Start a part of this part."""
         return Nested(self.journal)
-
-
-def _identity(status: os.stat_result) -> list[int]:
-    """Give what no two files have in common, of which one came after the other."""
-    return [status.st_ino, status.st_ctime_ns, status.st_mtime_ns, status.st_size]
 
 
 def _is_new(path: str) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 
 from attrs import define, field
 
+from weakfs.filesystem.results import Note
 from weakfs.reducers.tree.node import Segments
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.journal.journal import LOG, Journal, read_frames
@@ -22,7 +23,9 @@ class Others:
     at_work: list[list[Segments]] = field(factory=list[list[Segments]])
 
 
-def settle(disk: HostDirectory, start: str, own: Collection[str], go_back: Callable[[str], None]) -> Others:
+def settle(
+    disk: HostDirectory, start: str, own: Collection[str], go_back: Callable[[str], Iterable[Note] | None]
+) -> Others:
     """Undo what processes that are gone left unfinished, and see what others are at.
 
     `start` is how the paths of this directory's journals begin, `own` are those that are not to be looked at.
@@ -67,6 +70,7 @@ def _changed(path: str) -> list[Segments]:
             changed.append(tuple(frame["path"]))
             if "to" in frame:
                 changed.append(tuple(frame["to"]))
+            changed += map(tuple, frame.get("names", ()))
     return changed
 
 

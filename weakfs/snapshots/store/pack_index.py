@@ -111,6 +111,14 @@ class PackIndex:
                 f"remove it and drop the snapshots that need it"
             )
 
+    def open_content(self, digest: bytes) -> tuple[int, int] | None:
+        """Open the pack that has a content: descriptor and offset; `None` if none has it."""
+        try:
+            pack, _, offset, _ = self._opened(digest)
+            return os.dup(pack.descriptor), offset
+        except (MissingBlob, StoreDamaged, OSError):
+            return None
+
     def read_range(self, digest: bytes, start: int, size: int) -> bytes:
         """Give a part of the bytes under a digest, fewer where they end."""
         pack, _, offset, length = self._opened(digest)

@@ -98,6 +98,10 @@ class Store:
                 digest=content.digest,
             )
 
+    def open_content(self, digest: bytes) -> tuple[int, int] | None:
+        """Open the pack that a content lies in, for the system to copy it: descriptor and offset."""
+        return None if self._is_in_git(digest) else self._index.open_content(digest)
+
     def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
         """Give a part of a content that is in a pack, such as an archive; unchecked, and less where it ends."""
         return self._index.read_range(digest, offset, size)

@@ -9,7 +9,7 @@ from attrs import field, frozen
 from weakfs.editing import HunkFit, PatchError, PatchFormat, PatchOps, PatchReport, apply_patch
 from weakfs.editing.patches.apply import paths_in
 from weakfs.filesystem.errors import fault
-from weakfs.messages import clip, one_line, plural
+from weakfs.messages import clip, one_line, plural, printable
 from weakfs.tools.blobs import BlobArgument
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError, UnknownBlob
@@ -71,7 +71,7 @@ def apply_patch_handler(params: ApplyPatchParams, *, context: ToolContext) -> To
         changed_paths=report.changed_paths,
         ops=report.ops,
         replaced=report.replaced,
-        inexact=tuple(_note(fit) for fit in report.hunks if fit.fit != "exact" or fit.notes),
+        inexact=tuple(one_line(_note(fit)) for fit in report.hunks if fit.fit != "exact" or fit.notes),
         dry_run=report.dry_run,
         summary_text=summarize(_summary(report)),
     )
@@ -120,7 +120,7 @@ def _told(report: PatchReport, receipt: ApplyPatchReceipt) -> list[str]:
     if receipt.replaced:
         named = ", ".join(receipt.replaced[:MAX_NAMED]) + _more(receipt.replaced)
         lines.append(one_line(f"Replaced what was there before: {named}"))
-    lines += [one_line(note) for note in receipt.inexact[:MAX_NAMED]]
+    lines += receipt.inexact[:MAX_NAMED]
     if len(receipt.inexact) > MAX_NAMED:
         lines.append(f"and {plural(len(receipt.inexact) - MAX_NAMED, 'hunk')} more")
     return lines
@@ -139,7 +139,7 @@ def _refused(error: PatchError, *, dry_run: bool) -> ToolResult[ApplyPatchReceip
     receipt = ApplyPatchReceipt(
         status=error.status,
         error_code=error.error_code,
-        errors=tuple(clip(problem.message, MAX_FAILURE) for problem in error.errors),
+        errors=tuple(printable(clip(problem.message, MAX_FAILURE)) for problem in error.errors),
         dry_run=dry_run,
         summary_text=summarize(str(error)),
     )

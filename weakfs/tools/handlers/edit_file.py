@@ -16,7 +16,7 @@ from weakfs.messages import clip, plural
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText
 from weakfs.tools.permissions import may_show
-from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, summarize
+from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, summarize, with_notes
 from weakfs.tools.schemas.arguments import param
 
 # What a piece of a splice takes in a record besides its text.
@@ -72,19 +72,13 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
         context.capability.check_replacements(path, done.count)
     added = _check_size(fs, path, text, data, done)
     if done.count == 1 or done.count * PIECE + added < len(data):
-        fs.splice(path, _in_bytes(text, done))
+        written = fs.splice(path, _in_bytes(text, done))
     else:
-        fs.write(path, done.text)
+        written = fs.write(path, done.text)
     differing = f", matched with other {done.overlooked}" if done.overlooked else ""
-    return answer(
-        EditFileReceipt(
-            path=path,
-            replacements=done.count,
-            applied=True,
-            matched=done.how,
-            summary_text=summarize(f"Updated {path} ({plural(done.count, 'replacement')}{differing})"),
-        )
-    )
+    summary = summarize(f"Updated {path} ({plural(done.count, 'replacement')}{differing})")
+    receipt = EditFileReceipt(path=path, replacements=done.count, applied=True, matched=done.how, summary_text=summary)
+    return answer(receipt, with_notes(summary, written.notes))
 
 
 def _nothing_to_replace(fs: Filesystem, path: str) -> ToolResult[EditFileReceipt]:

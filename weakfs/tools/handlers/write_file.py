@@ -12,7 +12,7 @@ from weakfs.messages import plural
 from weakfs.tools.blobs import BlobArgument
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
-from weakfs.tools.results import Receipt, ToolResult, answer, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize, with_notes
 from weakfs.tools.schemas.arguments import param
 
 MODES: dict[str, WriteMode] = {
@@ -74,12 +74,12 @@ def write_file_handler(params: WriteFileParams, *, context: ToolContext) -> Tool
         data = content.decode() if isinstance(content, InlineBytes) else context.blobs.get(content.blob_ref)
         done = fs.write_bytes(params.path, data, mode=mode, create_parents=params.create_parents)
     verb = "Created" if created else "Appended to" if mode == "append" else "Wrote"
-    return answer(
-        WriteFileReceipt(
-            path=done.path,
-            written_bytes=done.bytes_written,
-            created=created,
-            new_mtime_ns=fs.stat(done.path).modified_ns,
-            summary_text=summarize(f"{verb} {done.path} ({plural(done.bytes_written, 'byte')})"),
-        )
+    summary = summarize(f"{verb} {done.path} ({plural(done.bytes_written, 'byte')})")
+    receipt = WriteFileReceipt(
+        path=done.path,
+        written_bytes=done.bytes_written,
+        created=created,
+        new_mtime_ns=fs.stat(done.path).modified_ns,
+        summary_text=summary,
     )
+    return answer(receipt, with_notes(summary, done.notes))

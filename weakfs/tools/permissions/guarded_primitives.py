@@ -6,9 +6,11 @@ import os
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from copy import copy
+from errno import EACCES
 from io import BufferedReader
 
-from weakfs.filesystem import BaseFilesystem, FileEntry, Limits, SymlinkPolicy
+from weakfs.filesystem import BaseFilesystem, FileEntry, Limits, Note, SymlinkPolicy
+from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import Parsed, join
 from weakfs.filesystem.primitives import Place, Primitives
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryMoved, Event, FileAppended, FileSpliced, FileWritten
@@ -91,7 +93,7 @@ class Gate(BaseFilesystem):
         strict.follow_symlinks = wanted
         return strict
 
-    def _commit(self, event: Event) -> None:
+    def _commit(self, event: Event) -> tuple[Note, ...] | None:
         access = self._access
         if isinstance(event, EntryMoved | EntryCopied):
             self._check_transfer(event)
@@ -108,7 +110,20 @@ class Gate(BaseFilesystem):
             elif isinstance(event, FileSpliced):
                 access.check_size(path, sum(len(content) for _, _, content in event.pieces))
             access.check_carried(path)
-        self._resolved()._commit(event)
+            self._check_other_names(path)
+        return self._resolved()._commit(event)
+
+    def _check_other_names(self, path: str) -> None:
+        """Judge a change by every name of the file: a hard link leads to no place that may not be written."""
+        for segments in self._inner._other_names(self._parse(path)[1]):
+            if not self._access.permits("write", "/" + "/".join(segments)):
+                raise fault(
+                    PermissionError,
+                    EACCES,
+                    f"cannot write {path!r}: it is a hard link to a file with a name that may not be written; write a "
+                    f"new file, or delete this name first",
+                )
+            self._access.check_carried("/" + "/".join(segments))
 
     def _check_transfer(self, event: EntryMoved | EntryCopied) -> None:
         """Judge both ends, entry by entry: what may not be seen is not taken to where it may be."""
@@ -285,6 +300,12 @@ class Gate(BaseFilesystem):
 
     def _exclusive(self) -> AbstractContextManager[object]:
         return self._inner._exclusive()
+
+    def _created(self, segments: Segments, node: Node) -> int:
+        return self._inner._created(segments, node)
+
+    def _other_names(self, segments: Segments) -> tuple[Segments, ...]:
+        return self._inner._other_names(segments)
 
     def _told(self) -> None:
         self._inner._told()

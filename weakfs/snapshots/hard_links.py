@@ -1,0 +1,145 @@
+"""Hard links: which names a file of a host directory has, and whether it may be changed in place.
+
+A file is changed in place only if every one of its names lies in the directory: one that lies outside belongs to
+others, such as a package manager's cache, and must not change. Finding names costs a listing of the whole directory,
+once a file; after that each name is looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from errno import EACCES
+from typing import TYPE_CHECKING
+
+from attrs import define, field, frozen
+
+from weakfs.reducers.tree.node import Segments
+from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.directory.entries import DIRECTORY
+from weakfs.snapshots.scan.stat_cache import canonical_name
+
+if TYPE_CHECKING:
+    from weakfs.snapshots.journal.journal import Journal
+
+# The device and the number of a file.
+Inode = tuple[int, int]
+
+NAME_OUTSIDE = "it was a hard link to a file with a name outside this directory, and is a file of its own now"
+NOT_OURS = "it was a hard link to a file of another user, whose times cannot be set, and is a file of its own now"
+COPIED_UP = "the mount made it a file of its own, apart from its other hard links, when it was opened for writing"
+NOT_WRITABLE = "it was a hard link to a file that cannot be changed in place, and is a file of its own now"
+DIFFERENT = "it was a hard link to a file that now differs from it, and is a file of its own now"
+
+
+@frozen
+class SharedFile:
+    """A file with several names: all of them if it may be changed in place, else the reason why not."""
+
+    inode: Inode
+    names: tuple[Segments, ...] = ()
+    reason: str | None = None
+
+
+@define(eq=False)
+class HardLinks:
+    """Finds the names of the files of one directory, and remembers them."""
+
+    disk: HostDirectory
+    _known: dict[Inode, tuple[Segments, ...]] = field(factory=dict[Inode, tuple[Segments, ...]])
+
+    def shared(self, segments: Segments, journal: Journal | None = None) -> SharedFile | None:
+        """Look at the file at a path; `None` for one that has a single name and for what is no file.
+
+        Names in `journal` count as names in the directory: undoing it puts them back there.
+        """
+        return self.shared_all((segments,), journal).get(segments)
+
+    def shared_all(self, paths: Iterable[Segments], journal: Journal | None = None) -> dict[Segments, SharedFile]:
+        """Look at several paths; those of files with a single name are left out. O(entries) if one has several."""
+        found: dict[Segments, SharedFile] = {}
+        inside: dict[Segments, os.stat_result] = {}
+        for segments in paths:
+            status = self.disk.status(segments)
+            if status is None or status.st_nlink < 2 or not stat.S_ISREG(status.st_mode):
+                continue
+            reason = NOT_OURS if os.geteuid() not in (0, status.st_uid) else self._opened_reason(segments)
+            # An overlay mount copies a file of a lower layer when it is opened, without its other names.
+            status = self.disk.status(segments) or status
+            if status.st_nlink < 2:
+                reason = COPIED_UP
+            if reason is not None:
+                found[segments] = SharedFile(_inode(status), reason=reason)
+            else:
+                inside[segments] = status
+        links: dict[Inode, int] = {}
+        for status in inside.values():
+            kept = 0 if journal is None else journal.links_to(_inode(status))
+            links[_inode(status)] = status.st_nlink - kept
+        names = self._names(links)
+        for segments, status in inside.items():
+            own = names.get(_inode(status), ())
+            is_whole = len(own) == links[_inode(status)] and segments in own
+            found[segments] = SharedFile(_inode(status), own) if is_whole else _outside(status)
+        return found
+
+    def _opened_reason(self, segments: Segments) -> str | None:
+        try:
+            os.close(self.disk.open_for_writing(segments))
+        except OSError as error:
+            # Its owner may let himself write.
+            return None if error.errno == EACCES else NOT_WRITABLE
+        return None
+
+    def _names(self, wanted: dict[Inode, int]) -> dict[Inode, tuple[Segments, ...]]:
+        """Return the names of files that have so many of them, as far as they lie in the directory."""
+        known = {inode: self._still(inode) for inode in wanted}
+        missing = {inode for inode, names in known.items() if len(names) != wanted[inode]}
+        if missing:
+            for inode, names in find_names(self.disk, missing).items():
+                known[inode] = self._known[inode] = names
+        return known
+
+    def _still(self, inode: Inode) -> tuple[Segments, ...]:
+        names = self._known.get(inode, ())
+        return tuple(name for name in names if _is(self.disk, name, inode))
+
+
+def find_names(disk: HostDirectory, wanted: Collection[Inode]) -> dict[Inode, tuple[Segments, ...]]:
+    """Return the names of files, in order. O(entries of the directory); what may not be listed is passed over."""
+    numbers = {number for _, number in wanted}
+    found: dict[Inode, list[Segments]] = {inode: [] for inode in wanted}
+    stack: list[Segments] = [()]
+    while stack:
+        here = stack.pop()
+        try:
+            descriptor = disk.open_directory(here, DIRECTORY)
+        except OSError:
+            continue
+        try:
+            with suppress(OSError), os.scandir(descriptor) as listing:
+                for entry in listing:
+                    if entry.is_dir(follow_symlinks=False):
+                        stack.append((*here, canonical_name(entry.name)))
+                    elif entry.inode() in numbers:
+                        status = entry.stat(follow_symlinks=False)
+                        if _inode(status) in found:
+                            found[_inode(status)].append((*here, canonical_name(entry.name)))
+        finally:
+            os.close(descriptor)
+    return {inode: tuple(sorted(names)) for inode, names in found.items()}
+
+
+def _is(disk: HostDirectory, segments: Segments, inode: Inode) -> bool:
+    status = disk.status(segments)
+    return status is not None and _inode(status) == inode
+
+
+def _inode(status: os.stat_result) -> Inode:
+    return status.st_dev, status.st_ino
+
+
+def _outside(status: os.stat_result) -> SharedFile:
+    return SharedFile(_inode(status), reason=NAME_OUTSIDE)

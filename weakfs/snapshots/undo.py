@@ -1,0 +1,207 @@
+"""Taking back one step of a journal: what it was about is then as it was before, whether it had happened or not."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from errno import EACCES, EDQUOT, EMLINK, ENOSPC, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV
+from typing import Any
+
+from attrs import frozen
+
+from weakfs.filesystem.results import Note
+from weakfs.reducers.tree.node import Segments
+from weakfs.snapshots.copied_inodes import current_inodes, remember_copies
+from weakfs.snapshots.directory.directory import HostDirectory, Parent
+from weakfs.snapshots.directory.entries import remove as remove_entry
+from weakfs.snapshots.directory.entries import rename, temporary_name
+from weakfs.snapshots.directory.permissions import open_file
+from weakfs.snapshots.hard_links import find_names
+from weakfs.snapshots.tree_copy import Lost, TreeCopy
+
+logger = logging.getLogger("weakfs.snapshots")
+
+# Why a file or directory cannot be linked or moved between disk and journal, so that it has to be copied.
+COPIED = (EXDEV, EPERM, EACCES, EMLINK, ENOTSUP, EOPNOTSUPP)
+
+# One line of the log.
+Frame = dict[str, Any]
+
+
+@frozen(eq=False)
+class UndoStep:
+    """Takes back one step on `disk`; `directory` and `path` are those of the journal, open.
+
+    `go_back(ref)` restores a whole tree; `lost` is what the journal's copies lack, by their names. What could not be
+    put back as it was is added to `notes`.
+    """
+
+    disk: HostDirectory
+    directory: int
+    path: str
+    go_back: Callable[[str], Iterable[Note] | None]
+    lost: Mapping[str, list[Lost]]
+    notes: list[Note]
+
+    def take_back(self, frame: Frame) -> None:
+        """Take the step back. May be called again after it failed."""
+        segments: Segments = tuple(frame["path"])
+        match frame["op"]:
+            case "absent":
+                self.disk.remove(segments)
+                self._set_times(frame, segments)
+            case "kept":
+                if frame["aside"]:
+                    self.disk.remove(tuple(frame["aside"]))
+                self._put_back(segments, frame)
+                self._set_times(frame, segments)
+            case "contents":
+                self._put_contents_back(segments, frame)
+                self._set_times(frame, segments)
+            case "moved":
+                destination = tuple(frame["to"])
+                if self.disk.status(segments) is None:
+                    self._move_back(destination, segments, frame["was"], frame.get("looks"))
+                self._set_times(frame, segments, destination)
+            case "status":
+                self._set_back(segments, frame["mode"], frame["at"])
+            case "tree":
+                self.notes.extend(self.go_back(frame["ref"]) or ())
+
+    def _move_back(self, there: Segments, segments: Segments, was: int | None, looks: list[int] | None) -> None:
+        status = self.disk.status(there)
+        is_it = status is not None and was is not None and self._has_inode(status, was)
+        if not is_it and (status is None or looks != [status.st_mtime_ns, status.st_size]):
+            # It was never moved, or somebody took it away from there: we have nothing to put back.
+            logger.warning("%s cannot be moved back from %s: it is not there", segments, there)
+            return
+        self._make_way(segments)
+        self.disk.rename(there, segments)
+
+    def _make_way(self, segments: Segments) -> None:
+        """Make the directories that somebody else took away, so that what was in them has a place."""
+        for depth in range(1, len(segments)):
+            if self.disk.status(segments[:depth]) is None:
+                self.disk.make_directory(segments[:depth], mode=0o755)
+
+    def _put_back(self, segments: Segments, frame: Frame) -> None:
+        name, was = b"%d" % frame["as"], frame["was"]
+        try:
+            kept = os.stat(name, dir_fd=self.directory, follow_symlinks=False)
+        except FileNotFoundError:
+            # It was never taken: what was about to happen did not.
+            return
+        self._make_way(segments)
+        there = self.disk.status(segments)
+        if there is not None and (os.path.samestat(there, kept) or identity(there) == was):
+            # It was kept, by a copy where that had to be, and then not replaced.
+            remove_entry(self.directory, name)
+            return
+        if there is not None and (stat.S_ISDIR(there.st_mode) or stat.S_ISDIR(kept.st_mode)):
+            self.disk.remove(segments)
+            there = None
+        try:
+            with Parent(self.disk, segments) as (directory, own):
+                rename(self.directory, name, directory, own)
+            return
+        except OSError as error:
+            if error.errno not in COPIED:
+                raise
+        if frame.get("links", 1) > 1 and stat.S_ISREG(kept.st_mode) and self._link_back(segments, was):
+            return
+        self._copy_back(segments, (name.decode(),), kept, there)
+
+    def _link_back(self, segments: Segments, was: list[int]) -> bool:
+        """Make a path a name of the file again that it was a name of, if that has another one and did not change."""
+        device = os.fstat(self.disk.descriptor).st_dev
+        inodes = {(device, number) for number in current_inodes(self.directory, was[0])}
+        for other in (name for names in find_names(self.disk, inodes).values() for name in names):
+            status = self.disk.status(other)
+            if status is not None and [status.st_mtime_ns, status.st_size] == was[2:]:
+                self._replace_by_link(other, segments)
+                return True
+        return False
+
+    def _replace_by_link(self, source: Segments, segments: Segments) -> None:
+        temporary = (*segments[:-1], temporary_name().decode())
+        self.disk.link(source, temporary)
+        self.disk.rename(temporary, segments)
+
+    def _copy_back(
+        self, segments: Segments, kept: Segments, status: os.stat_result, there: os.stat_result | None
+    ) -> None:
+        """Put a copy of what the journal has at a path: a directory where nothing is, else in the place of a file."""
+        copy = TreeCopy(HostDirectory(self.path), self.disk)
+        if stat.S_ISDIR(status.st_mode):
+            copy.copy(kept, segments)
+        else:
+            temporary = (*segments[:-1], temporary_name().decode())
+            try:
+                copy.copy(kept, temporary)
+            except OSError as error:
+                self.disk.remove(temporary)
+                if error.errno not in (ENOSPC, EDQUOT) or there is None:
+                    raise
+                # What is there takes the room, and the journal has what is to be there.
+                self.disk.remove(segments)
+                copy.copy(kept, temporary)
+            if there is not None:
+                # What replaced it was given the owner and the attributes that it had.
+                lost = self.disk.take_over(segments, temporary)
+                copy.lost = [] if lost is None else [(kept, lost)]
+            self.disk.rename(temporary, segments)
+        remember_copies(self.directory, "journal", "disk", copy.inodes)
+        if there is None:
+            copy.lost += self.lost.get(kept[0], ())
+        for path, lost in sorted({("/".join(("", *segments, *below[1:])), lost) for below, lost in copy.lost}):
+            self.notes.append(Note(path, f"its {lost} could not be put back"))
+
+    def _put_contents_back(self, segments: Segments, frame: Frame) -> None:
+        name = b"%d" % frame["as"]
+        try:
+            status = os.stat(name, dir_fd=self.directory, follow_symlinks=False)
+        except FileNotFoundError:
+            # There is no copy yet: it was not changed.
+            return
+        kept = open_file(name.decode(), self.directory, status.st_mode)
+        try:
+            for one in (segments, *map(tuple, frame["names"])):
+                there = self.disk.status(one)
+                if there is None or not self._has_inode(there, frame["was"]):
+                    continue
+                self.disk.overwrite(one, kept, mode=frame["mode"], modified_at=frame["at"])
+                if one != segments:
+                    self._make_way(segments)
+                    self._replace_by_link(one, segments)
+                return
+        finally:
+            os.close(kept)
+        # Somebody replaced it by another file.
+        self._make_way(segments)
+        there = self.disk.status(segments)
+        if there is not None and stat.S_ISDIR(there.st_mode):
+            self.disk.remove(segments)
+            there = None
+        self._copy_back(segments, (name.decode(),), status, there)
+
+    def _has_inode(self, status: os.stat_result, was: int) -> bool:
+        return status.st_ino == was or status.st_ino in current_inodes(self.directory, was)
+
+    def _set_back(self, segments: Segments, mode: int, at: int) -> None:
+        status = self.disk.status(segments)
+        # What was never set may be nothing that we could set.
+        if status is not None and (stat.S_IMODE(status.st_mode), status.st_mtime_ns) != (mode, at):
+            self.disk.set_status(segments, mode=mode, modified_at=at)
+
+    def _set_times(self, frame: Frame, *paths: Segments) -> None:
+        for segments, at in zip(paths, frame["parents"], strict=False):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                self.disk.stamp(segments[:-1], at)
+
+
+def identity(status: os.stat_result) -> list[int]:
+    """Return what no two files have in common, of which one came after the other."""
+    return [status.st_ino, status.st_ctime_ns, status.st_mtime_ns, status.st_size]
