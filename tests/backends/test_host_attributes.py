@@ -9,7 +9,7 @@ import pytest
 
 from weakfs import Session
 from weakfs.backends import HostFilesystem
-from weakfs.snapshots.birth_time import birth_time
+from weakfs.snapshots.directory.birth_time import birth_time
 
 AT_FDCWD = -100
 

@@ -14,7 +14,7 @@ from tests.session.contents import blob_path, elsewhere
 from weakfs import Session
 from weakfs.backends import HostFilesystem
 from weakfs.session.blobs.blob import digest_of
-from weakfs.session.file_copy import copy_file, copy_range
+from weakfs.session.blobs.file_copy import copy_file, copy_range
 
 MIB = 1 << 20
 LARGE = bytes(range(256)) * (3 * MIB // 256) + b"tail"

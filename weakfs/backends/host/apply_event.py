@@ -12,10 +12,10 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find, put
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import temporary_name
+from weakfs.snapshots.directory.hard_links import SharedFile
 from weakfs.snapshots.directory.restore import overwrite
-from weakfs.snapshots.hard_links import SharedFile
 from weakfs.snapshots.journal.journal import Journal
-from weakfs.snapshots.tree_copy import TreeCopy
+from weakfs.snapshots.journal.tree_copy import TreeCopy
 
 # What changes one file, which may have several names.
 CHANGES_FILE = (e.FileWritten, e.FileAppended, e.FileSpliced, e.ModeChanged)

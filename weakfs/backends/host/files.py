@@ -35,7 +35,7 @@ from weakfs.session import Session
 from weakfs.session.external import INEXACT
 from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.snapshots.directory.directory import OnDisk
-from weakfs.snapshots.hard_links import SharedFile
+from weakfs.snapshots.directory.hard_links import SharedFile
 
 # A search passes over files that are larger, which it would have to hold in memory.
 MOST_SEARCHED = 256 << 20

@@ -15,9 +15,9 @@ from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree.node import FileTree, Segments
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.directory.hard_links import HardLinks
 from weakfs.snapshots.directory.restore import restore_tree
 from weakfs.snapshots.git.sink import Base
-from weakfs.snapshots.hard_links import HardLinks
 from weakfs.snapshots.journal.journal import Journal, Nested
 from weakfs.snapshots.journal.recovery import Others, count_left_behind, settle
 from weakfs.snapshots.scan.scan_limits import Bounds, Discarded

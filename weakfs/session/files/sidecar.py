@@ -17,9 +17,9 @@ from functools import partial
 from hashlib import sha256
 
 from weakfs.session.blobs.blob import LARGE, FileSource, Source, Stored, checked, content_written
+from weakfs.session.blobs.file_copy import copy_range
 from weakfs.session.blobs.sparse import read_pieces, write_pieces
 from weakfs.session.errors import MissingBlob
-from weakfs.session.file_copy import copy_range
 from weakfs.session.files.atomic_write import sync_filesystem, sync_folder, unsaved
 
 logger = logging.getLogger("weakfs.session")

@@ -20,13 +20,13 @@ from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import FileTree, Node, Segments, tree_of
 from weakfs.reducers.tree.repetition import check_repeats
+from weakfs.session.blobs.file_copy import copy_file
 from weakfs.session.blobs.rope import Content
 from weakfs.session.blobs.sparse import PIECE, read_pieces
-from weakfs.session.file_copy import copy_file
 from weakfs.session.interruption import check_interrupted, checked_between, is_interruptible
-from weakfs.snapshots.birth_time import birth_time
 from weakfs.snapshots.directory import entries as own
 from weakfs.snapshots.directory import openat2
+from weakfs.snapshots.directory.birth_time import birth_time
 from weakfs.snapshots.scan.stat_cache import canonical_name
 
 DIRECTORY = own.DIRECTORY

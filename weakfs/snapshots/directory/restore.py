@@ -20,7 +20,7 @@ from weakfs.reducers.tree.repetition import Comparisons
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import check_name, temporary_name
-from weakfs.snapshots.hard_links import COPIED_UP, DIFFERENT, HardLinks, Inode, SharedFile
+from weakfs.snapshots.directory.hard_links import COPIED_UP, DIFFERENT, HardLinks, Inode, SharedFile
 from weakfs.snapshots.journal.journal import Journal
 
 

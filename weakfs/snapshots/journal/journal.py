@@ -23,13 +23,13 @@ import orjson
 from weakfs.filesystem.results import Note
 from weakfs.reducers.tree.node import Segments
 from weakfs.session.interruption import uninterrupted
-from weakfs.snapshots.copied_inodes import remember_copies
 from weakfs.snapshots.directory.directory import HostDirectory, Parent
 from weakfs.snapshots.directory.entries import DIRECTORY, temporary_name
 from weakfs.snapshots.directory.entries import remove as remove_entry
-from weakfs.snapshots.hard_links import Inode
-from weakfs.snapshots.tree_copy import Lost, TreeCopy
-from weakfs.snapshots.undo import COPIED, Frame, UndoStep, identity
+from weakfs.snapshots.directory.hard_links import Inode
+from weakfs.snapshots.journal.copied_inodes import remember_copies
+from weakfs.snapshots.journal.tree_copy import Lost, TreeCopy
+from weakfs.snapshots.journal.undo import COPIED, Frame, UndoStep, identity
 
 logger = logging.getLogger("weakfs.snapshots")
 
