@@ -12,7 +12,7 @@ from attrs import frozen
 
 from weakfs import Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import HostFilesystem
-from weakfs.snapshots import tree_copy
+from weakfs.snapshots.journal import tree_copy
 from weakfs.snapshots.directory import entries
 from weakfs.tools import require_filesystem
 
