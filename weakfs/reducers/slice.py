@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 from weakfs.reducers.apply import REDUCERS
 from weakfs.reducers.events import EntryFound, EntryHidden, LayerEmptied, TreeMounted
 from weakfs.reducers.external_snapshots import ExternalFsSnapshot
 from weakfs.reducers.external_trees import NO_TREES, ExternalTrees, merge_external, on_external
+from weakfs.reducers.fold import folded
 from weakfs.reducers.lower import (
     NOTHING_FOUND,
     LowerFound,
@@ -26,23 +26,31 @@ from weakfs.reducers.lower import (
 from weakfs.reducers.lower_entries import LowerEntry
 from weakfs.reducers.mounts import MountReport, on_tree_mounted
 from weakfs.reducers.tree import EMPTY_TREE, FileTree
-from weakfs.session.slices import Declaration, StateMerge, WholeMerge, WholeSlice, append_all, merge_appended, reaction
+from weakfs.session.slices import (
+    Concern,
+    Declaration,
+    StateMerge,
+    WholeMerge,
+    WholeSlice,
+    append_all,
+    merge_appended,
+    reaction,
+)
 
 
-def _reduced(reducer: Callable[[FileTree, Any], FileTree], tree: FileTree | None, event: Any) -> FileTree | None:
-    """Reduce what happened to the session's own files, from the empty tree where somebody cleared the slice."""
-    if event.filesystem is not None:
-        return tree
+# What happened to files outside, and to the session's own.
+OUTSIDE = Concern("filesystem")
+OWN = Concern("filesystem", is_set=False)
+
+
+def _reduced(reducer: Callable[[FileTree, Any], FileTree], tree: FileTree | None, event: Any) -> FileTree:
+    """Reduce from the empty tree where somebody cleared the slice."""
     return reducer(EMPTY_TREE if tree is None else tree, event)
-
-
-def _is_own(event: Any) -> bool:
-    return event.filesystem is None
 
 
 def _of_own(reducer: Callable[[Any, Any], Any]) -> WholeSlice:
     """Let a reducer see only what happened to the session's own files."""
-    return WholeSlice(reaction(reducer), concerns=_is_own)
+    return WholeSlice(reaction(reducer), concerns=OWN)
 
 
 SLICES = (
@@ -50,7 +58,8 @@ SLICES = (
         FileTree,
         initial=EMPTY_TREE,
         merge=StateMerge(merge_files),
-        reducers={event: partial(_reduced, reducer) for event, reducer in REDUCERS.items()},
+        reducers={event: _of_own(partial(_reduced, reducer)) for event, reducer in REDUCERS.items()},
+        fold=folded,
     ),
     Declaration(MountReport, merge=merge_appended, reducers={TreeMounted: WholeSlice(on_tree_mounted)}),
     Declaration(
@@ -58,7 +67,7 @@ SLICES = (
         initial=NO_TREES,
         merge=merge_external,
         reducers={
-            event: WholeSlice(partial(on_external, reducer), concerns=attrgetter("filesystem"))
+            event: WholeSlice(partial(on_external, reducer), concerns=OUTSIDE)
             for event, reducer in REDUCERS.items()
         },
     ),
@@ -73,8 +82,8 @@ SLICES = (
         merge=WholeMerge(merge_entries),
         reducers={
             LowerEntry: WholeSlice(entry_read),
-            EntryHidden: WholeSlice(entry_hidden, concerns=_is_own),
-            LayerEmptied: WholeSlice(entries_forgotten, concerns=_is_own),
+            EntryHidden: WholeSlice(entry_hidden, concerns=OWN),
+            LayerEmptied: WholeSlice(entries_forgotten, concerns=OWN),
         },
     ),
     Declaration(ExternalFsSnapshot, kind="log", reducers={ExternalFsSnapshot: append_all}),

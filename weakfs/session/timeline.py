@@ -17,9 +17,10 @@ from pyrsistent import PMap, pmap
 from weakfs.session.checkpoints import STRETCH, Checkpoints, Mark
 from weakfs.session.collector import collector_at_rest
 from weakfs.session.errors import SessionError, UnknownSnapshot, UnknownType
-from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
+from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
+from weakfs.session.fold import Runs, unreadable
 from weakfs.session.log import Log
-from weakfs.session.rules import Rules
+from weakfs.session.rules import Rules, Step
 from weakfs.session.table import EMPTY_TABLE, Table
 
 Row = tuple[int, "str | None", str, tuple[Any, ...]]
@@ -42,14 +43,23 @@ class SnapshotEntry:
         return evolve(self, seq=self.seq + by, number=number)
 
 
-def changed(rules: Rules, state: Table, logs: Table, event: Any, *, logs_only: bool = False) -> tuple[Table, Table]:
-    """Run every reducer of `event` and give the tables that result; the arguments stay as they are.
+def changed(
+    rules: Rules,
+    state: Table,
+    logs: Table,
+    event: Any,
+    *,
+    logs_only: bool = False,
+    steps: tuple[Step, ...] | None = None,
+) -> tuple[Table, Table]:
+    """Run every reducer of `event`, or those of `steps` alone, and give the tables that result.
 
-    The state tables of `RolledBack` and `Merged` are taken from the event. Costs what the reducers cost.
+    The arguments stay as they are. The state tables of `RolledBack` and `Merged` are taken from the event. Costs what
+    the reducers cost.
     """
     type_ = type(event)
-    for step in rules.steps.get(type_, ()):
-        if step.concerns is not None and not step.concerns(event):
+    for step in rules.steps.get(type_, ()) if steps is None else steps:
+        if step.test is not None and not step.test(event):
             continue
         if step.is_log:
             before = logs.get(step.tag, step.empty)
@@ -285,33 +295,61 @@ def event_of(rules: Rules, row: Row) -> Any:
 
 
 def advance(rules: Rules, mark: Mark, rows: Iterable[Row], stops: Iterable[int]) -> Iterator[Mark]:
-    """Apply `rows` one after another to the slices of `mark`, and give the slices after each of the records `stops`."""
+    """Apply `rows` one after another to the slices of `mark`, and give the slices after each of the records `stops`.
+
+    What a slice type can fold waits until its value is asked for.
+    """
     wanted = iter(stops)
     stop = next(wanted, None)
     if stop is None:
         return
     seq, state, logs, block_end = mark.seq, mark.state, mark.logs, mark.block_end
-    by_tag = rules.registry.by_tag
+    runs = Runs(rules)
+    waiting = {tag: runs.of(tag) for tag in rules.folds}
     for row in rows:
         seq += 1
-        try:
-            shape = by_tag.get(row[2]) or rules.registry.shape(row[2])
-            event = shape.build(*row[3])
-            state, logs = changed(rules, state, logs, event, logs_only=seq <= block_end)
-        except SessionError:
-            raise
-        except Exception as error:
-            raise SessionError(
-                f"cannot read history: record {seq} ({row[2]}) cannot be applied: {error!r}; register the reducers "
-                f"that made it"
-            ) from error
-        if shape.cls is Merged and seq > block_end:
-            block_end = seq + event.count
+        _, _, tag, fields = row
+        plan = rules.plan(tag)
+        part = plan.if_none if plan.place is not None and fields[plan.place] is None else plan.if_set
+        if seq <= block_end and not plan.is_logged and plan.shape.cls not in OWN_EVENTS:
+            pass
+        elif part.only is not None and seq > block_end:
+            waiting[part.only].append((seq, plan.shape.cls, fields))
+        else:
+            event, state, logs = _advanced(rules, runs, seq, row, state, logs, logs_only=seq <= block_end)
+            if type(event) is Merged and seq > block_end:
+                block_end = seq + event.count
         if seq == stop:
+            state = runs.reduced(state)
             yield Mark(seq, state, logs, block_end)
             stop = next(wanted, None)
             if stop is None:
                 return
+
+
+def _advanced(
+    rules: Rules, runs: Runs, seq: int, row: Row, state: Table, logs: Table, *, logs_only: bool
+) -> tuple[object, Table, Table]:
+    """Apply one row that is more than an event to be folded."""
+    plan = rules.plan(row[2])
+    part = plan.if_none if plan.place is not None and row[3][plan.place] is None else plan.if_set
+    try:
+        event = plan.shape.build(*row[3])
+        if logs_only:
+            return event, *changed(rules, state, logs, event, logs_only=True)
+        if type(event) in (RolledBack, Merged):
+            runs.forget()
+        elif type(event) in SLICE_EVENTS:
+            state = runs.reduced(state, (event.slice,))
+        else:
+            state = runs.reduced(state, [step.tag for step in part.steps])
+        for step in part.folds:
+            runs.of(step.tag).append((seq, plan.shape.cls, row[3]))
+        return event, *changed(rules, state, logs, event, steps=part.steps)
+    except SessionError:
+        raise
+    except Exception as error:
+        raise unreadable(seq, row[2], error) from error
 
 
 def ordered_snapshots(line: Timeline) -> list[SnapshotEntry]:
