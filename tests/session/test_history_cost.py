@@ -8,9 +8,8 @@ import pytest
 from attrs import frozen
 
 from weakfs import InMemoryFilesystem, Session
-from weakfs.reducers import FileTree
 from weakfs.session import Registry
-from weakfs.session.checkpoints import GAP, STRETCH, weight_of
+from weakfs.session.checkpoints import GAP, STRETCH
 
 RECORDS = 40_000
 
@@ -84,7 +83,7 @@ def test_a_loaded_history_is_read_once_and_as_far_as_needed(
     session.at(RECORDS // 2)
     assert RECORDS // 2 <= reductions.made <= RECORDS // 2 + STRETCH
     session.at(RECORDS - 1)
-    assert reductions.made <= RECORDS + 2 * STRETCH
+    assert reductions.made <= RECORDS + GAP + STRETCH
     assert most_reductions(session, reductions) < GAP + STRETCH
 
 
@@ -123,20 +122,9 @@ def test_checkpoints_of_wide_states_lie_further_apart_than_those_of_small_ones()
         files = InMemoryFilesystem(session)
         for number in range(5 * GAP):
             files.write_bytes(f"/{number % directories}/{number % 20}", b"")
-        return sum(mark.is_kept for mark in session.parts()[1].checkpoints.marks)
+        return len(session.parts()[1].checkpoints.kept)
 
     assert kept(20) == 5
     assert kept(GAP) < 4
 
 
-def test_what_two_versions_of_a_tree_share_weighs_nothing() -> None:
-    session = Session(session_id="s")
-    files = InMemoryFilesystem(session)
-    for number in range(200):
-        files.write_bytes(f"/{number}/a", b"a")
-    before = session[FileTree].latest()
-    files.write_bytes("/7/a", bytes(5000))
-    after = session[FileTree].latest()
-
-    assert weight_of(after, after, set()) == 0
-    assert 5000 < weight_of(after, before, set()) < 12_000 < weight_of(after, FileTree(), set())

@@ -24,20 +24,22 @@ Segments = tuple[str, ...]
 MAX_NODES = 1 << 30
 
 
-class Searched:
-    """What searches keep on a directory: no part of its value, so no field that is copied, pickled or saved."""
+class Remembering:
+    """What is remembered of a directory: no part of its value, so no field that is copied, pickled or saved."""
 
-    __slots__ = ("_listing",)
+    __slots__ = ("_listing", "_packed")
 
     if TYPE_CHECKING:
         # Unset before the first search: see weakfs.reducers.listing. No hint of what is saved.
         _listing: Listing | None
+        # Unset before the first checkpoint that is kept: see weakfs.reducers.packed.
+        _packed: tuple[Any, ...]
 
 
 @final
 @tagged("fs/tree")
 @define(eq=False, repr=False)
-class FileTree(Searched):
+class FileTree(Remembering):
     """A directory with all that is in it. Times are integer nanoseconds; counts are of everything below.
 
     Made by `tree_of` and the functions of this module, never changed. `file_count` counts files and links.
@@ -83,11 +85,18 @@ class FileTree(Searched):
 
         return tree_fingerprint(self).hex()
 
-    def weight_beside(self, other: FileTree, counted: set[int]) -> int:
-        """Give about how many bytes this version takes that `other` does not; `counted` contents take nothing."""
-        from weakfs.reducers.weight import weight
+    def pack(self, before: tuple[Any, ...] | None, counted: set[int]) -> tuple[tuple[Any, ...], int]:
+        """Give the tree as a checkpoint keeps it, and what that takes: see `weakfs.reducers.packed`."""
+        from weakfs.reducers.packed import pack
 
-        return weight(self, other, counted)
+        return pack(self, before, counted)
+
+    @classmethod
+    def unpack(cls, packed: tuple[Any, ...]) -> FileTree:
+        """Give the tree that was packed. O(directories + names / 32)"""
+        from weakfs.reducers.draft import DirectoryDraft, made
+
+        return made(DirectoryDraft(packed))
 
 
 Node = Leaf | FileTree
@@ -181,7 +190,7 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
     new = node
     for here, name, old in reversed(way):
         # What comes after it is searched from now on: with 1,000 versions kept, only the last has listings.
-        left: Searched = here
+        left: Remembering = here
         left._listing = None
         is_new = old is None or new is None
         if new is not node and type(old) is not FileTree:

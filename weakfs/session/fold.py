@@ -6,13 +6,15 @@ faster: it makes each directory of a tree once, where the reducers make it anew 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
+from pyrsistent import pmap
 
 from weakfs.session.errors import SessionError
 from weakfs.session.log import Log
+from weakfs.session.packing import PackedValue
 from weakfs.session.registry import Shape
 from weakfs.session.slices import Folded
 from weakfs.session.table import Table
@@ -69,7 +71,21 @@ class Runs:
     """The events that wait to be folded, by slice."""
 
     rules: Rules
+    # The slices that the replay begins with as a checkpoint keeps them, until somebody asks for them.
+    _packed: dict[str, PackedValue] = field(factory=dict)
     _waiting: dict[str, list[Folded]] = field(factory=dict)
+
+    def begin(self, state: Mapping[str, Log[Any] | PackedValue]) -> Table:
+        """Give the slices that a replay begins with, without those that are packed."""
+        table: dict[str, Log[Any]] = {}
+        for tag, values in state.items():
+            if not isinstance(values, PackedValue):
+                table[tag] = values
+            elif tag in self.rules.folds:
+                self._packed[tag] = values
+            else:
+                table[tag] = values.values()
+        return pmap(table)
 
     def of(self, tag: str) -> list[Folded]:
         """Give the list of the events that wait for one slice, oldest first; one may be added."""
@@ -77,23 +93,25 @@ class Runs:
 
     def forget(self) -> None:
         """Let go of all that waits: the STATE slices become what they were at another time."""
+        self._packed.clear()
         for run in self._waiting.values():
             run.clear()
 
     def reduced(self, state: Table, tags: Iterable[str] | None = None) -> Table:
         """Give the slices with what waits for those of `tags`, or for all, folded into them."""
-        for tag in self._waiting if tags is None else tags:
-            run = self._waiting.get(tag)
-            if run:
-                spec = self.rules.specs[tag]
-                before = state.get(tag, spec.empty)
+        for tag in self.rules.folds if tags is None else tags:
+            run = self._waiting.get(tag, ())
+            packed = self._packed.pop(tag, None)
+            if run or packed is not None:
+                before = packed or state.get(tag, self.rules.specs[tag].empty)
                 after = self._folded(tag, before, run)
                 if after is not before:
                     state = state.set(tag, after)
-                run.clear()
+                if run:
+                    run.clear()
         return state
 
-    def _folded(self, tag: str, values: Log[Any], run: list[Folded]) -> Log[Any]:
+    def _folded(self, tag: str, values: Log[Any] | PackedValue, run: Sequence[Folded]) -> Log[Any]:
         fold = self.rules.folds[tag]
         try:
             return fold(values, run)
@@ -103,8 +121,9 @@ class Runs:
             self._explain(tag, values, run)
             raise
 
-    def _explain(self, tag: str, values: Log[Any], run: list[Folded]) -> None:
+    def _explain(self, tag: str, before: Log[Any] | PackedValue, run: Sequence[Folded]) -> None:
         """Raise what the reducer raises at the record that a fold could not take."""
+        values = before.values() if isinstance(before, PackedValue) else before
         for seq, type_, fields in run:
             step = next(step for step in self.rules.steps[type_] if step.tag == tag)
             try:

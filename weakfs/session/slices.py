@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 from weakfs.session.errors import SessionError
 from weakfs.session.log import Log
+from weakfs.session.packing import PackedValue
 from weakfs.session.table import Table
 
 T = TypeVar("T")
@@ -26,8 +27,9 @@ SliceMerge = Callable[[Log[Any], Log[Any], Log[Any]], Log[Any]]
 Reaction = Callable[[Log[Any], Any], Log[Any]]
 # An event in a run of them: the number of its record, its type, and its fields in their order.
 Folded = tuple[int, type, tuple[Any, ...]]
-# (values, run) -> values: what the slice's reducers give for the events of the run one by one, at once.
-Fold = Callable[[Log[Any], Sequence[Folded]], Log[Any]]
+# (values, run) -> values: what the slice's reducers give for the events of the run one by one, at once. The values
+# may be those of a checkpoint: see weakfs.session.packing.
+Fold = Callable[["Log[Any] | PackedValue", Sequence[Folded]], Log[Any]]
 
 
 class Conflict(Exception):

@@ -14,7 +14,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 from pyrsistent import PMap, pmap
 
-from weakfs.session.checkpoints import STRETCH, Checkpoints, Mark
+from weakfs.session.checkpoints import STRETCH, Checkpoints, Mark, PackedMark
 from weakfs.session.collector import collector_at_rest
 from weakfs.session.errors import SessionError, UnknownSnapshot, UnknownType
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
@@ -242,7 +242,7 @@ class Timeline:
         mark = self.checkpoints.before(seq)
         if mark is None:
             mark = self._told_before(rules, seq)
-        if mark.seq == seq:
+        if isinstance(mark, Mark) and mark.seq == seq:
             return mark
         rules = next((old for last, old in self.eras if seq <= last), rules)
         with collector_at_rest():
@@ -263,19 +263,24 @@ class Timeline:
 
     def forget_checkpoints(self) -> None:
         """Make anew the checkpoints of the history so far, when somebody reads it."""
-        self.told, self.past = self.seq, Checkpoints(thinned=self.dropped)
-        now = Mark(self.seq, self.state, self.logs, self.block_end, is_kept=True)
-        self.checkpoints = Checkpoints(Log((now,)), self.seq, self.seq)
+        self.told, self.past = self.seq, Checkpoints()
+        now = Mark(self.seq, self.state, self.logs, self.block_end)
+        self.checkpoints = Checkpoints(Log((now,)), thinned=self.seq, start=now)
 
-    def _told_before(self, rules: Rules, seq: int) -> Mark:
+    def _told_before(self, rules: Rules, seq: int) -> Mark | PackedMark:
         """Give the nearest checkpoint of a history that came from a file, which is read once, as far as needed."""
-        newest = self.past.marks.last(self.base)
-        stops = range(newest.seq + STRETCH, min(seq, self.told) + 1, STRETCH)
-        # All of it stays in use: the collector would take more time than the reading.
-        with collector_at_rest():
-            for mark in advance(rules, newest, self.rows.since(newest.seq - self.dropped), stops):
-                self.past = self.past.thinned_with(mark, self.rows, self.base)
+        last = min(seq, self.told)
+        if self.past.due(self.base) <= last:
+            # All of it stays in use: the collector would take more time than the reading.
+            with collector_at_rest():
+                newest = self.past.kept.last(self.base)
+                for mark in advance(rules, newest, self.rows.since(newest.seq - self.dropped), self._stops(last)):
+                    self.past = self.past.kept_with(mark, self.rows, self.base)
         return self.past.before(seq) or self.base
+
+    def _stops(self, last: int) -> Iterator[int]:
+        while (due := self.past.due(self.base)) <= last:
+            yield due
 
     def compact(self, rules: Rules, keep: int) -> int:
         """Forget all records but the newest `keep`, and give how many went."""
@@ -294,7 +299,9 @@ def event_of(rules: Rules, row: Row) -> Any:
     return rules.registry.shape(row[2]).build(*row[3])
 
 
-def advance(rules: Rules, mark: Mark, rows: Iterable[Row], stops: Iterable[int]) -> Iterator[Mark]:
+def advance(
+    rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: Iterable[int]
+) -> Iterator[Mark]:
     """Apply `rows` one after another to the slices of `mark`, and give the slices after each of the records `stops`.
 
     What a slice type can fold waits until its value is asked for.
@@ -303,8 +310,12 @@ def advance(rules: Rules, mark: Mark, rows: Iterable[Row], stops: Iterable[int])
     stop = next(wanted, None)
     if stop is None:
         return
-    seq, state, logs, block_end = mark.seq, mark.state, mark.logs, mark.block_end
+    seq, logs, block_end = mark.seq, mark.logs, mark.block_end
     runs = Runs(rules)
+    state = runs.begin(mark.state) if isinstance(mark, PackedMark) else mark.state
+    if stop == seq:
+        yield Mark(seq, runs.reduced(state), logs, block_end)
+        return
     waiting = {tag: runs.of(tag) for tag in rules.folds}
     for row in rows:
         seq += 1

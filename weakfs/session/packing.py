@@ -1,0 +1,38 @@
+"""Values in the form in which checkpoints keep them."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from attrs import frozen
+
+from weakfs.session.log import Log
+
+
+@runtime_checkable
+class Packable(Protocol):
+    """A value that a checkpoint keeps in another form: plain tuples, which versions of the value share."""
+
+    def pack(self, before: Any, counted: set[int]) -> tuple[Any, int]:
+        """Give the form, and about how many bytes it takes that `before`, the form of an earlier value, does not.
+
+        Contents whose identity is `counted` take nothing.
+        """
+        ...
+
+    @classmethod
+    def unpack(cls, packed: Any) -> Any:
+        """Give the value again."""
+        ...
+
+
+@frozen(eq=False)
+class PackedValue:
+    """The only value of a slice, packed."""
+
+    cls: type[Packable]
+    packed: Any
+
+    def values(self) -> Log[Any]:
+        """Give the values of the slice again."""
+        return Log((self.cls.unpack(self.packed),))
