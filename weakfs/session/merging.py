@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from weakfs.session.checkpoints import Mark
@@ -13,7 +14,7 @@ from weakfs.session.registry import tag_of
 from weakfs.session.rules import Rules
 from weakfs.session.slices import Conflict, Merge, StateMerge, WholeMerge
 from weakfs.session.table import Table
-from weakfs.session.timeline import Point, SnapshotEntry, Timeline, age, changed, event_of
+from weakfs.session.timeline import Point, SnapshotEntry, Timeline, changed, event_of
 
 
 def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table:
@@ -64,7 +65,7 @@ def merge_snapshots(
     """
     found = [branch.snapshots.get(snapshot_id) for snapshot_id in touched_since(base, branch)]
     taken = [entry for entry in found if entry is not None and entry.snapshot_id not in base.snapshots]
-    for entry in sorted(taken, key=age):
+    for entry in sorted(taken, key=attrgetter("age")):
         line.keep_snapshot(entry.moved(shift, number(entry)))
 
 

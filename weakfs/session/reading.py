@@ -14,6 +14,7 @@ from weakfs.session.log import Log
 from weakfs.session.pools import Json, read_blobs
 from weakfs.session.registry import Shape
 from weakfs.session.rules import Rules
+from weakfs.session.snapshot_table import SnapshotTable
 from weakfs.session.stored import Source
 from weakfs.session.table import EMPTY_TABLE, Table
 from weakfs.session.timeline import Row, SnapshotEntry, Timeline
@@ -93,7 +94,7 @@ class LoadedDocument:
             logs=self._table(fields.take("logs", list), "log", "$.logs"),
             rows=rows,
             base=before,
-            snapshots=pmap(snapshots),
+            snapshots=SnapshotTable.of(snapshots.values()),
             loaded=True,
         )
         line.forget_checkpoints()

@@ -9,6 +9,7 @@ which the garbage collector stops looking at (300,000 records as objects cost fu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -21,6 +22,7 @@ from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppende
 from weakfs.session.fold import Runs, unreadable
 from weakfs.session.log import Log
 from weakfs.session.rules import Rules, Step
+from weakfs.session.snapshot_table import SnapshotTable
 from weakfs.session.table import EMPTY_TABLE, Table
 
 Row = tuple[int, "str | None", str, tuple[Any, ...]]
@@ -37,6 +39,11 @@ class SnapshotEntry:
     tag: str | None
     state: Table
     externals: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def age(self) -> tuple[int, str]:
+        """What orders snapshots, the oldest first."""
+        return self.number, self.snapshot_id
 
     def moved(self, by: int, number: int) -> SnapshotEntry:
         """Give the entry as it is in the line that a branch was merged into."""
@@ -118,7 +125,7 @@ class Point:
     state: Table
     rows: Log[Row]
     seq: int
-    snapshots: PMap[str, SnapshotEntry]
+    snapshots: SnapshotTable
     # How many snapshots had been taken or dropped by then: see `Timeline.touched`.
     touched: int = 0
 
@@ -133,7 +140,7 @@ class Timeline:
     # The state before the first row: what a compacted history begins with.
     base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)  # noqa: RUF009
     checkpoints: Checkpoints = Checkpoints()  # noqa: RUF009
-    snapshots: PMap[str, SnapshotEntry] = pmap()  # noqa: RUF009
+    snapshots: SnapshotTable = SnapshotTable()  # noqa: RUF009
     # Up to this record, history came from a file, and its checkpoints are made as far as somebody reads it: `past`.
     told: int = 0
     past: Checkpoints = Checkpoints()  # noqa: RUF009
@@ -192,7 +199,7 @@ class Timeline:
 
     def keep_snapshot(self, entry: SnapshotEntry) -> None:
         """Put a snapshot into the table."""
-        self.snapshots = self.snapshots.set(entry.snapshot_id, entry)
+        self.snapshots = self.snapshots.set(entry)
         self._touch(entry.snapshot_id)
 
     def forget_snapshot(self, snapshot_id: str) -> None:
@@ -365,9 +372,4 @@ def _advanced(
 
 def ordered_snapshots(line: Timeline) -> list[SnapshotEntry]:
     """List the snapshots of a line in the order in which they were taken."""
-    return sorted(line.snapshots.values(), key=age)
-
-
-def age(entry: SnapshotEntry) -> tuple[int, str]:
-    """Give what orders snapshots, the oldest first."""
-    return entry.number, entry.snapshot_id
+    return sorted(line.snapshots.values(), key=attrgetter("age"))
