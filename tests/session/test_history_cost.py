@@ -8,7 +8,7 @@ import pytest
 from attrs import frozen
 
 from weakfs import InMemoryFilesystem, Session
-from weakfs.session import Registry
+from weakfs.session import Registry, checkpoints
 from weakfs.session.checkpoints import GAP, STRETCH
 
 RECORDS = 40_000
@@ -47,6 +47,13 @@ def counting_session(reductions: Reductions) -> Session:
     return session
 
 
+def counting_history(reductions: Reductions | None = None) -> Session:
+    session = counting_session(reductions or Reductions())
+    for _ in range(RECORDS):
+        session.dispatch(Counted(1))
+    return session
+
+
 def most_reductions(session: Session, reductions: Reductions) -> int:
     """Read moments all over the history, and give how many records the dearest one replayed."""
     most = 0
@@ -60,10 +67,7 @@ def most_reductions(session: Session, reductions: Reductions) -> int:
 @pytest.fixture(scope="module")
 def counted() -> tuple[Session, Reductions]:
     reductions = Reductions()
-    session = counting_session(reductions)
-    for _ in range(RECORDS):
-        session.dispatch(Counted(1))
-    return session, reductions
+    return counting_history(reductions), reductions
 
 
 def test_any_moment_of_a_long_history_is_read_from_a_checkpoint_nearby(counted: tuple[Session, Reductions]) -> None:
@@ -72,10 +76,22 @@ def test_any_moment_of_a_long_history_is_read_from_a_checkpoint_nearby(counted: 
     assert most_reductions(session, reductions) < GAP + STRETCH
 
 
-def test_a_loaded_history_is_read_once_and_as_far_as_needed(
+def test_any_moment_of_a_loaded_history_is_read_from_a_checkpoint_in_the_file(
     counted: tuple[Session, Reductions], tmp_path: Path
 ) -> None:
     counted[0].save(tmp_path / "s.json")
+    reductions = Reductions()
+    session = Session.load(tmp_path / "s.json", registry=Registry.standard().with_types(Count, Counted))
+    session[Count].register(Counted, reductions)
+
+    assert most_reductions(session, reductions) < GAP + STRETCH
+
+
+def test_a_loaded_history_without_checkpoints_is_read_once_and_as_far_as_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "LASTING_SHARE", -1)
+    counting_history().save(tmp_path / "s.json")
     reductions = Reductions()
     session = Session.load(tmp_path / "s.json", registry=Registry.standard().with_types(Count, Counted))
     session[Count].register(Counted, reductions)

@@ -135,9 +135,12 @@ def is_directory(entry: object) -> TypeGuard[FileTree | Packed | DirectoryDraft]
     return entry is not None
 
 
-def made(root: DirectoryDraft) -> FileTree:
-    """Make a directory with all below it. Packed directories that it holds several times are made once."""
-    unpacked: dict[int, FileTree | DirectoryDraft] = {}
+def made(root: DirectoryDraft, known: dict[int, FileTree | DirectoryDraft] | None = None) -> FileTree:
+    """Make a directory with all below it. Packed directories that it holds several times are made once.
+
+    `known` remembers them for the next tree: what was packed, by identity, which must outlive it.
+    """
+    unpacked = {} if known is None else known
     stack = [root]
     while stack:
         here = stack[-1]

@@ -132,3 +132,44 @@ def _packed_part(children: Any, old: Packed | None, counted: set[int]) -> tuple[
 def _are_same(one: Packed, other: Packed) -> bool:
     """Tell whether two tuples hold the very same objects."""
     return len(one) == len(other) and all(map(is_, one, other))
+
+
+def weight(packed: Packed, before: Packed, counted: set[int]) -> int:
+    """Give about how many bytes a packed tree takes that an earlier one does not. Costs what differs."""
+    total = 0
+    stack = [(packed, before)]
+    seen: set[int] = set()
+    while stack:
+        new, old = stack.pop()
+        if new is old or id(new) in seen:
+            continue
+        seen.add(id(new))
+        total += DIRECTORY
+        known = dict(directories_of(old))
+        stack.extend((below, known.get(name, EMPTY)) for name, below in directories_of(new))
+        total += _part_weight(*(_part(one) for one in (new, old)), counted)
+    return total
+
+
+EMPTY: Packed = (0, 0, 0, 0, 0, 0, (), ())
+
+
+def _part(packed: Packed) -> Packed:
+    """Give the entries of a packed directory."""
+    return cast(Packed, packed[NODES] if packed[NAMES] is None else packed[NAMES:])
+
+
+def _part_weight(new: Packed, old: Packed, counted: set[int]) -> int:
+    if new is old:
+        return 0
+    if len(new) == maps.WIDTH:
+        below = old if len(old) == maps.WIDTH else (None,) * maps.WIDTH
+        return sum(
+            _part_weight(one, ((), ()) if other is None else other, counted)
+            for one, other in zip(new, below, strict=True)
+            if one is not None
+        )
+    kept = {*map(id, old[1])} if len(old) == 2 else set[int]()
+    changed = [node for node in new[1] if len(node) != LENGTH and id(node) not in kept]
+    sizes = (size_of(node) for node in changed if id(node[0]) not in counted)
+    return ENTRY * len(new[1]) + LEAF * len(changed) + sum(sizes)

@@ -92,11 +92,18 @@ class FileTree(Remembering):
         return pack(self, before, counted)
 
     @classmethod
-    def unpack(cls, packed: tuple[Any, ...]) -> FileTree:
-        """Give the tree that was packed. O(directories + names / 32)"""
+    def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
+        """Give the tree that was packed; with `known`, shares with others that were. O(directories + names / 32)"""
         from weakfs.reducers.draft import DirectoryDraft, made
 
-        return made(DirectoryDraft(packed))
+        return made(DirectoryDraft(packed), known)
+
+    @classmethod
+    def weight(cls, packed: tuple[Any, ...], before: tuple[Any, ...], counted: set[int]) -> int:
+        """Give about how many bytes a packed tree takes that an earlier one does not."""
+        from weakfs.reducers.packed import weight
+
+        return weight(packed, before, counted)
 
 
 Node = Leaf | FileTree

@@ -5,6 +5,9 @@ some two for each power of two further back: these cost little, whatever the sta
 every 4,096 records, so that reading any moment replays no more than that, unless the states differ so much that
 keeping them would cost nearly as much memory as the records: then they lie further apart. Those that are kept for
 good are packed, so that the garbage collector need not look at them.
+
+Some of those are lasting: a session file holds them, so that a loaded history is read without a replay of all of it.
+Their states are small beside all records since the one before.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import Any, TypeVar
 
 import attrs
 from attrs import define, evolve, frozen
-from pyrsistent import PMap
+from pyrsistent import PMap, pmap
 
 from weakfs.session.log import Log
 from weakfs.session.packing import Packable, PackedValue
@@ -30,6 +33,8 @@ STRETCH = 512
 GAP = 4096
 # What keeping checkpoints for good may cost, as a part of the memory that the records take.
 SHARE = 0.75
+# What the lasting ones may cost, as a part of the same.
+LASTING_SHARE = 0.05
 # What a record takes in memory beside the text and bytes in it.
 RECORD_SIZE = 250
 
@@ -53,6 +58,14 @@ class PackedMark:
     logs: Table
     block_end: int
 
+    def open(self, known: dict[int, Any] | None = None) -> Mark:
+        """Give the slices again; see `Packable.unpack`."""
+        state = {
+            tag: values.values(known) if isinstance(values, PackedValue) else values
+            for tag, values in self.state.items()
+        }
+        return Mark(self.seq, pmap(state), self.logs, self.block_end)
+
 
 @frozen(eq=False)
 class Checkpoints:
@@ -66,7 +79,14 @@ class Checkpoints:
     # How many records after the last that is kept for good the next may be.
     distance: int = GAP
     # What the first of them is compared with, if it is not the state before the first record.
-    start: Mark | None = None
+    start: Mark | PackedMark | None = None
+    # Those that a file is to hold, and how many records after the last of them the next may be.
+    lasting: Log[PackedMark] = attrs.field(factory=lambda: Log[PackedMark]())
+    lasting_distance: int = GAP
+    # The lasting one before the first of them, if a file held any.
+    last_told: PackedMark | None = None
+    # Whether they are of a history that came from a file, which holds those that last.
+    is_past: bool = False
 
     def with_mark(self, mark: Mark) -> Checkpoints:
         """Add a checkpoint until they are thinned out next."""
@@ -101,7 +121,20 @@ class Checkpoints:
         packed, weight = packed_mark(mark, last, counted)
         if weight > SHARE * size:
             return evolve(self, distance=2 * self.distance)
-        return evolve(self, kept=self.kept.append(packed), distance=GAP)
+        kept = evolve(self, kept=self.kept.append(packed), distance=GAP)
+        return kept if self.is_past else kept._lasting_with(packed, rows, base)
+
+    def _lasting_with(self, mark: PackedMark, rows: Log[Any], base: Mark) -> Checkpoints:
+        """Let a file hold a checkpoint if it is due and small enough; none among the records of a merged fork."""
+        last: Mark | PackedMark = self.lasting.last(self.last_told or base)
+        last = last if last.seq > base.seq else base
+        if mark.seq - last.seq < self.lasting_distance or mark.block_end > mark.seq:
+            return self
+        size, counted = _size(islice(rows.since(last.seq - base.seq), mark.seq - last.seq))
+        weight = sum(_weight(values, last.state.get(tag), counted) for tag, values in mark.state.items())
+        if weight > LASTING_SHARE * size:
+            return evolve(self, lasting_distance=2 * self.lasting_distance)
+        return evolve(self, lasting=self.lasting.append(mark), lasting_distance=GAP)
 
     def _last(self, base: Mark) -> Mark | PackedMark:
         """Give what the next checkpoint is compared with."""
@@ -110,7 +143,7 @@ class Checkpoints:
 
     def before(self, seq: int) -> Mark | PackedMark | None:
         """Give the newest checkpoint that is not behind record `seq`."""
-        near, kept = _before(self.marks, seq), _before(self.kept, seq)
+        near, kept = last_before(self.marks, seq), last_before(self.kept, seq)
         if near is None or (kept is not None and kept.seq > near.seq):
             return kept
         return near
@@ -118,13 +151,14 @@ class Checkpoints:
     def behind(self, seq: int) -> Checkpoints:
         """Give those behind record `seq`."""
         marks, kept = (mark for mark in self.marks if mark.seq > seq), (mark for mark in self.kept if mark.seq > seq)
-        return evolve(self, marks=Log(marks), kept=Log(kept))
+        lasting = (mark for mark in self.lasting if mark.seq > seq)
+        return evolve(self, marks=Log(marks), kept=Log(kept), lasting=Log(lasting))
 
 
 M = TypeVar("M", Mark, PackedMark)
 
 
-def _before(marks: Log[M], seq: int) -> M | None:
+def last_before(marks: Log[M], seq: int) -> M | None:
     place = bisect_right(marks, seq, key=attrgetter("seq"))
     return marks[place - 1] if place else None
 
@@ -159,6 +193,14 @@ def packed_mark(mark: Mark, last: Mark | PackedMark, counted: set[int]) -> tuple
             state[tag] = values
             weight += weight_of(values, last.state.get(tag), counted)
     return PackedMark(mark.seq, state, mark.logs, mark.block_end), weight
+
+
+def _weight(values: Log[Any] | PackedValue, before: Log[Any] | PackedValue | None, counted: set[int]) -> int:
+    """Give about how many bytes the values of a slice take in a checkpoint that an earlier one does not hold."""
+    if isinstance(values, PackedValue):
+        old = _packed_before(values.cls, before)
+        return values.cls.weight(values.packed, values.cls().pack(None, set())[0] if old is None else old, counted)
+    return 0 if isinstance(before, PackedValue) else weight_of(values, before, counted)
 
 
 def _packed_before(type_: type, values: Log[Any] | PackedValue | None) -> Any:

@@ -21,8 +21,13 @@ class Packable(Protocol):
         ...
 
     @classmethod
-    def unpack(cls, packed: Any) -> Any:
-        """Give the value again."""
+    def unpack(cls, packed: Any, known: dict[int, Any] | None = None) -> Any:
+        """Give the value again. With `known`, values that are unpacked one after another share what they can."""
+        ...
+
+    @classmethod
+    def weight(cls, packed: Any, before: Any, counted: set[int]) -> int:
+        """Give about how many bytes the form takes that `before`, an earlier one, does not."""
         ...
 
 
@@ -33,6 +38,6 @@ class PackedValue:
     cls: type[Packable]
     packed: Any
 
-    def values(self) -> Log[Any]:
+    def values(self, known: dict[int, Any] | None = None) -> Log[Any]:
         """Give the values of the slice again."""
-        return Log((self.cls.unpack(self.packed),))
+        return Log((self.cls.unpack(self.packed, known),))

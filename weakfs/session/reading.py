@@ -6,7 +6,7 @@ from typing import Any
 
 from pyrsistent import pmap
 
-from weakfs.session.checkpoints import Mark
+from weakfs.session.checkpoints import Mark, PackedMark, packed_mark
 from weakfs.session.columns import Columns
 from weakfs.session.decoding import Reading
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
@@ -97,8 +97,24 @@ class LoadedDocument:
             snapshots=SnapshotTable.of(snapshots.values()),
             loaded=True,
         )
-        line.forget_checkpoints()
+        line.forget_checkpoints(self._checkpoints(fields.take("checkpoints", list, default=[]), line))
         return line
+
+    def _checkpoints(self, rows: list[Json], line: Timeline) -> Log[PackedMark]:
+        last: Mark | PackedMark = line.base
+        marks: list[PackedMark] = []
+        for number, row in enumerate(rows):
+            where = f"$.checkpoints[{number}]"
+            fields = Fields(row, where)
+            seq = fields.take("seq", int)
+            state = self._table(fields.take("state", list), "state", f"{where}.state")
+            logs = self._table(fields.take("logs", list), "log", f"{where}.logs")
+            fields.done()
+            if not last.seq < seq <= line.seq:
+                raise SessionFileError(f"record {seq} is not one behind record {last.seq}", where=f"{where}.seq")
+            last, _ = packed_mark(Mark(seq, state, logs, 0), last, set())
+            marks.append(last)
+        return Log(marks)
 
     def _rows(self, records: list[Json], dropped: int) -> list[Row]:
         whole = self._plain_rows(records, dropped)

@@ -15,7 +15,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 from pyrsistent import PMap, pmap
 
-from weakfs.session.checkpoints import STRETCH, Checkpoints, Mark, PackedMark
+from weakfs.session.checkpoints import STRETCH, Checkpoints, Mark, PackedMark, last_before
 from weakfs.session.collector import collector_at_rest
 from weakfs.session.errors import SessionError, UnknownSnapshot, UnknownType
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
@@ -143,7 +143,9 @@ class Timeline:
     snapshots: SnapshotTable = SnapshotTable()  # noqa: RUF009
     # Up to this record, history came from a file, and its checkpoints are made as far as somebody reads it: `past`.
     told: int = 0
-    past: Checkpoints = Checkpoints()  # noqa: RUF009
+    # The checkpoints that the file held, and those behind each of them, by its number.
+    lasting: Log[PackedMark] = field(factory=lambda: Log[PackedMark]())
+    past: PMap[int, Checkpoints] = pmap()  # noqa: RUF009
     # Records up to this number are those of a merged fork: see `Merged`.
     block_end: int = 0
     # Snapshots of attached filesystems from before a rollback, by the record that it followed.
@@ -188,6 +190,7 @@ class Timeline:
             self.checkpoints,
             self.snapshots,
             self.told,
+            self.lasting,
             self.past,
             self.block_end,
             self.externals,
@@ -214,7 +217,8 @@ class Timeline:
     def adopt(self, branch: Timeline) -> None:
         """Go on where `branch` stands, which must have started at this very point; snapshots stay."""
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
-        self.checkpoints, self.told, self.past = branch.checkpoints, branch.told, branch.past
+        self.checkpoints, self.told = branch.checkpoints, branch.told
+        self.lasting, self.past = branch.lasting, branch.past
         self.block_end = branch.block_end
         self.externals, self.eras = branch.externals, branch.eras
 
@@ -255,46 +259,59 @@ class Timeline:
         with collector_at_rest():
             return next(advance(rules, mark, self.rows.since(mark.seq - self.dropped), (seq,)))
 
-    def rules_change(self, old: Rules) -> None:
+    def rules_change(self, old: Rules, new: Rules) -> None:
         """Let other rules hold from now on: what was lived under the old ones is read with them.
 
-        What a file told is read with the rules that there are: they are what a program installs after loading.
+        What a file told is read with the rules that there are: they are what a program installs after loading. Its
+        checkpoints tell nothing of slices that it does not know.
         """
         if not self.rows:
             return
         if self.loaded:
-            self.forget_checkpoints()
+            self.forget_checkpoints(self.lasting if old.specs.keys() == new.specs.keys() else None)
         elif not self.eras or self.eras[-1][0] < self.seq:
             self.eras = (*self.eras, (self.seq, old))
             self.checkpoints = self.checkpoints.with_mark(Mark(self.seq, self.state, self.logs, self.block_end))
 
-    def forget_checkpoints(self) -> None:
-        """Make anew the checkpoints of the history so far, when somebody reads it."""
-        self.told, self.past = self.seq, Checkpoints()
+    def forget_checkpoints(self, lasting: Log[PackedMark] | None = None) -> None:
+        """Make anew the checkpoints of the history so far but for those that last, when somebody reads it."""
+        self.told, self.past = self.seq, pmap()
+        self.lasting = lasting = Log() if lasting is None else lasting
         now = Mark(self.seq, self.state, self.logs, self.block_end)
-        self.checkpoints = Checkpoints(Log((now,)), thinned=self.seq, start=now)
+        self.checkpoints = Checkpoints(Log((now,)), thinned=self.seq, start=now, last_told=lasting.last())
 
     def _told_before(self, rules: Rules, seq: int) -> Mark | PackedMark:
         """Give the nearest checkpoint of a history that came from a file, which is read once, as far as needed."""
         last = min(seq, self.told)
-        if self.past.due(self.base) <= last:
+        start = last_before(self.lasting, last)
+        known = start.seq if start is not None else self.dropped
+        past = self.past.get(known) or Checkpoints(start=start, is_past=True)
+
+        def stops() -> Iterator[int]:
+            while (due := past.due(self.base)) <= last:
+                yield due
+
+        if past.due(self.base) <= last:
+            newest = past.kept.last(start or self.base)
             # All of it stays in use: the collector would take more time than the reading.
             with collector_at_rest():
-                newest = self.past.kept.last(self.base)
-                for mark in advance(rules, newest, self.rows.since(newest.seq - self.dropped), self._stops(last)):
-                    self.past = self.past.kept_with(mark, self.rows, self.base)
-        return self.past.before(seq) or self.base
+                for mark in advance(rules, newest, self.rows.since(newest.seq - self.dropped), stops()):
+                    past = past.kept_with(mark, self.rows, self.base)
+            self.past = self.past.set(known, past)
+        return past.before(seq) or start or self.base
 
-    def _stops(self, last: int) -> Iterator[int]:
-        while (due := self.past.due(self.base)) <= last:
-            yield due
+    @property
+    def all_lasting(self) -> tuple[PackedMark, ...]:
+        """The checkpoints that a file is to hold, oldest first: none if rules changed, which it does not tell."""
+        return () if self.eras else (*self.lasting, *self.checkpoints.lasting)
 
     def compact(self, rules: Rules, keep: int) -> int:
         """Forget all records but the newest `keep`, and give how many went."""
         going = max(len(self.rows) - keep, 0)
         if going:
             base = self.mark_at(rules, self.dropped + going)
-            self.checkpoints, self.past = self.checkpoints.behind(base.seq), self.past.behind(base.seq)
+            self.checkpoints, self.past = self.checkpoints.behind(base.seq), pmap()
+            self.lasting = Log(mark for mark in self.lasting if mark.seq > base.seq)
             self.rows = Log(self.rows.since(going))
             self.base = base
             self.externals = pmap({seq: kept for seq, kept in self.externals.items() if seq >= base.seq})
