@@ -16,9 +16,12 @@ from weakfs.reducers import (
     EntryDeleted,
     EntryHidden,
     EntryMoved,
+    ExternalTree,
+    ExternalTrees,
     FileTree,
     FileWritten,
     LayerEmptied,
+    LowerFound,
     leaf,
     reduce,
 )
@@ -65,14 +68,17 @@ def at_once(tree: FileTree, events: list[Event], *, packed: bool = False) -> Fil
 def many_events(random: Random, names: tuple[str, ...]) -> list[Event]:
     events = random_events(random, random.choice((3, 40, 400)), names=names)
     for at in range(len(events) // 10):
-        path = random_path(random, names)
-        place = random.randrange(len(events))
-        special = leaf.special(leaf.FIFO, at=at)
-        odd = random.choice(
-            (EntryHidden(path, at), EntryPut(path, tree_of({path.rpartition("/")[2]: special}), at), LayerEmptied("", at))
-        )
-        events.insert(place, odd if random.random() < 0.9 or not isinstance(odd, LayerEmptied) else EntryHidden(path, at))
+        events.insert(random.randrange(len(events)), odd_event(random, random_path(random, names), at))
     return events
+
+
+def odd_event(random: Random, path: str, at: int) -> Event:
+    """Make a whiteout, a FIFO, or now and then an empty tree."""
+    if random.random() < 0.05:
+        return LayerEmptied("", at)
+    if random.random() < 0.5:
+        return EntryHidden(path, at)
+    return EntryPut(path, tree_of({path.rpartition("/")[2]: leaf.special(leaf.FIFO, at=at)}), at)
 
 
 @pytest.mark.parametrize("names", [PLAIN_NAMES[:4], PLAIN_NAMES, MANY_NAMES], ids=["few", "plain", "many"])
@@ -145,6 +151,25 @@ def nodes_of(packed: tuple[object, ...]) -> list[object]:
         else:
             parts.extend(below for below in part if below is not None)
     return found
+
+
+def test_trees_of_files_outside_are_packed_and_unpacked() -> None:
+    tree = one_by_one(EMPTY_TREE, [FileWritten(f"/{n}/a", b"content", n) for n in range(50)])
+    later = reduce(tree, FileWritten("/7/a", bytes(5000), 300))
+    first = ExternalTrees({"disk": ExternalTree(tree, tree, is_whole=True)})
+    second = first.with_tree("disk", ExternalTree(later, tree, is_whole=True)).with_tree("other", ExternalTree())
+
+    before, whole = first.pack(None, set())
+    packed, more = second.pack(before, set())
+
+    unpacked = ExternalTrees.unpack(packed)
+    assert shown(unpacked.tree("disk")) == shown(later)
+    assert shown(unpacked.known("disk").found) == shown(tree)
+    assert unpacked.known("disk").tree.children["8"] is unpacked.known("disk").found.children["8"]
+    assert [one.is_whole for one in unpacked.trees.values()] == [True, False]
+    assert 5000 < more < whole
+    assert 5000 < ExternalTrees.weight(packed, before, set()) < whole
+    assert shown(LowerFound.unpack(LowerFound(tree).pack(None, set())[0]).tree) == shown(tree)
 
 
 def test_a_packed_tree_is_nothing_to_the_garbage_collector() -> None:

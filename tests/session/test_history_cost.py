@@ -142,5 +142,3 @@ def test_checkpoints_of_wide_states_lie_further_apart_than_those_of_small_ones()
 
     assert kept(20) == 5
     assert kept(GAP) < 4
-
-

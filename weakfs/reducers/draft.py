@@ -95,8 +95,7 @@ class DirectoryDraft:
         if not self.is_changed:
             if isinstance(base, FileTree):
                 return base
-            *own, files, directories, size, _, _ = base
-            tree = FileTree(self._children(), *own, files, directories, size)
+            tree = FileTree(self._children(), self.mode, self.modified_at, self.created_at, *_counts(base))
             remember(tree, base)
             return tree
         if self.wide is not None:
@@ -112,10 +111,9 @@ class DirectoryDraft:
         """Count what is below a directory of many names by what changed."""
         entries = {name: entry for name, entry in self.entries.items() if entry is not None}
         old = [maps.get(self.wide, name) for name in self.entries if self.wide is not None]
-        return tuple(
-            total + more - less
-            for total, more, less in zip(_counts(self.base), _sums(entries.values()), _sums(old), strict=True)
-        )
+        files, directories, size = _counts(self.base)
+        more, less = _sums(entries.values()), _sums(old)
+        return files + more[0] - less[0], directories + more[1] - less[1], size + more[2] - less[2]
 
     def _children(self) -> Children:
         if self.wide is not None:

@@ -11,6 +11,7 @@ from weakfs.reducers.completing import filled, missing, with_changes
 from weakfs.reducers.events import EntryFound, EntryHidden, LayerEmptied
 from weakfs.reducers.lower_entries import LowerEntry
 from weakfs.reducers.merge import merge
+from weakfs.reducers.packed import Packed
 from weakfs.reducers.tree import EMPTY_TREE, FileTree
 from weakfs.session import tagged
 from weakfs.session.log import Log
@@ -24,6 +25,20 @@ class LowerFound:
     """What lay below wherever the layer holds something in its place, as it was then."""
 
     tree: FileTree = field(default=EMPTY_TREE, repr=False)
+
+    def pack(self, before: Packed | None, counted: set[int]) -> tuple[Packed, int]:
+        """Give the form in which a checkpoint keeps this, and what that takes: see `weakfs.session.packing`."""
+        return self.tree.pack(before, counted)
+
+    @classmethod
+    def unpack(cls, packed: Packed, known: dict[int, Any] | None = None) -> LowerFound:
+        """Give this again."""
+        return cls(FileTree.unpack(packed, known))
+
+    @classmethod
+    def weight(cls, packed: Packed, before: Packed, counted: set[int]) -> int:
+        """Give about how many bytes the form takes that `before`, an earlier one, does not."""
+        return FileTree.weight(packed, before, counted)
 
 
 NOTHING_FOUND = LowerFound()

@@ -111,7 +111,7 @@ def _packed_part(children: Any, old: Packed | None, counted: set[int]) -> tuple[
             parts.append(made)
             weight += more
         packed = tuple(parts)
-        return (cast(Packed, old), 0) if old is not None and _are_same(packed, old) else (packed, weight)
+        return (old, 0) if old is not None and _are_same(packed, old) else (packed, weight)
     names = tuple(children)
     nodes = tuple([node if type(node) is tuple else node._packed for node in children.values()])
     known: tuple[Any, ...] = ()
@@ -147,7 +147,7 @@ def weight(packed: Packed, before: Packed, counted: set[int]) -> int:
         total += DIRECTORY
         known = dict(directories_of(old))
         stack.extend((below, known.get(name, EMPTY)) for name, below in directories_of(new))
-        total += _part_weight(*(_part(one) for one in (new, old)), counted)
+        total += _part_weight(_part(new), _part(old), counted)
     return total
 
 

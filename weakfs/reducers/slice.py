@@ -37,7 +37,6 @@ from weakfs.session.slices import (
     reaction,
 )
 
-
 # What happened to files outside, and to the session's own.
 OUTSIDE = Concern("filesystem")
 OWN = Concern("filesystem", is_set=False)
@@ -67,8 +66,7 @@ SLICES = (
         initial=NO_TREES,
         merge=merge_external,
         reducers={
-            event: WholeSlice(partial(on_external, reducer), concerns=OUTSIDE)
-            for event, reducer in REDUCERS.items()
+            event: WholeSlice(partial(on_external, reducer), concerns=OUTSIDE) for event, reducer in REDUCERS.items()
         },
     ),
     Declaration(

@@ -96,7 +96,11 @@ class FileTree(Remembering):
         """Give the tree that was packed; with `known`, shares with others that were. O(directories + names / 32)"""
         from weakfs.reducers.draft import DirectoryDraft, made
 
-        return made(DirectoryDraft(packed), known)
+        found = None if known is None else known.get(id(packed))
+        tree = found if type(found) is FileTree else made(DirectoryDraft(packed), known)
+        if known is not None:
+            known[id(packed)] = tree
+        return tree
 
     @classmethod
     def weight(cls, packed: tuple[Any, ...], before: tuple[Any, ...], counted: set[int]) -> int:

@@ -53,11 +53,9 @@ class Plan:
             whole = Part((), steps, None)
             return cls(shape, None, whole, whole, is_logged=True)
         place = shape.names.index(names.pop()) if names else None
-        parts = [
-            _part([step for step in steps if step.concerns is None or step.concerns.is_set is is_set])
-            for is_set in (True, False)
-        ]
-        return cls(shape, place, *parts, is_logged=any(step.is_log for step in steps))
+        if_set = _part([step for step in steps if step.concerns is None or step.concerns.is_set])
+        if_none = _part([step for step in steps if step.concerns is None or not step.concerns.is_set])
+        return cls(shape, place, if_set, if_none, is_logged=any(step.is_log for step in steps))
 
 
 def _part(steps: list[Step]) -> Part:

@@ -157,7 +157,15 @@ class Rules:
         rules = self.knowing(event)
         concerns = reducer.concerns if isinstance(reducer, WholeSlice) else None
         test = concerns.test() if concerns is not None else None
-        step = Step(spec.tag, spec.kind == "log", spec.empty, reaction(reducer), concerns, test, fold if spec.kind == "state" else None)
+        step = Step(
+            spec.tag,
+            spec.kind == "log",
+            spec.empty,
+            reaction(reducer),
+            concerns,
+            test,
+            fold if spec.kind == "state" else None,
+        )
         return evolve(rules, steps={**rules.steps, event: (*found, step)})
 
     def joined(self, other: Rules) -> Rules:

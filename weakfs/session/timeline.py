@@ -323,9 +323,7 @@ def event_of(rules: Rules, row: Row) -> Any:
     return rules.registry.shape(row[2]).build(*row[3])
 
 
-def advance(
-    rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: Iterable[int]
-) -> Iterator[Mark]:
+def advance(rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: Iterable[int]) -> Iterator[Mark]:
     """Apply `rows` one after another to the slices of `mark`, and give the slices after each of the records `stops`.
 
     What a slice type can fold waits until its value is asked for.
