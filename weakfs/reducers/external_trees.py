@@ -19,6 +19,7 @@ from weakfs.reducers.packed import EMPTY, Packed
 from weakfs.reducers.tree import EMPTY_TREE, FileTree
 from weakfs.session import tagged
 from weakfs.session.log import Log
+from weakfs.session.packing import Counted
 
 
 @tagged("fs/external_tree")
@@ -60,7 +61,7 @@ class ExternalTrees:
             return self
         return ExternalTrees({**self.trees, filesystem: known})
 
-    def pack(self, before: Packed | None, counted: set[int]) -> tuple[Packed, int]:
+    def pack(self, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
         """Give the form in which a checkpoint keeps this, and what that takes: see `weakfs.session.packing`."""
         old = {name: (tree, found) for name, tree, found, _ in before or ()}
         packed: list[tuple[object, ...]] = []
@@ -85,13 +86,13 @@ class ExternalTrees:
         )
 
     @classmethod
-    def weight(cls, packed: Packed, before: Packed, counted: set[int]) -> int:
-        """Give about how many bytes the form takes that `before`, an earlier one, does not."""
+    def weight(cls, packed: Packed, before: Packed) -> int:
+        """Give about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
         old = {name: (tree, found) for name, tree, found, _ in before}
         total = 0
         for name, tree, found, _ in packed:
             for new, other in zip((tree, found), old.get(name, (EMPTY, EMPTY)), strict=True):
-                total += FileTree.weight(new, other, counted)
+                total += FileTree.weight(new, other)
         return total
 
 

@@ -15,6 +15,7 @@ from weakfs.reducers.packed import Packed
 from weakfs.reducers.tree import EMPTY_TREE, FileTree
 from weakfs.session import tagged
 from weakfs.session.log import Log
+from weakfs.session.packing import Counted
 from weakfs.session.slices import Conflict
 from weakfs.session.table import Table
 
@@ -26,7 +27,7 @@ class LowerFound:
 
     tree: FileTree = field(default=EMPTY_TREE, repr=False)
 
-    def pack(self, before: Packed | None, counted: set[int]) -> tuple[Packed, int]:
+    def pack(self, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
         """Give the form in which a checkpoint keeps this, and what that takes: see `weakfs.session.packing`."""
         return self.tree.pack(before, counted)
 
@@ -36,9 +37,9 @@ class LowerFound:
         return cls(FileTree.unpack(packed, known))
 
     @classmethod
-    def weight(cls, packed: Packed, before: Packed, counted: set[int]) -> int:
-        """Give about how many bytes the form takes that `before`, an earlier one, does not."""
-        return FileTree.weight(packed, before, counted)
+    def weight(cls, packed: Packed, before: Packed) -> int:
+        """Give about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
+        return FileTree.weight(packed, before)
 
 
 NOTHING_FOUND = LowerFound()

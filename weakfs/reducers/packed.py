@@ -13,6 +13,7 @@ from typing import Any, cast
 from weakfs.reducers import children as maps
 from weakfs.reducers.leaf import size_of
 from weakfs.reducers.tree import FileTree, Remembering
+from weakfs.session.packing import Counted
 
 # A directory: (mode, modified_at, created_at, file_count, directory_count, total_size, names, nodes). Of a directory
 # of more names than one dict holds, names is `None`, and nodes are 32 parts and gaps: see weakfs.reducers.children. A
@@ -27,7 +28,7 @@ LENGTH = 8
 DIRECTORY, ENTRY, LEAF = 180, 8, 155
 
 
-def pack(tree: FileTree, before: Packed | None, counted: set[int]) -> tuple[Packed, int]:
+def pack(tree: FileTree, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
     """Pack a tree, and tell about how many bytes that takes which `before`, an earlier one, does not.
 
     Contents whose identity is `counted` take nothing. Costs what is not packed yet, and O(names) in the directories
@@ -100,7 +101,7 @@ def directories_of(packed: Packed) -> list[tuple[str, Packed]]:
     return found
 
 
-def _packed_part(children: Any, old: Packed | None, counted: set[int]) -> tuple[Packed, int]:
+def _packed_part(children: Any, old: Packed | None, counted: Counted) -> tuple[Packed, int]:
     """Pack a map of entries, whose subdirectories are packed; gives `old` itself if it is the same."""
     if type(children) is tuple:
         below = old if old is not None and len(old) == maps.WIDTH else (None,) * maps.WIDTH
@@ -125,7 +126,7 @@ def _packed_part(children: Any, old: Packed | None, counted: set[int]) -> tuple[
     weight = ENTRY * len(names)
     for node in nodes:
         if len(node) != LENGTH and id(node) not in kept:
-            weight += LEAF if id(node[0]) in counted else LEAF + size_of(node)
+            weight += LEAF if id(node[0]) in counted else LEAF + counted.other(size_of(node))
     return (names, nodes), weight
 
 
@@ -134,8 +135,8 @@ def _are_same(one: Packed, other: Packed) -> bool:
     return len(one) == len(other) and all(map(is_, one, other))
 
 
-def weight(packed: Packed, before: Packed, counted: set[int]) -> int:
-    """Give about how many bytes a packed tree takes that an earlier one does not. Costs what differs."""
+def weight(packed: Packed, before: Packed) -> int:
+    """Give about how many bytes a packed tree takes that an earlier one does not, contents apart. O(what differs)"""
     total = 0
     stack = [(packed, before)]
     seen: set[int] = set()
@@ -147,7 +148,7 @@ def weight(packed: Packed, before: Packed, counted: set[int]) -> int:
         total += DIRECTORY
         known = dict(directories_of(old))
         stack.extend((below, known.get(name, EMPTY)) for name, below in directories_of(new))
-        total += _part_weight(_part(new), _part(old), counted)
+        total += _part_weight(_part(new), _part(old))
     return total
 
 
@@ -159,17 +160,16 @@ def _part(packed: Packed) -> Packed:
     return cast(Packed, packed[NODES] if packed[NAMES] is None else packed[NAMES:])
 
 
-def _part_weight(new: Packed, old: Packed, counted: set[int]) -> int:
+def _part_weight(new: Packed, old: Packed) -> int:
     if new is old:
         return 0
     if len(new) == maps.WIDTH:
         below = old if len(old) == maps.WIDTH else (None,) * maps.WIDTH
         return sum(
-            _part_weight(one, ((), ()) if other is None else other, counted)
+            _part_weight(one, ((), ()) if other is None else other)
             for one, other in zip(new, below, strict=True)
             if one is not None
         )
     kept = {*map(id, old[1])} if len(old) == 2 else set[int]()
-    changed = [node for node in new[1] if len(node) != LENGTH and id(node) not in kept]
-    sizes = (size_of(node) for node in changed if id(node[0]) not in counted)
-    return ENTRY * len(new[1]) + LEAF * len(changed) + sum(sizes)
+    changed = sum(len(node) != LENGTH and id(node) not in kept for node in new[1])
+    return ENTRY * len(new[1]) + LEAF * changed

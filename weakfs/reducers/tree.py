@@ -16,6 +16,7 @@ from weakfs.reducers import children as maps
 from weakfs.reducers.children import Children
 from weakfs.reducers.leaf import DIRECTORY_MODE, Leaf, size_of
 from weakfs.session import tagged
+from weakfs.session.packing import Counted
 
 Segments = tuple[str, ...]
 
@@ -85,7 +86,7 @@ class FileTree(Remembering):
 
         return tree_fingerprint(self).hex()
 
-    def pack(self, before: tuple[Any, ...] | None, counted: set[int]) -> tuple[tuple[Any, ...], int]:
+    def pack(self, before: tuple[Any, ...] | None, counted: Counted) -> tuple[tuple[Any, ...], int]:
         """Give the tree as a checkpoint keeps it, and what that takes: see `weakfs.reducers.packed`."""
         from weakfs.reducers.packed import pack
 
@@ -103,11 +104,11 @@ class FileTree(Remembering):
         return tree
 
     @classmethod
-    def weight(cls, packed: tuple[Any, ...], before: tuple[Any, ...], counted: set[int]) -> int:
-        """Give about how many bytes a packed tree takes that an earlier one does not."""
+    def weight(cls, packed: tuple[Any, ...], before: tuple[Any, ...]) -> int:
+        """Give about how many bytes a packed tree takes that an earlier one does not, contents apart."""
         from weakfs.reducers.packed import weight
 
-        return weight(packed, before, counted)
+        return weight(packed, before)
 
 
 Node = Leaf | FileTree

@@ -24,7 +24,7 @@ from attrs import define, evolve, frozen
 from pyrsistent import PMap, pmap
 
 from weakfs.session.log import Log
-from weakfs.session.packing import Packable, PackedValue
+from weakfs.session.packing import Counted, Packable, PackedValue
 from weakfs.session.table import Table
 
 # Near the present there is a checkpoint for so many records.
@@ -83,6 +83,8 @@ class Checkpoints:
     # Those that a file is to hold, and how many records after the last of them the next may be.
     lasting: Log[PackedMark] = attrs.field(factory=lambda: Log[PackedMark]())
     lasting_distance: int = GAP
+    # Since then, the bytes that records take, and those of contents that no record holds.
+    since: tuple[int, int] = (0, 0)
     # The lasting one before the first of them, if a file held any.
     last_told: PackedMark | None = None
     # Whether they are of a history that came from a file, which holds those that last.
@@ -121,20 +123,21 @@ class Checkpoints:
         packed, weight = packed_mark(mark, last, counted)
         if weight > SHARE * size:
             return evolve(self, distance=2 * self.distance)
-        kept = evolve(self, kept=self.kept.append(packed), distance=GAP)
-        return kept if self.is_past else kept._lasting_with(packed, rows, base)
+        since = (self.since[0] + size, self.since[1] + counted.others)
+        kept = evolve(self, kept=self.kept.append(packed), distance=GAP, since=since)
+        return kept if self.is_past else kept._lasting_with(packed, base)
 
-    def _lasting_with(self, mark: PackedMark, rows: Log[Any], base: Mark) -> Checkpoints:
+    def _lasting_with(self, mark: PackedMark, base: Mark) -> Checkpoints:
         """Let a file hold a checkpoint if it is due and small enough; none among the records of a merged fork."""
         last: Mark | PackedMark = self.lasting.last(self.last_told or base)
         last = last if last.seq > base.seq else base
         if mark.seq - last.seq < self.lasting_distance or mark.block_end > mark.seq:
             return self
-        size, counted = _size(islice(rows.since(last.seq - base.seq), mark.seq - last.seq))
-        weight = sum(_weight(values, last.state.get(tag), counted) for tag, values in mark.state.items())
+        size, weight = self.since
+        weight += sum(_weight(values, last.state.get(tag)) for tag, values in mark.state.items())
         if weight > LASTING_SHARE * size:
             return evolve(self, lasting_distance=2 * self.lasting_distance)
-        return evolve(self, lasting=self.lasting.append(mark), lasting_distance=GAP)
+        return evolve(self, lasting=self.lasting.append(mark), lasting_distance=GAP, since=(0, 0))
 
     def _last(self, base: Mark) -> Mark | PackedMark:
         """Give what the next checkpoint is compared with."""
@@ -163,10 +166,10 @@ def last_before(marks: Log[M], seq: int) -> M | None:
     return marks[place - 1] if place else None
 
 
-def _size(rows: Iterable[Any]) -> tuple[int, set[int]]:
+def _size(rows: Iterable[Any]) -> tuple[int, Counted]:
     """Give about how many bytes records take, and the identities of the contents in them."""
     size = 0
-    counted: set[int] = set()
+    counted = Counted()
     for row in rows:
         size += RECORD_SIZE
         for value in row[3]:
@@ -179,7 +182,7 @@ def _size(rows: Iterable[Any]) -> tuple[int, set[int]]:
     return size, counted
 
 
-def packed_mark(mark: Mark, last: Mark | PackedMark, counted: set[int]) -> tuple[PackedMark, int]:
+def packed_mark(mark: Mark, last: Mark | PackedMark, counted: Counted) -> tuple[PackedMark, int]:
     """Pack a checkpoint, and tell about how many bytes that takes which an earlier one does not."""
     weight = 0
     state: dict[str, Log[Any] | PackedValue] = {}
@@ -195,22 +198,22 @@ def packed_mark(mark: Mark, last: Mark | PackedMark, counted: set[int]) -> tuple
     return PackedMark(mark.seq, state, mark.logs, mark.block_end), weight
 
 
-def _weight(values: Log[Any] | PackedValue, before: Log[Any] | PackedValue | None, counted: set[int]) -> int:
-    """Give about how many bytes the values of a slice take in a checkpoint that an earlier one does not hold."""
+def _weight(values: Log[Any] | PackedValue, before: Log[Any] | PackedValue | None) -> int:
+    """Give about how many bytes the values of a slice take that an earlier checkpoint does not hold."""
     if isinstance(values, PackedValue):
         old = _packed_before(values.cls, before)
-        return values.cls.weight(values.packed, values.cls().pack(None, set())[0] if old is None else old, counted)
-    return 0 if isinstance(before, PackedValue) else weight_of(values, before, counted)
+        return values.cls.weight(values.packed, values.cls().pack(None, Counted())[0] if old is None else old)
+    return 0 if isinstance(before, PackedValue) else weight_of(values, before, Counted())
 
 
 def _packed_before(type_: type, values: Log[Any] | PackedValue | None) -> Any:
     if isinstance(values, PackedValue):
         return values.packed if values.cls is type_ else None
     value = values.last() if values is not None else None
-    return value.pack(None, set())[0] if isinstance(value, Packable) and type(value) is type_ else None
+    return value.pack(None, Counted())[0] if isinstance(value, Packable) and type(value) is type_ else None
 
 
-def weight_of(one: Any, other: Any, counted: set[int]) -> int:
+def weight_of(one: Any, other: Any, counted: Counted) -> int:
     """Give about how many bytes a value takes that another one does not; what the two share takes nothing."""
     if one is other:
         return 0

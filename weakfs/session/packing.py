@@ -9,14 +9,25 @@ from attrs import frozen
 from weakfs.session.log import Log
 
 
+class Counted(set[int]):
+    """The identities of the contents that records hold, and how many bytes of other contents were met."""
+
+    others = 0
+
+    def other(self, size: int) -> int:
+        """Count a content that no record holds, and give its size."""
+        self.others += size
+        return size
+
+
 @runtime_checkable
 class Packable(Protocol):
     """A value that a checkpoint keeps in another form: plain tuples, which versions of the value share."""
 
-    def pack(self, before: Any, counted: set[int]) -> tuple[Any, int]:
+    def pack(self, before: Any, counted: Counted) -> tuple[Any, int]:
         """Give the form, and about how many bytes it takes that `before`, the form of an earlier value, does not.
 
-        Contents whose identity is `counted` take nothing.
+        Contents that are `counted` take nothing.
         """
         ...
 
@@ -26,8 +37,8 @@ class Packable(Protocol):
         ...
 
     @classmethod
-    def weight(cls, packed: Any, before: Any, counted: set[int]) -> int:
-        """Give about how many bytes the form takes that `before`, an earlier one, does not."""
+    def weight(cls, packed: Any, before: Any) -> int:
+        """Give about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
         ...
 
 

@@ -11,6 +11,7 @@ from weakfs.session.columns import Columns
 from weakfs.session.decoding import Reading
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
 from weakfs.session.log import Log
+from weakfs.session.packing import Counted
 from weakfs.session.pools import Json, read_blobs
 from weakfs.session.registry import Shape
 from weakfs.session.rules import Rules
@@ -112,7 +113,7 @@ class LoadedDocument:
             fields.done()
             if not last.seq < seq <= line.seq:
                 raise SessionFileError(f"record {seq} is not one behind record {last.seq}", where=f"{where}.seq")
-            last, _ = packed_mark(Mark(seq, state, logs, 0), last, set())
+            last, _ = packed_mark(Mark(seq, state, logs, 0), last, Counted())
             marks.append(last)
         return Log(marks)
 
