@@ -20,6 +20,7 @@ from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.encoding import Writing
 from weakfs.session.codec.pools import Json
 from weakfs.session.errors import SessionError
+from weakfs.session.history.checkpoints import PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Row, SnapshotEntry, Timeline, event_of, ordered_snapshots
 from weakfs.session.slices.schema import Rules
@@ -43,12 +44,23 @@ class Document:
         self._equals: list[Log[Any]] = []
         self._by_items: dict[tuple[str, bytes], int] = {}
         self._last_log: dict[str, tuple[int, Log[Any], bytes]] = {}
+        # What checkpoints have in common.
+        self._unpacked: dict[int, Any] = {}
 
     def of(self, line: Timeline) -> dict[str, Json]:
         """Give the document of a line of history, without the session's own fields."""
         snapshots = ordered_snapshots(line)
-        waiting = sorted(snapshots, key=lambda entry: (entry.seq, entry.number))
+        waiting: list[SnapshotEntry | PackedMark] = [*line.all_lasting, *snapshots]
+        waiting.sort(key=lambda one: (one.seq, one.number if isinstance(one, SnapshotEntry) else -1))
+        checkpoints: list[Json] = []
         shown: dict[str, Json] = {}
+
+        def show(moment: SnapshotEntry | PackedMark) -> None:
+            if isinstance(moment, SnapshotEntry):
+                shown[moment.snapshot_id] = self._snapshot(moment)
+            else:
+                checkpoints.append(self._checkpoint(moment))
+
         base: Json = None
         if line.dropped:
             mark = line.base
@@ -62,7 +74,7 @@ class Document:
         position = 0
         for seq, row in enumerate(line.rows, line.dropped + 1):
             while position < len(waiting) and waiting[position].seq < seq:
-                shown[waiting[position].snapshot_id] = self._snapshot(waiting[position])
+                show(waiting[position])
                 position += 1
             at, cause, tag, _ = row
             events = plain.get(tag)
@@ -76,7 +88,7 @@ class Document:
             else:
                 records.append({"seq": seq, "at": at, "type": tag, "cause": cause, "event": event})
         for entry in waiting[position:]:
-            shown[entry.snapshot_id] = self._snapshot(entry)
+            show(entry)
         state, logs = self.table(line.state), self.table(line.logs)
         sections = {pool.section: writer.rows for pool, writer in self._writing.pools.values()}
         return {
@@ -88,6 +100,7 @@ class Document:
             "dropped": line.dropped,
             "base": base,
             "records": records,
+            **({"checkpoints": checkpoints} if checkpoints else {}),
             **sections,
             "blobs": self._writing.blobs.rows,
         }
@@ -179,6 +192,10 @@ class Document:
         self._values.append(values)
         self._last_log[tag] = (number, values, digest)
         return number
+
+    def _checkpoint(self, packed: PackedMark) -> Json:
+        mark = packed.open(self._unpacked)
+        return {"seq": mark.seq, "state": self.table(mark.state), "logs": self.table(mark.logs)}
 
     def _snapshot(self, entry: SnapshotEntry) -> Json:
         row: dict[str, Json] = {

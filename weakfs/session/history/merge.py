@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from weakfs.session.errors import MergeConflict
 from weakfs.session.events import Merged
 from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.log import Log
-from weakfs.session.history.timeline import Point, SnapshotEntry, Timeline, age, changed, event_of
+from weakfs.session.history.timeline import Point, SnapshotEntry, Timeline, changed, event_of
 from weakfs.session.slices.registry import tag_of
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Conflict, Merge, StateMerge, WholeMerge
@@ -64,7 +65,7 @@ def merge_snapshots(
     """
     found = [branch.snapshots.get(snapshot_id) for snapshot_id in touched_since(base, branch)]
     taken = [entry for entry in found if entry is not None and entry.snapshot_id not in base.snapshots]
-    for entry in sorted(taken, key=age):
+    for entry in sorted(taken, key=attrgetter("age")):
         line.keep_snapshot(entry.moved(shift, number(entry)))
 
 

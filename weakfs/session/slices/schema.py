@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from weakfs.session.errors import UnknownType
 from weakfs.session.events import SLICE_EVENTS
+from weakfs.session.history.fold import Plan
 from weakfs.session.history.log import Log
 from weakfs.session.slices.registry import Registry, tag_of
 from weakfs.session.slices.slice import (
+    Concern,
+    Fold,
     Kind,
     Merge,
     Reaction,
@@ -33,7 +36,11 @@ class Step:
     is_log: bool
     empty: Log[Any]
     react: Reaction
-    concerns: Callable[[Any], object] | None = None
+    concerns: Concern | None = None
+    # Tells of an event whether it concerns the slice.
+    test: Callable[[Any], bool] | None = None
+    # What reduces many of these events at once.
+    fold: Fold | None = None
 
 
 @frozen(eq=False)
@@ -44,6 +51,9 @@ class Rules:
     specs: Mapping[str, SliceSpec]
     by_type: Mapping[type, SliceSpec]
     steps: Mapping[type, tuple[Step, ...]]
+    # What folds many events into a slice at once, by its tag.
+    folds: Mapping[str, Fold] = field(factory=dict)
+    _plans: dict[str, Plan] = field(factory=dict, init=False)
 
     @classmethod
     def of(cls, registry: Registry) -> Rules:
@@ -51,9 +61,18 @@ class Rules:
         rules = cls(registry, {}, {}, {})
         for own in registry.slices:
             rules = rules.install(own.cls, kind=own.kind, initial=own.initial, merge=own.merge)
+            if own.fold is not None and own.kind == "state":
+                rules = evolve(rules, folds={**rules.folds, rules.by_type[own.cls].tag: own.fold})
             for event, reducer in own.reducers.items():
-                rules = rules.with_reducer(rules.by_type[own.cls], event, reducer)
+                rules = rules.with_reducer(rules.by_type[own.cls], event, reducer, fold=own.fold)
         return rules
+
+    def plan(self, tag: str) -> Plan:
+        """Give how events of one type are replayed; `UnknownType` if the tag stands for none."""
+        plan = self._plans.get(tag)
+        if plan is None:
+            plan = self._plans[tag] = Plan.of(self, self.registry.shape(tag))
+        return plan
 
     def knowing(self, *types: type) -> Rules:
         """Give rules whose registry has `types` as well."""
@@ -125,7 +144,9 @@ class Rules:
             steps=steps,
         )
 
-    def with_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> Rules:
+    def with_reducer(
+        self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice, *, fold: Fold | None = None
+    ) -> Rules:
         """Give rules in which `event` changes the slice; `ValueError` if it does so already."""
         found = self.steps.get(event, ())
         if any(step.tag == spec.tag for step in found):
@@ -135,7 +156,16 @@ class Rules:
             )
         rules = self.knowing(event)
         concerns = reducer.concerns if isinstance(reducer, WholeSlice) else None
-        step = Step(spec.tag, spec.kind == "log", spec.empty, reaction(reducer), concerns)
+        test = concerns.test() if concerns is not None else None
+        step = Step(
+            spec.tag,
+            spec.kind == "log",
+            spec.empty,
+            reaction(reducer),
+            concerns,
+            test,
+            fold if spec.kind == "state" else None,
+        )
         return evolve(rules, steps={**rules.steps, event: (*found, step)})
 
     def joined(self, other: Rules) -> Rules:
@@ -155,6 +185,7 @@ class Rules:
             rules,
             specs={**other.specs, **self.specs},
             by_type={**other.by_type, **self.by_type},
+            folds={**other.folds, **self.folds},
             steps={event: _union(self.steps.get(event, ()), other.steps.get(event, ())) for event in events},
         )
 
