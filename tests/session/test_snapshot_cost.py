@@ -123,3 +123,31 @@ def test_a_fork_that_is_merged_twice_brings_each_snapshot_once() -> None:
     session.merge(fork)
 
     assert [snapshot.tag for snapshot in session.snapshots] == ["two"]
+
+
+def test_what_names_a_snapshot_by_its_tag_costs_the_same_however_many_are_kept() -> None:
+    def cost(kept: int) -> int:
+        session, _ = session_with(0)
+        for number in range(kept):
+            session.snapshot(f"tag {number}")
+
+        def work() -> None:
+            session.snapshot("wanted")
+            session.rollback("wanted")
+            session.at("wanted")
+            session.drop_snapshot("wanted")
+
+        return calls_made(work)
+
+    assert cost(MANY) <= cost(10) * 1.5
+
+
+def test_dropping_the_newest_snapshot_of_a_tag_leaves_the_one_before_it() -> None:
+    session, _ = session_with(0)
+    kept = [session.snapshot("tag") for _ in range(4)]
+
+    session.drop_snapshot(kept[1])
+    session.drop_snapshot("tag")
+    assert session.rollback("tag").event.snapshot_id == kept[2].snapshot_id
+    session.drop_snapshot("tag")
+    assert session.rollback("tag").event.snapshot_id == kept[0].snapshot_id

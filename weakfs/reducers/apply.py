@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from weakfs.reducers import events as e
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find, put, rebuilt, remove, way_to, with_mode
 from weakfs.session.blobs.rope import Rope
 
@@ -19,13 +20,13 @@ def segments_of(path: str) -> Segments:
     return tuple(path[1:].split("/")) if path != "/" else ()
 
 
-def _is_whiteout(node: Node | None) -> bool:
+def is_whiteout(node: Node | None) -> bool:
     return type(node) is tuple and node[leaves.CONTENT] is leaves.WHITEOUT
 
 
 def _unhidden(tree: FileTree, segments: Segments, at: int) -> FileTree:
     """Take a whiteout away: what is put in its place is an entry that was not there, and its directory changes."""
-    return remove(tree, segments, at) if _is_whiteout(find(tree, segments)) else tree
+    return remove(tree, segments, at) if is_whiteout(find(tree, segments)) else tree
 
 
 def on_file_written(tree: FileTree, event: e.FileWritten) -> FileTree:
@@ -33,7 +34,7 @@ def on_file_written(tree: FileTree, event: e.FileWritten) -> FileTree:
     way = way_to(tree, segments_of(event.path), at)
     old = way[-1][2]
     if type(old) is not tuple or not leaves.is_file(old):
-        if old is not None and _is_whiteout(old):
+        if old is not None and is_whiteout(old):
             way = way_to(_unhidden(tree, segments_of(event.path), at), segments_of(event.path), at)
         new = leaves.file(event.content, mode=leaves.FILE_MODE if mode is None else mode, at=at)
     else:
@@ -57,15 +58,20 @@ def on_file_spliced(tree: FileTree, event: e.FileSpliced) -> FileTree:
     old = way[-1][2]
     if type(old) is not tuple or not leaves.is_file(old):
         return tree
+    return rebuilt(way, spliced(old, event.pieces, event.at), event.at)
+
+
+def spliced(leaf: Leaf, pieces: Iterable[tuple[int, int, bytes]], at: int) -> Leaf:
+    """Give a file with pieces of its content replaced."""
     # A view, so that what stays is copied once.
-    content = memoryview(leaves.content_of(old))
+    content = memoryview(leaves.content_of(leaf))
     parts: list[bytes | memoryview] = []
     end = 0
-    for start, stop, piece in event.pieces:
+    for start, stop, piece in pieces:
         parts += (content[end:start], piece)
         end = stop
     parts.append(content[end:])
-    return rebuilt(way, leaves.with_content(old, b"".join(parts), event.at), event.at)
+    return leaves.with_content(leaf, b"".join(parts), at)
 
 
 def on_directory_made(tree: FileTree, event: e.DirectoryMade) -> FileTree:
@@ -93,10 +99,10 @@ def on_entry_copied(tree: FileTree, event: e.EntryCopied) -> FileTree:
     node = find(tree, source)
     if node is None or source == destination:
         return tree
-    return put(_unhidden(tree, destination, event.at), destination, _newborn(node, event.at), event.at)
+    return put(_unhidden(tree, destination, event.at), destination, newborn(node, event.at), event.at)
 
 
-def _newborn(node: Node, at: int) -> Node:
+def newborn(node: Node, at: int) -> Node:
     """Give a copy's own node: a file is born and modified now; what a copied directory holds is shared."""
     if type(node) is FileTree:
         return FileTree(node._children, node.mode, at, at, node.file_count, node.directory_count, node.total_size)

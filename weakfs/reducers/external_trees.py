@@ -16,9 +16,11 @@ from attrs import field, frozen
 from weakfs.reducers.events import EntryFound, TreeSeen
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
+from weakfs.reducers.tree.packed import EMPTY, Packed
 from weakfs.reducers.tree.partial import filled, missing, with_changes
 from weakfs.session import event
 from weakfs.session.history.log import Log
+from weakfs.session.history.packed_state import Counted
 
 
 @event("fs/external_tree")
@@ -67,6 +69,40 @@ class ExternalTrees:
         if self.trees.get(filesystem) is known:
             return self
         return ExternalTrees({**self.trees, filesystem: known})
+
+    def pack(self, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
+        """Return the form in which a checkpoint keeps this, and its weight, as `Packable.pack` does."""
+        old = {name: (tree, found) for name, tree, found, _ in before or ()}
+        packed: list[tuple[object, ...]] = []
+        total = 0
+        for name, known in self.trees.items():
+            old_tree, old_found = old.get(name, (None, None))
+            tree, more = known.tree.pack(old_tree, counted)
+            found, again = known.found.pack(old_found, counted)
+            packed.append((name, tree, found, known.is_whole))
+            total += more + again
+        return tuple(packed), total
+
+    @classmethod
+    def unpack(cls, packed: Packed, known: dict[int, Any] | None = None) -> ExternalTrees:
+        """Give this again."""
+        known = {} if known is None else known
+        return cls(
+            {
+                name: ExternalTree(FileTree.unpack(tree, known), FileTree.unpack(found, known), is_whole)
+                for name, tree, found, is_whole in packed
+            }
+        )
+
+    @classmethod
+    def weight(cls, packed: Packed, before: Packed) -> int:
+        """Give about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
+        old = {name: (tree, found) for name, tree, found, _ in before}
+        total = 0
+        for name, tree, found, _ in packed:
+            for new, other in zip((tree, found), old.get(name, (EMPTY, EMPTY)), strict=True):
+                total += FileTree.weight(new, other)
+        return total
 
 
 UNKNOWN = ExternalTree()

@@ -11,9 +11,11 @@ from weakfs.reducers.events import EntryFound, EntryHidden, LayerEmptied
 from weakfs.reducers.lower_entries import LowerEntry
 from weakfs.reducers.tree.merge import merge
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
+from weakfs.reducers.tree.packed import Packed
 from weakfs.reducers.tree.partial import filled, missing, with_changes
 from weakfs.session import event
 from weakfs.session.history.log import Log
+from weakfs.session.history.packed_state import Counted
 from weakfs.session.slices.slice import Conflict
 from weakfs.session.slices.table import Table
 
@@ -24,6 +26,20 @@ class LowerFound:
     """What lay below wherever the layer holds something in its place, as it was then."""
 
     tree: FileTree = field(default=EMPTY_TREE, repr=False)
+
+    def pack(self, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
+        """Return the form in which a checkpoint keeps this, and its weight, as `Packable.pack` does."""
+        return self.tree.pack(before, counted)
+
+    @classmethod
+    def unpack(cls, packed: Packed, known: dict[int, Any] | None = None) -> LowerFound:
+        """Give this again."""
+        return cls(FileTree.unpack(packed, known))
+
+    @classmethod
+    def weight(cls, packed: Packed, before: Packed) -> int:
+        """Give about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
+        return FileTree.weight(packed, before)
 
 
 NOTHING_FOUND = LowerFound()

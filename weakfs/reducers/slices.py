@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 from weakfs.reducers.apply import REDUCERS
@@ -25,8 +24,10 @@ from weakfs.reducers.lower_layer import (
     on_found,
 )
 from weakfs.reducers.mounts import MountReport, on_tree_mounted
+from weakfs.reducers.tree.fold import folded
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.session.slices.slice import (
+    Concern,
     Declaration,
     StateMerge,
     WholeMerge,
@@ -36,21 +37,19 @@ from weakfs.session.slices.slice import (
     reaction,
 )
 
+# What happened to files outside, and to the session's own.
+OUTSIDE = Concern("filesystem")
+OWN = Concern("filesystem", is_set=False)
 
-def _reduced(reducer: Callable[[FileTree, Any], FileTree], tree: FileTree | None, event: Any) -> FileTree | None:
-    """Reduce what happened to the session's own files, from the empty tree where somebody cleared the slice."""
-    if event.filesystem is not None:
-        return tree
+
+def _reduced(reducer: Callable[[FileTree, Any], FileTree], tree: FileTree | None, event: Any) -> FileTree:
+    """Reduce from the empty tree where somebody cleared the slice."""
     return reducer(EMPTY_TREE if tree is None else tree, event)
-
-
-def _is_own(event: Any) -> bool:
-    return event.filesystem is None
 
 
 def _of_own(reducer: Callable[[Any, Any], Any]) -> WholeSlice:
     """Let a reducer see only what happened to the session's own files."""
-    return WholeSlice(reaction(reducer), concerns=_is_own)
+    return WholeSlice(reaction(reducer), concerns=OWN)
 
 
 SLICES = (
@@ -58,7 +57,8 @@ SLICES = (
         FileTree,
         initial=EMPTY_TREE,
         merge=StateMerge(merge_files),
-        reducers={event: partial(_reduced, reducer) for event, reducer in REDUCERS.items()},
+        reducers={event: _of_own(partial(_reduced, reducer)) for event, reducer in REDUCERS.items()},
+        fold=folded,
     ),
     Declaration(MountReport, merge=merge_appended, reducers={TreeMounted: WholeSlice(on_tree_mounted)}),
     Declaration(
@@ -66,8 +66,7 @@ SLICES = (
         initial=NO_TREES,
         merge=merge_external,
         reducers={
-            event: WholeSlice(partial(on_external, reducer), concerns=attrgetter("filesystem"))
-            for event, reducer in REDUCERS.items()
+            event: WholeSlice(partial(on_external, reducer), concerns=OUTSIDE) for event, reducer in REDUCERS.items()
         },
         is_safe=True,
     ),
@@ -83,8 +82,8 @@ SLICES = (
         merge=WholeMerge(merge_entries),
         reducers={
             LowerEntry: WholeSlice(entry_read),
-            EntryHidden: WholeSlice(entry_hidden, concerns=_is_own),
-            LayerEmptied: WholeSlice(entries_forgotten, concerns=_is_own),
+            EntryHidden: WholeSlice(entry_hidden, concerns=OWN),
+            LayerEmptied: WholeSlice(entries_forgotten, concerns=OWN),
         },
         is_safe=True,
     ),

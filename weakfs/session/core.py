@@ -135,9 +135,9 @@ class SessionCore:
 
     def _rules_changed(self, before: Rules) -> None:
         line = self._line()
-        line.rules_change(before)
+        line.rules_change(before, self._rules)
         if line is not self._trunk:
-            self._trunk.rules_change(before)
+            self._trunk.rules_change(before, self._rules)
 
     def __getitem__(self, type_: type[T]) -> Slice[T]:
         spec = self._rules.by_type.get(type_)

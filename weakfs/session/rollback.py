@@ -224,8 +224,7 @@ class History(SessionCore):
         wanted = target if isinstance(target, str) else target.snapshot_id
         entry = line.snapshots.get(wanted)
         if entry is None and isinstance(target, str):
-            tagged = [entry for entry in ordered_snapshots(line) if entry.tag == target]
-            entry = tagged[-1] if tagged else None
+            entry = line.snapshots.newest(target)
         if entry is None:
             known = ", ".join(repr(e.tag or e.snapshot_id) for e in ordered_snapshots(line)[-5:]) or "none"
             raise UnknownSnapshot(

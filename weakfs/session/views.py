@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeVar, overload
 
 from attrs import frozen
-from pyrsistent import PMap
 
 from weakfs.session.events import Record
 from weakfs.session.history.checkpoints import Mark
@@ -69,7 +68,7 @@ class Origin:
     session_id: str
     counter: int
     base: Mark
-    snapshots: PMap[str, SnapshotEntry]
+    snapshots: Mapping[str, SnapshotEntry]
 
 
 class Records(Sequence[Record]):

@@ -60,6 +60,12 @@ def remove(children: Children, name: str) -> Children:
     return _remove(children, hash(name), name) or EMPTY
 
 
+def updated(children: Children, changes: dict[str, Any]) -> Children:
+    """Give a map with the nodes of `changes`, and without the names that are `None` there. O(changes)"""
+    made: Children | None = _updated(children, changes, 0)
+    return EMPTY if made is None else made
+
+
 def items(children: Children) -> Iterator[tuple[str, Any]]:
     """Go through all entries, in no order that means anything."""
     if isinstance(children, dict):
@@ -139,6 +145,34 @@ def _put(part: Any, bits: int, depth: int, name: str, node: Any) -> Any:
     return _spread(copy, depth) if len(copy) > WIDTH else copy
 
 
+def _updated(part: Any, changes: dict[str, Any], depth: int) -> Any:
+    if type(part) is not tuple:
+        names = {} if part is None else part.copy()
+        names.update(changes)
+        if None in changes.values():
+            names = {name: node for name, node in names.items() if node is not None}
+        return (_spread(names, depth) if len(names) > WIDTH else names) or None
+    shift = depth * BITS
+    by_place: dict[int, dict[str, Any]] = {}
+    for name, node in changes.items():
+        by_place.setdefault(hash(name) >> shift & MASK, {})[name] = node
+    parts = list(part)
+    for place, own in by_place.items():
+        parts[place] = _updated(part[place], own, depth + 1)
+    return tuple(parts) if any(type(p) is tuple for p in parts) else _without_gaps(parts)
+
+
+def _without_gaps(parts: list[Any]) -> Any:
+    """Give the parts of a map, none of which is a map of parts; folded into one dict if there is little in them."""
+    left = [part for part in parts if part]
+    if sum(map(len, left)) > FOLD:
+        return tuple(parts)
+    folded: dict[str, Any] = {}
+    for names in left:
+        folded.update(names)
+    return folded or None
+
+
 def _remove(part: Any, bits: int, name: str) -> Any:
     if type(part) is dict:
         copy = part.copy()
@@ -149,10 +183,5 @@ def _remove(part: Any, bits: int, name: str) -> Any:
     parts = list(part)
     parts[index] = rest
     if rest is None and all(type(p) is not tuple for p in parts):
-        left = [p for p in parts if p]
-        if sum(map(len, left)) <= FOLD:
-            folded: dict[str, Any] = {}
-            for names in left:
-                folded.update(names)
-            return folded or None
+        return _without_gaps(parts)
     return tuple(parts)

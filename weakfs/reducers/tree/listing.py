@@ -2,7 +2,7 @@
 
 A node of up to 32 names keeps its listing until a change makes a new node of it, so that a search after another
 one, or after a write elsewhere, neither sorts nor looks at its entries anew. A wider one keeps none: with many old
-versions that are searched, it would be two pointers a name for each. What is kept are the very names, contents and
+versions that are remembering, it would be two pointers a name for each. What is kept are the very names, contents and
 nodes that the directory holds, in tuples that the garbage collector lets off unless a directory is among them.
 """
 
@@ -14,7 +14,7 @@ from typing import cast
 
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import CONTENT, is_file
-from weakfs.reducers.tree.node import FileTree, Listing, Node, Searched
+from weakfs.reducers.tree.node import FileTree, Listing, Node, Remembering
 
 _name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 
@@ -27,10 +27,10 @@ def listing(tree: FileTree) -> Listing:
     children = tree._children
     if type(children) is not dict:
         return _listing(maps.as_dict(children))
-    searched: Searched = tree
-    kept = getattr(searched, "_listing", None)
+    remembering: Remembering = tree
+    kept = getattr(remembering, "_listing", None)
     if kept is None:
-        searched._listing = kept = _listing(children)
+        remembering._listing = kept = _listing(children)
     return kept
 
 
@@ -52,7 +52,7 @@ def _listing(nodes: dict[str, Node]) -> Listing:
 
 def _mixed(nodes: dict[str, Node]) -> Listing:
     found = [(name, node) for name, node in in_path_order(nodes.items()) if type(node) is FileTree or is_file(node)]
-    return tuple([name for name, _ in found]), tuple([_searched(node) for _, node in found]), None
+    return tuple([name for name, _ in found]), tuple([_remembering(node) for _, node in found]), None
 
 
 def in_path_order(entries: Iterable[tuple[str, Node]]) -> list[tuple[str, Node]]:
@@ -64,7 +64,7 @@ def in_path_order(entries: Iterable[tuple[str, Node]]) -> list[tuple[str, Node]]
     return by_name
 
 
-def _searched(node: Node) -> Node | bytes:
+def _remembering(node: Node) -> Node | bytes:
     if type(node) is FileTree:
         return node
     content = node[0]

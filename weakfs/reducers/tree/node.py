@@ -16,6 +16,7 @@ from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.children import Children
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE, Leaf, size_of
 from weakfs.session import event
+from weakfs.session.history.packed_state import Counted
 
 Segments = tuple[str, ...]
 
@@ -24,20 +25,22 @@ Segments = tuple[str, ...]
 MAX_NODES = 1 << 30
 
 
-class Searched:
-    """What searches keep on a directory: no part of its value, so no field that is copied, pickled or saved."""
+class Remembering:
+    """What is remembered of a directory: no part of its value, so no field that is copied, pickled or saved."""
 
-    __slots__ = ("_listing",)
+    __slots__ = ("_listing", "_packed")
 
     if TYPE_CHECKING:
         # Unset before the first search: see weakfs.reducers.tree.listing. No hint of what is saved.
         _listing: Listing | None
+        # Unset before the first checkpoint that is kept: see weakfs.reducers.tree.packed.
+        _packed: tuple[Any, ...]
 
 
 @final
 @event("fs/tree")
 @define(eq=False, repr=False)
-class FileTree(Searched):
+class FileTree(Remembering):
     """A directory with all that is in it. Times are integer nanoseconds; counts are of everything below.
 
     Made by `tree_of` and the functions of this module, never changed. `file_count` counts files and links.
@@ -115,11 +118,29 @@ class FileTree(Searched):
 
         return tree_fingerprint(self).hex()
 
-    def weight_beside(self, other: FileTree, counted: set[int]) -> int:
-        """Give about how many bytes this version takes that `other` does not; `counted` contents take nothing."""
-        from weakfs.reducers.tree.memory_size import weight
+    def pack(self, before: tuple[Any, ...] | None, counted: Counted) -> tuple[tuple[Any, ...], int]:
+        """Give the tree as a checkpoint keeps it, and what that takes: see `weakfs.reducers.tree.packed`."""
+        from weakfs.reducers.tree.packed import pack
 
-        return weight(self, other, counted)
+        return pack(self, before, counted)
+
+    @classmethod
+    def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
+        """Give the tree that was packed; with `known`, shares with others that were. O(directories + names / 32)"""
+        from weakfs.reducers.tree.draft import DirectoryDraft, made
+
+        found = None if known is None else known.get(id(packed))
+        tree = found if type(found) is FileTree else made(DirectoryDraft(packed), known)
+        if known is not None:
+            known[id(packed)] = tree
+        return tree
+
+    @classmethod
+    def weight(cls, packed: tuple[Any, ...], before: tuple[Any, ...]) -> int:
+        """Give about how many bytes a packed tree takes that an earlier one does not, contents apart."""
+        from weakfs.reducers.tree.packed import weight
+
+        return weight(packed, before)
 
 
 Node = Leaf | FileTree
@@ -213,7 +234,7 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
     new = node
     for here, name, old in reversed(way):
         # What comes after it is searched from now on: with 1,000 versions kept, only the last has listings.
-        left: Searched = here
+        left: Remembering = here
         left._listing = None
         is_new = old is None or new is None
         if new is not node and type(old) is not FileTree:

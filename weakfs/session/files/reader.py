@@ -13,8 +13,10 @@ from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.pools import Json, read_blobs
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.expansion import Expansion
-from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.checkpoints import Mark, PackedMark, packed_mark
 from weakfs.session.history.log import SEGMENT, Log
+from weakfs.session.history.packed_state import Counted
+from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Row, SnapshotEntry, Timeline
 from weakfs.session.slices.registry import Shape, tag_of
 from weakfs.session.slices.schema import Rules
@@ -103,12 +105,28 @@ class LoadedDocument:
             logs=self._table(fields.take("logs", list), "log", "$.logs"),
             rows=rows,
             base=before,
-            snapshots=pmap(snapshots),
+            snapshots=SnapshotTable.of(snapshots.values()),
             loaded=True,
         )
         line.pack_loaded()
-        line.forget_checkpoints()
+        line.forget_checkpoints(self._checkpoints(fields.take("checkpoints", list, default=[]), line))
         return line
+
+    def _checkpoints(self, rows: list[Json], line: Timeline) -> Log[PackedMark]:
+        last: Mark | PackedMark = line.base
+        marks: list[PackedMark] = []
+        for number, row in enumerate(rows):
+            where = f"$.checkpoints[{number}]"
+            fields = Fields(row, where)
+            seq = fields.take("seq", int)
+            state = self._table(fields.take("state", list), "state", f"{where}.state")
+            logs = self._table(fields.take("logs", list), "log", f"{where}.logs")
+            fields.done()
+            if not last.seq < seq <= line.seq:
+                raise SessionFileError(f"record {seq} is not one behind record {last.seq}", where=f"{where}.seq")
+            last, _ = packed_mark(Mark(seq, state, logs, 0), last, Counted())
+            marks.append(last)
+        return Log(marks)
 
     def _rows(self, records: list[Json], dropped: int) -> list[Row]:
         whole = self._plain_rows(records, dropped)

@@ -23,6 +23,7 @@ from weakfs.session.codec.encoding import Writing
 from weakfs.session.codec.pools import Json
 from weakfs.session.errors import SessionError
 from weakfs.session.files.spool import BATCH, JsonArray, JsonObject, Spool
+from weakfs.session.history.checkpoints import PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Row, SnapshotEntry, Timeline, event_of, ordered_snapshots
 from weakfs.session.slices.schema import Rules
@@ -52,12 +53,24 @@ class Document:
         self._by_items: dict[tuple[str, bytes], int] = {}
         self._last_log: dict[str, tuple[int, Log[Any], bytes]] = {}
         self._columns_of: dict[str, Columns | None] = {}
+        # What checkpoints have in common.
+        self._unpacked: dict[int, Any] = {}
 
     def of(self, line: Timeline) -> dict[str, Json]:
         """Give the document of a line of history, without the session's own fields."""
         snapshots = ordered_snapshots(line)
-        waiting = deque(sorted(snapshots, key=lambda entry: (entry.seq, entry.number)))
+        moments: list[SnapshotEntry | PackedMark] = [*line.all_lasting, *snapshots]
+        moments.sort(key=lambda one: (one.seq, one.number if isinstance(one, SnapshotEntry) else -1))
+        waiting = deque(moments)
+        checkpoints: list[Json] = []
         shown: dict[str, Json] = {}
+
+        def show(moment: SnapshotEntry | PackedMark) -> None:
+            if isinstance(moment, SnapshotEntry):
+                shown[moment.snapshot_id] = self._snapshot(moment)
+            else:
+                checkpoints.append(self._checkpoint(moment))
+
         base: Json = None
         if line.dropped:
             mark = line.base
@@ -74,12 +87,11 @@ class Document:
             for row in batch:
                 seq += 1
                 while waiting and waiting[0].seq < seq:
-                    entry = waiting.popleft()
-                    shown[entry.snapshot_id] = self._snapshot(entry)
+                    show(waiting.popleft())
                 written.append(self._record(seq, row, plain, f"$.records[{seq - line.dropped - 1}].event"))
             records.add([orjson.dumps(written, option=AS_IT_IS)[1:-1]])
-        for entry in waiting:
-            shown[entry.snapshot_id] = self._snapshot(entry)
+        for moment in waiting:
+            show(moment)
         state, logs = self.table(line.state), self.table(line.logs)
         sections = {pool.section: writer.rows for pool, writer in self._writing.pools.values()}
         return {
@@ -91,6 +103,7 @@ class Document:
             "dropped": line.dropped,
             "base": base,
             "records": records,
+            **({"checkpoints": checkpoints} if checkpoints else {}),
             **sections,
             "blobs": self._writing.blobs.rows,
         }
@@ -219,6 +232,10 @@ class Document:
                 return
         for index, value in enumerate(values, start):
             yield self._writing.value(value, spec.cls, f"{where}[{index}]")
+
+    def _checkpoint(self, packed: PackedMark) -> Json:
+        mark = packed.open(self._unpacked)
+        return {"seq": mark.seq, "state": self.table(mark.state), "logs": self.table(mark.logs)}
 
     def _snapshot(self, entry: SnapshotEntry) -> Json:
         row: dict[str, Json] = {

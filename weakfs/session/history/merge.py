@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from attrs import evolve, fields
@@ -12,7 +13,7 @@ from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceSeeded
 from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.log import Log
 from weakfs.session.history.record_numbers import Renumbering, Shift
-from weakfs.session.history.timeline import Point, Row, SnapshotEntry, Timeline, age, changed, event_of
+from weakfs.session.history.timeline import Point, Row, SnapshotEntry, Timeline, changed, event_of
 from weakfs.session.slices.registry import Shape, tag_of
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Conflict, Merge, StateMerge, WholeMerge
@@ -81,7 +82,7 @@ def merge_snapshots(
     """
     found = [branch.snapshots.get(snapshot_id) for snapshot_id in touched_since(base, branch)]
     taken = [entry for entry in found if entry is not None and entry.snapshot_id not in base.snapshots]
-    for entry in sorted(taken, key=age):
+    for entry in sorted(taken, key=attrgetter("age")):
         state = renumbered_table(rules, entry.state, renumbering)
         line.keep_snapshot(evolve(entry, seq=renumbering(entry.seq), number=number(entry), state=state))
 

@@ -32,7 +32,7 @@ class Moment:
     `differing` names the slices that are not the same.
     """
 
-    kind: Literal["rollback", "merge", "snapshot", "end"]
+    kind: Literal["rollback", "merge", "snapshot", "checkpoint", "end"]
     seq: int
     recorded: Table
     rebuilt: Table | None
@@ -137,6 +137,7 @@ class Rebuilding:
         base = self.line.base
         seq, state, logs, block_end = base.seq, base.state, base.logs, base.block_end
         waiting = sorted(self.line.snapshots.values(), key=lambda entry: (entry.seq, entry.number), reverse=True)
+        checkpoints = {mark.seq: mark for mark in self.line.all_lasting}
         self._keep(seq, state)
         if seq:
             # A merge may end here, or have been cut: a snapshot may be one of the fork's.
@@ -159,6 +160,10 @@ class Rebuilding:
                 state = moment.recorded if moment.rebuilt is None else moment.rebuilt
                 yield moment
             self._keep(seq, state)
+            mark = checkpoints.get(seq)
+            if mark is not None:
+                held = mark.open()
+                yield self._moment("checkpoint", seq, held.state.update(held.logs), state.update(logs))
         for entry in reversed(waiting):
             yield self._snapshot(entry)
         yield self._moment("end", seq, self.line.state.update(self.line.logs), state.update(logs))
@@ -167,7 +172,9 @@ class Rebuilding:
         if seq in self._wanted:
             self._kept[seq] = state
 
-    def _moment(self, kind: Literal["rollback", "merge", "end"], seq: int, recorded: Table, rebuilt: Table) -> Moment:
+    def _moment(
+        self, kind: Literal["rollback", "merge", "checkpoint", "end"], seq: int, recorded: Table, rebuilt: Table
+    ) -> Moment:
         return Moment(kind, seq, recorded, rebuilt, self._comparison.differing(recorded, rebuilt))
 
     def _rolled_back(self, seq: int, event: RolledBack) -> Moment:

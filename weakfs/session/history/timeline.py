@@ -9,18 +9,21 @@ which the garbage collector stops looking at (300,000 records as objects cost fu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from pyrsistent import PMap, pmap
 
 from weakfs.session.errors import SessionError, UnknownSnapshot, UnknownType
-from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
-from weakfs.session.history.checkpoints import STRETCH, Checkpoints, Mark
+from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
+from weakfs.session.history.checkpoints import STRETCH, Checkpoints, Mark, PackedMark, last_before
+from weakfs.session.history.fold import Runs, unreadable
 from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.session.history.log import Log
 from weakfs.session.history.packing import Packing
 from weakfs.session.history.record_numbers import Numbering, Shift
+from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.slices.schema import Rules, Step
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import EMPTY_TABLE, Table
@@ -40,15 +43,29 @@ class SnapshotEntry:
     state: Table
     externals: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def age(self) -> tuple[int, str]:
+        """What orders snapshots, the oldest first."""
+        return self.number, self.snapshot_id
 
-def changed(rules: Rules, state: Table, logs: Table, event: Any, *, logs_only: bool = False) -> tuple[Table, Table]:
-    """Run every reducer of `event` and give the tables that result; the arguments stay as they are.
 
-    The state tables of `RolledBack` and `Merged` are taken from the event. Costs what the reducers cost.
+def changed(
+    rules: Rules,
+    state: Table,
+    logs: Table,
+    event: Any,
+    *,
+    logs_only: bool = False,
+    steps: tuple[Step, ...] | None = None,
+) -> tuple[Table, Table]:
+    """Run every reducer of `event`, or those of `steps` alone, and give the tables that result.
+
+    The arguments stay as they are. The state tables of `RolledBack` and `Merged` are taken from the event. Costs what
+    the reducers cost.
     """
     type_ = type(event)
-    for step in rules.steps.get(type_, ()):
-        if step.concerns is not None and not step.concerns(event):
+    for step in rules.steps.get(type_, ()) if steps is None else steps:
+        if step.test is not None and not step.test(event):
             continue
         if step.is_log:
             before = logs.get(step.tag, step.empty)
@@ -140,7 +157,7 @@ class Point:
     state: Table
     rows: Log[Row]
     seq: int
-    snapshots: PMap[str, SnapshotEntry]
+    snapshots: SnapshotTable
     # How many snapshots had been taken or dropped by then: see `Timeline.touched`.
     touched: int = 0
     # The record numbers of the line that was left, and what became of those of the branch in the merges so far.
@@ -158,10 +175,12 @@ class Timeline:
     # The state before the first row: what a compacted history begins with.
     base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)  # noqa: RUF009
     checkpoints: Checkpoints = Checkpoints()  # noqa: RUF009
-    snapshots: PMap[str, SnapshotEntry] = pmap()  # noqa: RUF009
+    snapshots: SnapshotTable = SnapshotTable()  # noqa: RUF009
     # Up to this record, history came from a file, and its checkpoints are made as far as somebody reads it: `past`.
     told: int = 0
-    past: Checkpoints = Checkpoints()  # noqa: RUF009
+    # The checkpoints that the file held, and those behind each of them, by its number.
+    lasting: Log[PackedMark] = field(factory=lambda: Log[PackedMark]())
+    past: PMap[int, Checkpoints] = pmap()  # noqa: RUF009
     # Records up to this number are those of a merged fork: see `Merged`.
     block_end: int = 0
     # Snapshots of attached filesystems from before a rollback, by the record that it followed.
@@ -211,6 +230,7 @@ class Timeline:
             self.checkpoints,
             self.snapshots,
             self.told,
+            self.lasting,
             self.past,
             self.block_end,
             self.externals,
@@ -224,7 +244,7 @@ class Timeline:
 
     def keep_snapshot(self, entry: SnapshotEntry) -> None:
         """Put a snapshot into the table."""
-        self.snapshots = self.snapshots.set(entry.snapshot_id, entry)
+        self.snapshots = self.snapshots.set(entry)
         self._touch(entry.snapshot_id)
 
     def forget_snapshot(self, snapshot_id: str) -> None:
@@ -239,7 +259,8 @@ class Timeline:
     def adopt(self, branch: Timeline) -> None:
         """Go on where `branch` stands, which must have started at this very point; snapshots stay."""
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
-        self.checkpoints, self.told, self.past = branch.checkpoints, branch.told, branch.past
+        self.checkpoints, self.told = branch.checkpoints, branch.told
+        self.lasting, self.past = branch.lasting, branch.past
         self.block_end = branch.block_end
         self.externals, self.eras, self.packing = branch.externals, branch.eras, branch.packing
 
@@ -294,40 +315,57 @@ class Timeline:
         mark = self.checkpoints.before(seq)
         if mark is None:
             mark = self._told_before(rules, seq)
-        if mark.seq == seq:
+        if isinstance(mark, Mark) and mark.seq == seq:
             return mark
         rules = next((old for last, old in self.eras if seq <= last), rules)
         with collector_at_rest():
             return next(advance(rules, mark, self.rows.since(mark.seq - self.dropped), (seq,)))
 
-    def rules_change(self, old: Rules) -> None:
+    def rules_change(self, old: Rules, new: Rules) -> None:
         """Let other rules hold from now on: what was lived under the old ones is read with them.
 
-        What a file told is read with the rules that there are: they are what a program installs after loading.
+        What a file told is read with the rules that there are: they are what a program installs after loading. Its
+        checkpoints tell nothing of slices that it does not know.
         """
         if not self.rows:
             return
         if self.loaded:
-            self.forget_checkpoints()
+            self.forget_checkpoints(self.lasting if old.specs.keys() == new.specs.keys() else None)
         elif not self.eras or self.eras[-1][0] < self.seq:
             self.eras = (*self.eras, (self.seq, old))
             self.checkpoints = self.checkpoints.with_mark(Mark(self.seq, self.state, self.logs, self.block_end))
 
-    def forget_checkpoints(self) -> None:
-        """Make anew the checkpoints of the history so far, when somebody reads it."""
-        self.told, self.past = self.seq, Checkpoints(thinned=self.dropped)
-        now = Mark(self.seq, self.state, self.logs, self.block_end, is_kept=True)
-        self.checkpoints = Checkpoints(Log((now,)), self.seq, self.seq)
+    def forget_checkpoints(self, lasting: Log[PackedMark] | None = None) -> None:
+        """Make anew the checkpoints of the history so far but for those that last, when somebody reads it."""
+        self.told, self.past = self.seq, pmap()
+        self.lasting = lasting = Log() if lasting is None else lasting
+        now = Mark(self.seq, self.state, self.logs, self.block_end)
+        self.checkpoints = Checkpoints(Log((now,)), thinned=self.seq, start=now, last_told=lasting.last())
 
-    def _told_before(self, rules: Rules, seq: int) -> Mark:
+    def _told_before(self, rules: Rules, seq: int) -> Mark | PackedMark:
         """Give the nearest checkpoint of a history that came from a file, which is read once, as far as needed."""
-        newest = self.past.marks.last(self.base)
-        stops = range(newest.seq + STRETCH, min(seq, self.told) + 1, STRETCH)
-        # All of it stays in use: the collector would take more time than the reading.
-        with collector_at_rest():
-            for mark in advance(rules, newest, self.rows.since(newest.seq - self.dropped), stops):
-                self.past = self.past.thinned_with(mark, self.rows, self.base)
-        return self.past.before(seq) or self.base
+        last = min(seq, self.told)
+        start = last_before(self.lasting, last)
+        known = start.seq if start is not None else self.dropped
+        past = self.past.get(known) or Checkpoints(start=start, is_past=True)
+
+        def stops() -> Iterator[int]:
+            while (due := past.due(self.base)) <= last:
+                yield due
+
+        if past.due(self.base) <= last:
+            newest = past.kept.last(start or self.base)
+            # All of it stays in use: the collector would take more time than the reading.
+            with collector_at_rest():
+                for mark in advance(rules, newest, self.rows.since(newest.seq - self.dropped), stops()):
+                    past = past.kept_with(mark, self.rows, self.base)
+            self.past = self.past.set(known, past)
+        return past.before(seq) or start or self.base
+
+    @property
+    def all_lasting(self) -> tuple[PackedMark, ...]:
+        """The checkpoints that a file is to hold, oldest first: none if rules changed, which it does not tell."""
+        return () if self.eras else (*self.lasting, *self.checkpoints.lasting)
 
     def compact(self, rules: Rules, keep: int, keep_calls: int | None) -> int:
         """Forget all records but the newest `keep`, and give how many went.
@@ -337,7 +375,8 @@ class Timeline:
         going = max(len(self.rows) - keep, 0)
         if going:
             base = self.mark_at(rules, self.dropped + going)
-            self.checkpoints, self.past = self.checkpoints.behind(base.seq), self.past.behind(base.seq)
+            self.checkpoints, self.past = self.checkpoints.behind(base.seq), pmap()
+            self.lasting = Log(mark for mark in self.lasting if mark.seq > base.seq)
             self.rows = self.rows.without_first(going)
             self.base = base
             self.externals = pmap({seq: kept for seq, kept in self.externals.items() if seq >= base.seq})
@@ -366,8 +405,8 @@ class Timeline:
         self.logs = self.logs.set(tag, left)
         base = self.base
         self.base = Mark(base.seq, base.state, shortened(base.logs), base.block_end)
-        self.checkpoints = self.checkpoints.with_logs(shortened)
-        self.past = self.past.with_logs(shortened)
+        self.checkpoints, self.past = self.checkpoints.with_logs(shortened), pmap()
+        self.lasting = Log(evolve(mark, logs=shortened(mark.logs)) for mark in self.lasting)
 
 
 def event_of(rules: Rules, row: Row) -> Any:
@@ -375,41 +414,68 @@ def event_of(rules: Rules, row: Row) -> Any:
     return rules.registry.shape(row[2]).build(*row[3])
 
 
-def advance(rules: Rules, mark: Mark, rows: Iterable[Row], stops: Iterable[int]) -> Iterator[Mark]:
-    """Apply `rows` one after another to the slices of `mark`, and give the slices after each of the records `stops`."""
+def advance(rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: Iterable[int]) -> Iterator[Mark]:
+    """Apply `rows` one after another to the slices of `mark`, and give the slices after each of the records `stops`.
+
+    What a slice type can fold waits until its value is asked for.
+    """
     wanted = iter(stops)
     stop = next(wanted, None)
     if stop is None:
         return
-    seq, state, logs, block_end = mark.seq, mark.state, mark.logs, mark.block_end
-    by_tag = rules.registry.by_tag
+    seq, logs, block_end = mark.seq, mark.logs, mark.block_end
+    runs = Runs(rules)
+    state = runs.begin(mark.state) if isinstance(mark, PackedMark) else mark.state
+    if stop == seq:
+        yield Mark(seq, runs.reduced(state), logs, block_end)
+        return
+    waiting = {tag: runs.of(tag) for tag in rules.folds}
     for row in rows:
         seq += 1
-        try:
-            shape = by_tag.get(row[2]) or rules.registry.shape(row[2])
-            event = shape.build(*row[3])
-            state, logs = changed(rules, state, logs, event, logs_only=seq <= block_end)
-        except SessionError:
-            raise
-        except Exception as error:
-            raise SessionError(
-                f"cannot read history: record {seq} ({row[2]}) cannot be applied: {error!r}; register the reducers "
-                f"that made it"
-            ) from error
-        if shape.cls is Merged and seq > block_end:
-            block_end = seq + event.count
+        _, _, tag, fields = row
+        plan = rules.plan(tag)
+        part = plan.if_none if plan.place is not None and fields[plan.place] is None else plan.if_set
+        if seq <= block_end and not plan.is_logged and plan.shape.cls not in OWN_EVENTS:
+            pass
+        elif part.only is not None and seq > block_end:
+            waiting[part.only].append((seq, plan.shape.cls, fields))
+        else:
+            event, state, logs = _advanced(rules, runs, seq, row, state, logs, logs_only=seq <= block_end)
+            if type(event) is Merged and seq > block_end:
+                block_end = seq + event.count
         if seq == stop:
+            state = runs.reduced(state)
             yield Mark(seq, state, logs, block_end)
             stop = next(wanted, None)
             if stop is None:
                 return
 
 
+def _advanced(
+    rules: Rules, runs: Runs, seq: int, row: Row, state: Table, logs: Table, *, logs_only: bool
+) -> tuple[object, Table, Table]:
+    """Apply one row that is more than an event to be folded."""
+    plan = rules.plan(row[2])
+    part = plan.if_none if plan.place is not None and row[3][plan.place] is None else plan.if_set
+    try:
+        event = plan.shape.build(*row[3])
+        if logs_only:
+            return event, *changed(rules, state, logs, event, logs_only=True)
+        if type(event) in (RolledBack, Merged):
+            runs.forget()
+        elif type(event) in SLICE_EVENTS:
+            state = runs.reduced(state, (event.slice,))
+        else:
+            state = runs.reduced(state, [step.tag for step in part.steps])
+        for step in part.folds:
+            runs.of(step.tag).append((seq, plan.shape.cls, row[3]))
+        return event, *changed(rules, state, logs, event, steps=part.steps)
+    except SessionError:
+        raise
+    except Exception as error:
+        raise unreadable(seq, row[2], error) from error
+
+
 def ordered_snapshots(line: Timeline) -> list[SnapshotEntry]:
     """List the snapshots of a line in the order in which they were taken."""
-    return sorted(line.snapshots.values(), key=age)
-
-
-def age(entry: SnapshotEntry) -> tuple[int, str]:
-    """Give what orders snapshots, the oldest first."""
-    return entry.number, entry.snapshot_id
+    return sorted(line.snapshots.values(), key=attrgetter("age"))

@@ -147,6 +147,11 @@ def _types(given: Mapping[type, Shape]) -> Mapping[type, Shape]:
     return MappingProxyType(dict(given))
 
 
+def _standard(field: str) -> Any:
+    """Return the default of a field: what the standard registry of the class has there."""
+    return attrs.Factory(lambda self: getattr(type(self).standard(), field), takes_self=True)
+
+
 class _WithTypes:
     """`with_types` of a registry; asked of the class, of its standard registry."""
 
@@ -168,15 +173,16 @@ class _WithTypes:
 class Registry:
     """An immutable table of types by tag.
 
-    `Registry.with_types(*T)`, on the class or on a registry, returns one that has your types as well.
+    `Registry()` is the standard one of its class. `Registry.with_types(*T)`, on the class or on a registry, returns one
+    that has your types as well.
     """
 
-    by_tag: Mapping[str, Shape] = attrs.field(converter=_tags)
-    by_type: Mapping[type, Shape] = attrs.field(converter=_types)
+    by_tag: Mapping[str, Shape] = attrs.field(converter=_tags, default=_standard("by_tag"))
+    by_type: Mapping[type, Shape] = attrs.field(converter=_types, default=_standard("by_type"))
     # Slice types that every session with this registry has: see weakfs.session.slices.slice.Declaration.
-    slices: tuple[Any, ...] = ()
+    slices: tuple[Any, ...] = _standard("slices")
     # Types whose values a file holds once and refers to: see weakfs.session.codec.pools.
-    pools: tuple[Any, ...] = ()
+    pools: tuple[Any, ...] = _standard("pools")
 
     with_types: ClassVar[_WithTypes] = _WithTypes()
 
@@ -185,7 +191,7 @@ class Registry:
         """Return a registry that has the session's own events only."""
         from weakfs.session.events import EVENTS
 
-        return cls({}, {}).with_types(*EVENTS)
+        return cls({}, {}, (), ()).with_types(*EVENTS)
 
     @classmethod
     def standard(cls) -> Self:

@@ -9,9 +9,12 @@ from attrs import Factory, evolve, field, frozen
 
 from weakfs.session.errors import UnknownType
 from weakfs.session.events import SLICE_EVENTS
+from weakfs.session.history.fold import Plan
 from weakfs.session.history.log import Log
 from weakfs.session.slices.registry import Registry, tag_of
 from weakfs.session.slices.slice import (
+    Concern,
+    Fold,
     Kind,
     Merge,
     Reaction,
@@ -33,7 +36,11 @@ class Step:
     is_log: bool
     empty: Log[Any]
     react: Reaction
-    concerns: Callable[[Any], object] | None = None
+    concerns: Concern | None = None
+    # Tells of an event whether it concerns the slice.
+    test: Callable[[Any], bool] | None = None
+    # What reduces many of these events at once.
+    fold: Fold | None = None
     # Whether it may give other values than the newest one alone, and whether these are to be checked.
     is_whole: bool = False
     is_checked: bool = True
@@ -56,6 +63,9 @@ class Rules:
     specs: Mapping[str, SliceSpec]
     by_type: Mapping[type, SliceSpec]
     steps: Mapping[type, tuple[Step, ...]]
+    # What folds many events into a slice at once, by its tag.
+    folds: Mapping[str, Fold] = field(factory=dict)
+    _plans: dict[str, Plan] = field(factory=dict, init=False)
     # Those of the steps that may give values which a file cannot hold.
     checked: Mapping[type, tuple[Step, ...]] = field(
         init=False, default=Factory(lambda self: _checked(self.steps), takes_self=True)
@@ -67,9 +77,18 @@ class Rules:
         rules = cls(registry, {}, {}, {})
         for own in registry.slices:
             rules = rules.install(own.cls, kind=own.kind, initial=own.initial, merge=own.merge)
+            if own.fold is not None and own.kind == "state":
+                rules = evolve(rules, folds={**rules.folds, rules.by_type[own.cls].tag: own.fold})
             for event, reducer in own.reducers.items():
-                rules = rules.with_reducer(rules.by_type[own.cls], event, reducer)
+                rules = rules.with_reducer(rules.by_type[own.cls], event, reducer, fold=own.fold)
         return rules
+
+    def plan(self, tag: str) -> Plan:
+        """Give how events of one type are replayed; `UnknownType` if the tag stands for none."""
+        plan = self._plans.get(tag)
+        if plan is None:
+            plan = self._plans[tag] = Plan.of(self, self.registry.shape(tag))
+        return plan
 
     def knowing(self, *types: type) -> Rules:
         """Give rules whose registry has `types` as well."""
@@ -141,7 +160,9 @@ class Rules:
             steps=steps,
         )
 
-    def with_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> Rules:
+    def with_reducer(
+        self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice, *, fold: Fold | None = None
+    ) -> Rules:
         """Give rules in which `event` changes the slice; `ValueError` if it does so already."""
         found = self.steps.get(event, ())
         if any(step.tag == spec.tag for step in found):
@@ -153,8 +174,17 @@ class Rules:
         concerns = reducer.concerns if isinstance(reducer, WholeSlice) else None
         is_whole = isinstance(reducer, WholeSlice)
         keeps_events = isinstance(reducer, WholeSlice) and reducer.keeps_events and event is spec.cls
-        is_checked = not (keeps_events or rules.registry.is_safe(spec.cls))
-        step = Step(spec.tag, spec.kind == "log", spec.empty, reaction(reducer), concerns, is_whole, is_checked)
+        step = Step(
+            spec.tag,
+            spec.kind == "log",
+            spec.empty,
+            reaction(reducer),
+            concerns,
+            test=concerns.test() if concerns is not None else None,
+            fold=fold if spec.kind == "state" else None,
+            is_whole=is_whole,
+            is_checked=not (keeps_events or rules.registry.is_safe(spec.cls)),
+        )
         return evolve(rules, steps={**rules.steps, event: (*found, step)})
 
     def joined(self, other: Rules) -> Rules:
@@ -176,6 +206,7 @@ class Rules:
             rules,
             specs={**other.specs, **self.specs},
             by_type={**other.by_type, **self.by_type},
+            folds={**other.folds, **self.folds},
             steps={event: _union(self.steps.get(event, ()), other.steps.get(event, ())) for event in events},
         )
 

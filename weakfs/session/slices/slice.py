@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast, get_args
 
 from attrs import field, frozen
 
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
+from weakfs.session.history.packed_state import PackedValue
 from weakfs.session.slices.table import Table
 
 T = TypeVar("T")
@@ -23,6 +25,11 @@ Merge = Callable[[Any, Any, Any], Any]
 SliceMerge = Callable[[Log[Any], Log[Any], Log[Any]], Log[Any]]
 # What the session runs: (values, event) -> values, the same object if nothing changes.
 Reaction = Callable[[Log[Any], Any], Log[Any]]
+# An event in a run of them: the number of its record, its type, and its fields in their order.
+Folded = tuple[int, type, tuple[Any, ...]]
+# (values, run) -> values: what the slice's reducers give for the events of the run one by one, at once. The values
+# may be those of a checkpoint: see weakfs.session.history.packed_state.
+Fold = Callable[["Log[Any] | PackedValue", Sequence[Folded]], Log[Any]]
 
 
 class Conflict(Exception):
@@ -51,14 +58,29 @@ class StateMerge:
 
 
 @frozen(eq=False)
-class WholeSlice:
-    """A reducer that acts on all values of a slice, not on the latest alone.
+class Concern:
+    """Which events a reducer sees: those with a value in one field, or, unless `is_set`, those with `None` there.
 
-    `concerns` tells of an event whether it can change the slice: asked first, it spares looking the slice up.
+    Asked first, it spares looking the slice up; a replay asks it of the fields, before there is an event.
     """
 
+    field: str
+    is_set: bool = True
+
+    def test(self) -> Callable[[Any], bool]:
+        """Give the function that tells it of an event."""
+        value = attrgetter(self.field)
+        if self.is_set:
+            return lambda event: value(event) is not None
+        return lambda event: value(event) is None
+
+
+@frozen(eq=False)
+class WholeSlice:
+    """A reducer that acts on all values of a slice, not on the latest alone."""
+
     react: Reaction
-    concerns: Callable[[Any], object] | None = None
+    concerns: Concern | None = None
     # Whether the values that it adds are the events themselves, which were checked when they were dispatched.
     keeps_events: bool = False
 
@@ -137,6 +159,7 @@ def replace_latest_by(key: Callable[[Any], object]) -> WholeSlice:
 class Declaration:
     """A slice type that a registry brings along, so that every session with that registry has it.
 
+    `fold` reduces many events at once where a replay needs no state in between: any of those that have `reducers`.
     `is_safe` says that its reducers give only values that a session file can hold: they are not checked then.
     """
 
@@ -150,6 +173,7 @@ class Declaration:
     holds_calls: bool = False
     # Slices of older session files in whose place this one stands: by type, what makes its value of their values.
     succeeds: Mapping[type, Callable[[Iterable[Any]], object]] = field(factory=dict)
+    fold: Fold | None = None
 
 
 def reducer(*, on: type) -> Callable[[F], F]:

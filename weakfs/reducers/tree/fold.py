@@ -1,0 +1,175 @@
+"""Many events reduced into a tree at once: its directories are changed in place, and made when all is done.
+
+What comes out is what the functions of `weakfs.reducers.apply` give one by one. They make every directory on the way to
+a path anew, since each of their trees may be kept; of the trees in between here nobody ever sees one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from weakfs.reducers import events as e
+from weakfs.reducers.apply import REDUCERS, is_whiteout, newborn, spliced
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.draft import DirectoryDraft, Entry, is_directory, made
+from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
+from weakfs.reducers.tree.packed import Packed
+from weakfs.session.blobs.rope import Rope
+from weakfs.session.history.log import Log
+from weakfs.session.history.packed_state import PackedValue
+from weakfs.session.slices.slice import Folded
+
+LEAF = 5
+
+
+def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[FileTree]:
+    """Reduce a run of events into the slice of a session's own files, which may be packed."""
+    before = values.last() if isinstance(values, Log) else values.packed
+    draft = TreeDraft(EMPTY_TREE if before is None else before)
+    handlers = draft.handlers
+    for _, type_, fields in run:
+        handler = handlers.get(type_)
+        if handler is None:
+            draft.reduce(type_, fields)
+        else:
+            handler(*fields)
+    tree = draft.tree()
+    if isinstance(values, Log):
+        return values if tree is before else values.replace_last(tree)
+    return Log((tree,))
+
+
+class TreeDraft:
+    """A tree that is being changed. `handlers` tells by type of event what to call with its fields."""
+
+    def __init__(self, tree: FileTree | Packed) -> None:
+        self.handlers: dict[type, Callable[..., None]] = {
+            e.FileWritten: self.on_file_written,
+            e.FileAppended: self.on_file_appended,
+            e.FileSpliced: self.on_file_spliced,
+            e.DirectoryMade: self.on_directory_made,
+            e.EntryDeleted: self.on_entry_deleted,
+            e.EntryMoved: self.on_entry_moved,
+            e.EntryCopied: self.on_entry_copied,
+        }
+        self._begin(tree)
+
+    def _begin(self, tree: FileTree | Packed) -> None:
+        self._root = DirectoryDraft(tree)
+        # The directories on the way to what changed, by path without the last slash.
+        self._directories = {"": self._root}
+
+    def reduce(self, type_: type, fields: tuple[Any, ...]) -> None:
+        """Let the reducer of a rarer event have the tree as it is by now."""
+        self._begin(REDUCERS[type_](self.tree(), type_(*fields)))
+
+    def tree(self) -> FileTree:
+        """Make the tree that everything came to; no event may come after."""
+        return made(self._root)
+
+    def _find(self, path: str) -> tuple[DirectoryDraft | None, str, Entry | None]:
+        """Give the directory of a path, its name there and what it is, `None` where there is nothing."""
+        head, _, name = path.rpartition("/")
+        here = self._directories.get(head) or self._opened(head, None)
+        return here, name, None if here is None else here.get(name)
+
+    def _opened(self, head: str, at: int | None) -> DirectoryDraft | None:
+        """Give a directory to be changed, made at `at` with its parents if it is missing; without `at`, `None`."""
+        here = self._root
+        path = ""
+        for name in head[1:].split("/"):
+            path = f"{path}/{name}"
+            below = self._directories.get(path)
+            if below is None:
+                entry = here.get(name)
+                if is_directory(entry):
+                    below = here.opened(name, entry)
+                elif at is None:
+                    return None
+                else:
+                    below = DirectoryDraft(FileTree({}, leaves.DIRECTORY_MODE, at, at))
+                    here.put(name, below)
+                    here.modified_at = at
+                self._directories[path] = below
+            here = below
+        return here
+
+    def _put(self, path: str, entry: Entry, at: int) -> None:
+        """Put an entry at a path, as `weakfs.reducers.tree.node.put` does; a whiteout there counts as nothing."""
+        head, _, name = path.rpartition("/")
+        here = self._directories.get(head) or cast(DirectoryDraft, self._opened(head, at))
+        old = here.get(name)
+        if old is None or (not is_directory(old) and is_whiteout(cast(Leaf, old))):
+            here.modified_at = at
+        here.put(name, entry)
+        self._forget(old)
+
+    def _forget(self, entry: Entry | None) -> None:
+        """Look paths up anew once an entry has left its place, if it was a directory."""
+        if is_directory(entry):
+            self._directories = {"": self._root}
+
+    def on_file_written(
+        self, path: str, content: bytes, at: int, mode: int | None = None, filesystem: str | None = None
+    ) -> None:
+        head, _, name = path.rpartition("/")
+        here = self._directories.get(head) or self._opened(head, None)
+        if here is not None:
+            entries = here.entries
+            old = entries.get(name) or here.get(name)
+            if type(old) is tuple and len(old) == LEAF and type(old[CONTENT]) not in NO_FILE:
+                # Most records by far: a file that is there gets another content.
+                entries[name] = (content, old[1] if mode is None else mode, at, old[3], bytearray())
+                here.is_changed = True
+                here.growth += len(content) - len(old[CONTENT])
+                return
+        self._put(path, leaves.file(content, mode=leaves.FILE_MODE if mode is None else mode, at=at), at)
+
+    def on_file_appended(self, path: str, tail: bytes, at: int, filesystem: str | None = None) -> None:
+        here, name, old = self._find(path)
+        if here is None or not _is_file(old):
+            self.on_file_written(path, tail, at)
+            return
+        leaf = cast(Leaf, old)
+        here.put(name, leaves.with_content(leaf, Rope(cast("bytes | Rope", leaf[CONTENT]), tail), at))
+
+    def on_file_spliced(
+        self, path: str, pieces: tuple[tuple[int, int, bytes], ...], at: int, filesystem: str | None = None
+    ) -> None:
+        here, name, old = self._find(path)
+        if here is not None and _is_file(old):
+            here.put(name, spliced(cast(Leaf, old), pieces, at))
+
+    def on_directory_made(self, path: str, at: int, filesystem: str | None = None) -> None:
+        if path != "/" and not is_directory(self._find(path)[2]):
+            self._put(path, FileTree({}, leaves.DIRECTORY_MODE, at, at), at)
+
+    def on_entry_deleted(self, path: str, at: int, filesystem: str | None = None) -> None:
+        here, name, old = self._find(path)
+        if here is not None and old is not None:
+            here.remove(name)
+            here.modified_at = at
+            self._forget(old)
+
+    def on_entry_moved(self, source: str, destination: str, at: int, filesystem: str | None = None) -> None:
+        if destination.startswith(f"{source}/"):
+            # No filesystem lets it through: the directory goes, and is put where it was not.
+            self.reduce(e.EntryMoved, (source, destination, at, filesystem))
+            return
+        _, _, entry = self._find(source)
+        if entry is not None and source != destination:
+            self.on_entry_deleted(source, at)
+            self._put(destination, entry, at)
+
+    def on_entry_copied(self, source: str, destination: str, at: int, filesystem: str | None = None) -> None:
+        _, _, entry = self._find(source)
+        if is_directory(entry):
+            self.reduce(e.EntryCopied, (source, destination, at, filesystem))
+        elif entry is not None and source != destination:
+            self._put(destination, newborn(cast(Leaf, entry), at), at)
+
+
+def _is_file(entry: Entry | None) -> bool:
+    return type(entry) is tuple and len(entry) == LEAF and type(entry[CONTENT]) not in NO_FILE

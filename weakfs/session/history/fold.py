@@ -1,0 +1,139 @@
+"""Folding: many events reduced into a slice at once, in a replay whose states in between nobody sees.
+
+A slice type may declare a fold beside its reducers. It gives the value that the reducers give one by one, and is
+faster: it makes each directory of a tree once, where the reducers make it anew for every event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field, frozen
+from pyrsistent import pmap
+
+from weakfs.session.errors import SessionError
+from weakfs.session.history.log import Log
+from weakfs.session.history.packed_state import PackedValue
+from weakfs.session.slices.registry import Shape
+from weakfs.session.slices.slice import Folded
+from weakfs.session.slices.table import Table
+
+if TYPE_CHECKING:
+    from weakfs.session.slices.schema import Rules, Step
+
+
+@frozen(eq=False)
+class Part:
+    """What an event asks for: the slices that fold it, and the steps that need the event itself."""
+
+    folds: tuple[Step, ...]
+    steps: tuple[Step, ...]
+    # The slice, if one alone is concerned, and folds it.
+    only: str | None
+
+
+@frozen(eq=False)
+class Plan:
+    """How events of one type are replayed, told apart by whether the field at `place` is `None`."""
+
+    shape: Shape
+    place: int | None
+    if_set: Part
+    if_none: Part
+    is_logged: bool
+
+    @classmethod
+    def of(cls, rules: Rules, shape: Shape) -> Plan:
+        """Plan for one event type under the rules that there are."""
+        steps = rules.steps.get(shape.cls, ())
+        names = {step.concerns.field for step in steps if step.concerns is not None}
+        if len(names) > 1 or not names.issubset(shape.names):
+            # Nothing is known of an event before it is built.
+            whole = Part((), steps, None)
+            return cls(shape, None, whole, whole, is_logged=True)
+        place = shape.names.index(names.pop()) if names else None
+        if_set = _part([step for step in steps if step.concerns is None or step.concerns.is_set])
+        if_none = _part([step for step in steps if step.concerns is None or not step.concerns.is_set])
+        return cls(shape, place, if_set, if_none, is_logged=any(step.is_log for step in steps))
+
+
+def _part(steps: list[Step]) -> Part:
+    folds = tuple(step for step in steps if step.fold is not None)
+    others = tuple(step for step in steps if step.fold is None)
+    return Part(folds, others, folds[0].tag if len(folds) == 1 and not others else None)
+
+
+@define(eq=False)
+class Runs:
+    """The events that wait to be folded, by slice."""
+
+    rules: Rules
+    # The slices that the replay begins with as a checkpoint keeps them, until somebody asks for them.
+    _packed: dict[str, PackedValue] = field(factory=dict)
+    _waiting: dict[str, list[Folded]] = field(factory=dict)
+
+    def begin(self, state: Mapping[str, Log[Any] | PackedValue]) -> Table:
+        """Give the slices that a replay begins with, without those that are packed."""
+        table: dict[str, Log[Any]] = {}
+        for tag, values in state.items():
+            if not isinstance(values, PackedValue):
+                table[tag] = values
+            elif tag in self.rules.folds:
+                self._packed[tag] = values
+            else:
+                table[tag] = values.values()
+        return pmap(table)
+
+    def of(self, tag: str) -> list[Folded]:
+        """Give the list of the events that wait for one slice, oldest first; one may be added."""
+        return self._waiting.setdefault(tag, [])
+
+    def forget(self) -> None:
+        """Let go of all that waits: the STATE slices become what they were at another time."""
+        self._packed.clear()
+        for run in self._waiting.values():
+            run.clear()
+
+    def reduced(self, state: Table, tags: Iterable[str] | None = None) -> Table:
+        """Give the slices with what waits for those of `tags`, or for all, folded into them."""
+        for tag in self.rules.folds if tags is None else tags:
+            run = self._waiting.get(tag, ())
+            packed = self._packed.pop(tag, None)
+            if run or packed is not None:
+                before = packed or state.get(tag, self.rules.specs[tag].empty)
+                after = self._folded(tag, before, run)
+                if after is not before:
+                    state = state.set(tag, after)
+                if run:
+                    run.clear()
+        return state
+
+    def _folded(self, tag: str, values: Log[Any] | PackedValue, run: Sequence[Folded]) -> Log[Any]:
+        fold = self.rules.folds[tag]
+        try:
+            return fold(values, run)
+        except SessionError:
+            raise
+        except Exception:
+            self._explain(tag, values, run)
+            raise
+
+    def _explain(self, tag: str, before: Log[Any] | PackedValue, run: Sequence[Folded]) -> None:
+        """Raise what the reducer raises at the record that a fold could not take."""
+        values = before.values() if isinstance(before, PackedValue) else before
+        for seq, type_, fields in run:
+            step = next(step for step in self.rules.steps[type_] if step.tag == tag)
+            try:
+                values = step.react(values, self.rules.registry.by_type[type_].build(*fields))
+            except SessionError:
+                raise
+            except Exception as error:
+                raise unreadable(seq, self.rules.registry.by_type[type_].tag, error) from error
+
+
+def unreadable(seq: int, tag: str, error: Exception) -> SessionError:
+    """Give the error for a record that cannot be applied."""
+    return SessionError(
+        f"cannot read history: record {seq} ({tag}) cannot be applied: {error!r}; register the reducers that made it"
+    )

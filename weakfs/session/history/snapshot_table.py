@@ -1,0 +1,73 @@
+"""The snapshots that a line of history keeps, by id and by tag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+from pyrsistent import PMap, pmap
+
+from weakfs.session.history.log import Log
+
+if TYPE_CHECKING:
+    from weakfs.session.history.timeline import SnapshotEntry
+
+
+@frozen(eq=False)
+class SnapshotTable(Mapping[str, "SnapshotEntry"]):
+    """Snapshots by id. An immutable value; putting one in and finding one cost O(1), however many are kept."""
+
+    _by_id: PMap[str, SnapshotEntry] = pmap()  # noqa: RUF009
+    # Those of each tag, oldest first.
+    _by_tag: PMap[str, Log[SnapshotEntry]] = pmap()  # noqa: RUF009
+
+    @classmethod
+    def of(cls, entries: Iterable[SnapshotEntry]) -> SnapshotTable:
+        """Make a table of entries with different ids."""
+        table = cls()
+        for entry in entries:
+            table = table.set(entry)
+        return table
+
+    def set(self, entry: SnapshotEntry) -> SnapshotTable:
+        """Give the table with an entry; O(entries of its tag) if it is not the newest of these."""
+        table = self.discard(entry.snapshot_id)
+        by_tag = table._by_tag
+        if entry.tag is not None:
+            tagged: Log[SnapshotEntry] = by_tag.get(entry.tag, Log())
+            if not tagged or tagged[-1].age < entry.age:
+                tagged = tagged.append(entry)
+            else:
+                tagged = Log(sorted((*tagged, entry), key=lambda one: one.age))
+            by_tag = by_tag.set(entry.tag, tagged)
+        return SnapshotTable(table._by_id.set(entry.snapshot_id, entry), by_tag)
+
+    def discard(self, snapshot_id: str) -> SnapshotTable:
+        """Give the table without an entry, if it is there; O(entries of its tag) if it is not the newest of these."""
+        entry = self._by_id.get(snapshot_id)
+        if entry is None:
+            return self
+        by_tag = self._by_tag
+        if entry.tag is not None:
+            tagged = by_tag[entry.tag]
+            if tagged[-1] is entry:
+                left = tagged.prefix(len(tagged) - 1)
+            else:
+                left = Log(one for one in tagged if one is not entry)
+            by_tag = by_tag.set(entry.tag, left) if left else by_tag.remove(entry.tag)
+        return SnapshotTable(self._by_id.remove(snapshot_id), by_tag)
+
+    def newest(self, tag: str) -> SnapshotEntry | None:
+        """Give the newest snapshot with a tag, or `None`."""
+        tagged = self._by_tag.get(tag)
+        return tagged[-1] if tagged else None
+
+    def __getitem__(self, snapshot_id: str) -> SnapshotEntry:
+        return self._by_id[snapshot_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_id)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
