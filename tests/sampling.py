@@ -19,7 +19,10 @@ T = TypeVar("T")
 
 # Without `--exhaustive` one of so many repeats is made, but not fewer than `FEWEST`.
 ONE_OF = 8
-FEWEST = 5
+FEWEST = 3
+
+# How far apart the moments lie that are tried without `--exhaustive`, in a row whose end is found by trying.
+STRIDE = 4
 
 _PHASES = (Phase.explicit, Phase.generate, Phase.target, Phase.shrink)
 
@@ -47,6 +50,11 @@ def sample(values: Sequence[T]) -> list[T]:
     """Return the values to try: as many as `share` says, evenly spread."""
     number = share(len(values))
     return [values[index * len(values) // number] for index in range(number)]
+
+
+def stride() -> int:
+    """Return by how much to go on from one moment to the next."""
+    return 1 if is_exhaustive() else STRIDE
 
 
 def is_left_out(thing: object) -> bool:

@@ -16,6 +16,9 @@ from .places import Place, call, written
 from .test_failures import one_line
 from .test_snapshots import KINDS, id_of, rows
 
+# Files of a restore that is interrupted: enough that it takes longer than it takes to look how far it has come.
+COUNT = 400
+
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_restore_is_exact_and_can_be_undone(run: Run, place: Place, kind: str) -> None:
@@ -176,14 +179,14 @@ def test_compacting_keeps_what_unfinished_work_needs(run: Run, place: Place, tmp
 
 
 def test_an_interrupted_restore_leaves_one_state_or_the_other(run: Run, place: Place) -> None:
-    for number in range(800):
+    for number in range(COUNT):
         (place.root / f"file{number}").write_text(f"{number}\n")
     first = id_of(run("snapshot", place.root))
     before = place.seen
-    files = [place.root / f"file{number}" for number in range(800)]
-    for moment in (0, 1, 200, 400, 600):
-        for number in range(800):
-            (place.root / f"file{number}").write_text("changed\n")
+    files = [place.root / f"file{number}" for number in range(COUNT)]
+    for moment in (0, 1, COUNT // 4, COUNT // 2, 3 * COUNT // 4):
+        for file in files:
+            file.write_text("changed\n")
         disturbed = place.seen
         process = subprocess.Popen(
             [*COMMAND, "restore", str(place.root), first], stdout=subprocess.PIPE, stderr=subprocess.PIPE
