@@ -42,7 +42,17 @@ class TestLong:
 def collected(folder: Path, *options: str) -> set[str]:
     """Return the names of the tests of `SUITE`, as they are collected with the options of this suite."""
     (folder / "test_suite.py").write_text(SUITE)
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "tests.conftest", "test_suite.py", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--collect-only",
+        "-q",
+        "-p",
+        "tests.conftest",
+        "test_suite.py",
+        *options,
+    ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TOP), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     return {line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line}
