@@ -36,12 +36,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(obj: object) -> list[pytest.Item] | None:
-    """Make no tests of what is left out as a whole: that takes as long as making the others."""
+    """Collect nothing from a class or function that is left out: to make its tests and drop them takes seconds."""
     return [] if is_left_out(obj) else None
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what was imported and collected: it is a million objects."""
+    """Freeze all modules and tests, a million objects: else every full garbage collection visits them."""
     gc.collect()
     gc.freeze()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from hashlib import sha256
+from types import FunctionType
 from typing import TypeVar
 
 import pytest
@@ -58,9 +59,11 @@ def stride() -> int:
 
 
 def is_left_out(thing: object) -> bool:
-    """Return whether a test function or class is marked as a part of exhaustive runs only."""
-    marks: list[pytest.Mark] = getattr(thing, "pytestmark", [])
-    return not is_exhaustive() and any(mark.name == "exhaustive" for mark in marks)
+    """Return whether something in a test module is a function or class that is marked for exhaustive runs only."""
+    if is_exhaustive() or not isinstance(thing, type | FunctionType):
+        return False
+    marks = getattr(thing, "pytestmark", [])
+    return any(mark.name == "exhaustive" for mark in (marks if isinstance(marks, list) else [marks]))
 
 
 def left_out(items: Collection[pytest.Item]) -> set[pytest.Item]:

@@ -1,4 +1,4 @@
-"""Where the directories of the host are that the conformance suite runs on."""
+"""A directory of the host for the conformance suite: in memory, where that is possible."""
 
 from __future__ import annotations
 
