@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import is_exhaustive
+
 from .conftest import COMMAND, Run
 from .places import WORKSPACE as WHOLE
 from .places import Place, call, written
@@ -17,7 +19,7 @@ from .test_failures import one_line
 from .test_snapshots import KINDS, id_of, rows
 
 # Files of a restore that is interrupted: enough that it takes longer than it takes to look how far it has come.
-COUNT = 400
+COUNT = 800 if is_exhaustive() else 400
 
 
 @pytest.mark.parametrize("kind", KINDS)
