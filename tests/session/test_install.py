@@ -254,3 +254,14 @@ def test_the_tables_of_a_registry_cannot_be_changed_from_outside() -> None:
         registry.by_tag["mine"] = registry.by_tag["session/rolled_back"]  # type: ignore[index]  # the test
     with pytest.raises(TypeError):
         del registry.by_type[Put]  # type: ignore[attr-defined]  # the test
+
+
+def test_sessions_without_a_registry_share_their_rules_until_one_installs_a_slice() -> None:
+    one, other = Session(), Session()
+    assert one.parts()[0] is other.parts()[0]
+
+    one.install(Total, initial=Total(3))
+
+    for session in (other, Session()):
+        with pytest.raises(UnknownType):
+            session.spec_of(Total)

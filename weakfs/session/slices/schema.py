@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from attrs import evolve, frozen
@@ -44,6 +45,12 @@ class Rules:
     specs: Mapping[str, SliceSpec]
     by_type: Mapping[type, SliceSpec]
     steps: Mapping[type, tuple[Step, ...]]
+
+    @staticmethod
+    @cache
+    def standard() -> Rules:
+        """Give the rules of the standard registry. They are made once: that takes a millisecond."""
+        return Rules.of(Registry.standard())
 
     @classmethod
     def of(cls, registry: Registry) -> Rules:
