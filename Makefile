@@ -21,10 +21,10 @@ help: ## list the targets
 setup: $(READY) ## make the virtual environment .venv with all that development needs
 
 test: $(READY) ## run the tests, with a sample of the cases of each rule
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-all: $(READY) ## run the tests with all their cases, as before a release
-	$(BIN)/python -m pytest -n auto --exhaustive $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal --exhaustive $(ARGS)
 
 demo: $(READY) ## show the library at work: recorded sessions, then the whole standard library
 	$(BIN)/python -m examples.demo $(ARGS)

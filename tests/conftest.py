@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.sampling import is_exhaustive, left_out, load_profile
+from tests.sampling import is_exhaustive, is_left_out, left_out, load_profile
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,6 +32,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=[item for item in items if item in left])
         items[:] = [item for item in items if item not in left]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(obj: object) -> list[pytest.Item] | None:
+    """Collect nothing from a class or function that is left out: to make its tests and drop them takes seconds."""
+    return [] if is_left_out(obj) else None
+
+
+def pytest_collection_finish() -> None:
+    """Freeze all modules and tests, a million objects: else every full garbage collection visits them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,13 +2,15 @@
 
 The option of pytest chooses a profile of hypothesis, and `share` and `sample` follow that profile. Two marks thin out
 parameters: `exhaustive` leaves out the tests that it marks, `sampled` keeps only as many combinations of parameters as
-it takes to have each value of each parameter once.
+it takes to have each value of each parameter once. A parameter `seed` that is a number stands for repeats of one rule:
+of its values `sample` chooses some.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from hashlib import sha256
+from types import FunctionType
 from typing import TypeVar
 
 import pytest
@@ -18,7 +20,10 @@ T = TypeVar("T")
 
 # Without `--exhaustive` one of so many repeats is made, but not fewer than `FEWEST`.
 ONE_OF = 8
-FEWEST = 5
+FEWEST = 3
+
+# How far apart the moments lie that are tried without `--exhaustive`, in a row whose end is found by trying.
+STRIDE = 4
 
 _PHASES = (Phase.explicit, Phase.generate, Phase.target, Phase.shrink)
 
@@ -48,13 +53,27 @@ def sample(values: Sequence[T]) -> list[T]:
     return [values[index * len(values) // number] for index in range(number)]
 
 
-def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
-    """Return the tests that are marked and not part of the sample."""
+def stride() -> int:
+    """Return by how much to go on from one moment to the next."""
+    return 1 if is_exhaustive() else STRIDE
+
+
+def is_left_out(thing: object) -> bool:
+    """Return whether something in a test module is a function or class that is marked for exhaustive runs only."""
+    if is_exhaustive() or not isinstance(thing, type | FunctionType):
+        return False
+    marks = getattr(thing, "pytestmark", [])
+    return any(mark.name == "exhaustive" for mark in (marks if isinstance(marks, list) else [marks]))
+
+
+def left_out(items: Collection[pytest.Item]) -> set[pytest.Item]:
+    """Return the tests that are not part of the sample."""
     left: set[pytest.Item] = set()
     seen: set[tuple[str, str, str]] = set()
+    seeds = _sampled_seeds(items)
     # In an order in which neighbours, which have most of their parameters in common, are far from each other.
     for item in sorted(items, key=lambda item: sha256(item.nodeid.encode()).digest()):
-        if item.get_closest_marker("exhaustive") is not None:
+        if item.get_closest_marker("exhaustive") is not None or _seed(item) not in seeds[_function(item)]:
             left.add(item)
         elif item.get_closest_marker("sampled") is not None:
             values = _parameters(item)
@@ -64,8 +83,28 @@ def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     return left
 
 
+def _sampled_seeds(items: Collection[pytest.Item]) -> dict[str, set[int | None]]:
+    """Return the seeds to try, by function."""
+    seeds: dict[str, set[int]] = {}
+    for item in items:
+        of_function = seeds.setdefault(_function(item), set())
+        if (seed := _seed(item)) is not None:
+            of_function.add(seed)
+    return {function: {None, *sample(sorted(found))} for function, found in seeds.items()}
+
+
+def _seed(item: pytest.Item) -> int | None:
+    call = getattr(item, "callspec", None)
+    seed = call.params.get("seed") if call else None
+    return seed if isinstance(seed, int) else None
+
+
+def _function(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
 def _parameters(item: pytest.Item) -> set[tuple[str, str, str]]:
     """Return each parameter of a test with its value; what has no parameters is one value."""
-    function = item.nodeid.partition("[")[0]
+    function = _function(item)
     call = getattr(item, "callspec", None)
     return {(function, name, repr(value)) for name, value in call.params.items()} if call else {(function, "", "")}

@@ -7,18 +7,47 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.sampling import sample, share
+from tests.sampling import FEWEST, ONE_OF, sample, share
 from weakfs.backends.host.root import default_store
 
 TOP = Path(__file__).parents[1]
-# Operations on a full disk, each with the root, the store or both on it.
-PRODUCT = "tests/faults/test_host_full.py"
+
+SUITE = """
+import pytest
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("place", ["root", "store", "both"])
+@pytest.mark.parametrize("operation", ["write", "append", "move", "copy", "delete", "mkdir"])
+def test_product(operation, place): pass
+
+@pytest.mark.sampled
+def test_plain(): pass
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("kind", ["tree", "git"])
+def test_repeated(kind, seed): pass
+
+@pytest.mark.parametrize("kind", ["tree", pytest.param("tar", marks=pytest.mark.exhaustive)])
+def test_kinds(kind): pass
+
+@pytest.mark.exhaustive
+def test_long(): pass
+
+@pytest.mark.exhaustive
+class TestLong:
+    def test_long(self): pass
+"""
 
 
-def collected(*options: str) -> set[str]:
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", PRODUCT, *options]
-    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True)
-    return {line for line in done.stdout.splitlines() if line.startswith(PRODUCT)}
+def collected(folder: Path, *options: str) -> set[str]:
+    """Return the names of the tests of `SUITE`, as they are collected with the options of this suite."""
+    (folder / "test_suite.py").write_text(SUITE)
+    words = ["-m", "pytest", "--collect-only", "-q", "-p", "tests.conftest", "test_suite.py", *options]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TOP), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    return {line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line}
 
 
 def values(tests: set[str]) -> set[tuple[str, str]]:
@@ -30,15 +59,24 @@ def values(tests: set[str]) -> set[tuple[str, str]]:
     }
 
 
-def test_a_sample_has_each_test_and_each_value_of_its_parameters_and_fewer_combinations() -> None:
-    some, every = collected(), collected("--exhaustive")
+def of(function: str, tests: set[str]) -> set[str]:
+    return {test for test in tests if test.partition("[")[0] == function}
+
+
+def test_a_sample_has_each_value_of_each_parameter_fewer_combinations_and_fewer_repeats(tmp_path: Path) -> None:
+    some, every = collected(tmp_path), collected(tmp_path, "--exhaustive")
     assert some < every
-    assert len(some) <= len(every) // 2
-    assert values(some) == values(every)
+    assert len(every) == 6 * 3 + 1 + 2 * 40 + 2 + 2
+    assert len(of("test_product", some)) <= 9
+    assert values(of("test_product", some)) == values(of("test_product", every))
+    assert some & {"test_plain", "test_kinds[tree]", "test_kinds[tar]"} == {"test_plain", "test_kinds[tree]"}
+    assert len(of("test_repeated", some)) == 2 * max(FEWEST, 40 // ONE_OF)
+    assert {kind for _, kind in values(of("test_repeated", some))} >= {"tree", "git"}
+    assert not any("test_long" in test for test in some)
 
 
 def test_a_share_is_never_more_than_the_whole_and_never_nothing() -> None:
-    assert [share(number) for number in (0, 1, 4)] == [0, 1, 4]
+    assert [share(number) for number in (0, 1, 3)] == [0, 1, 3]
     assert all(0 < share(number) <= number for number in range(1, 2000))
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 
@@ -19,15 +17,13 @@ def ticking() -> Callable[[], int]:
 
 
 class HostPlaces:
-    """Gives each filesystem of a test a directory and a store of its own, and takes them away."""
+    """Gives each filesystem of a test a directory and a store of its own."""
+
+    numbers = count()
 
     @pytest.fixture(autouse=True)
-    def _places(self) -> Iterator[None]:
-        self.place = Path(mkdtemp())
-        self.numbers = count()
-        yield
-        # Deeper than what `shutil.rmtree` removes.
-        subprocess.run(["rm", "-rf", self.place], check=True)
+    def _places(self, place: Path) -> None:
+        self.place = place
 
     def next_place(self) -> tuple[Path, Path]:
         """Make an empty root, and name a store for it."""

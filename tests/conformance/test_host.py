@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.conformance.places import HostPlaces, ticking
 from weakfs import Session
 from weakfs.backends import HostFilesystem
@@ -9,6 +11,7 @@ from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
 from weakfs.testing import FilesystemConformance, Prepare
 
 
+@pytest.mark.sampled
 class TestHost(HostPlaces, FilesystemConformance):
     def make_fs(
         self,

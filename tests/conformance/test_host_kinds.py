@@ -45,10 +45,12 @@ class KindCases(HostPlaces, SnapshotCases, ArchiveCases, DigestCases, HistoryCas
         )
 
 
+@pytest.mark.sampled
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
 class TestGit(KindCases):
     kind = "git"
 
 
+@pytest.mark.sampled
 class TestTar(KindCases):
     kind = "tar"

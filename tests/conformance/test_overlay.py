@@ -31,6 +31,7 @@ class TestOverlayOverNothing(FilesystemConformance):
         )
 
 
+@pytest.mark.sampled
 class TestOverlayOverWhatIsThere(FilesystemConformance):
     def make_fs(
         self,

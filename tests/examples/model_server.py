@@ -20,6 +20,8 @@ Provider = Literal["openai", "anthropic"]
 
 # In how many characters text and arguments are streamed.
 PIECE = 7
+# But in no more pieces than so many.
+PIECES = 500
 
 
 @frozen
@@ -49,7 +51,8 @@ class Turn:
 
 
 def pieces(text: str) -> list[str]:
-    return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
+    size = max(PIECE, len(text) // PIECES)
+    return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 def openai_events(turn: Turn) -> Iterator[tuple[str | None, Json | str]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from examples.agent_loop.conversation import REGISTRY
-from tests.examples.agent_work import APP, BOTH, FILES, TASK, UTIL, digest_of, messages_of, script, work
+from tests.examples.agent_work import APP, FILES, TASK, UTIL, digest_of, messages_of, script, work
 from tests.examples.model_server import ModelServer, Provider, Turn
 from weakfs import InMemoryFilesystem, Session
 from weakfs.tools import ToolCalls
@@ -58,7 +58,7 @@ def work_elsewhere(provider: Provider, server: ModelServer, path: Path, project:
     return start(*words, "--mount", str(project), "--base-url", server.url(provider))
 
 
-@BOTH
+@pytest.mark.parametrize("provider", ["openai", pytest.param("anthropic", marks=pytest.mark.exhaustive)])
 def test_other_processes_go_on_with_the_work_of_one_that_was_killed(
     provider: Provider, tmp_path: Path, project: Path
 ) -> None:

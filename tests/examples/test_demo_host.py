@@ -19,15 +19,6 @@ def on_the_host(tmp_path: Path) -> None:
     host.in_place(Report(), tmp_path, tmp_path / "host.json")
 
 
-def test_the_demo_on_the_host_proves_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    on_the_host(tmp_path)
-    out = capsys.readouterr().out
-    assert "106 calls, 15 of them fail" in out
-    assert "rename_word: " in out
-    assert "the first had changed files when it failed" in out
-    assert "a walk of the disk finds every byte, mode and time as in the beginning" in out
-
-
 def test_without_git_the_digests_tell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -88,7 +88,7 @@ def test_what_would_not_fit_is_refused_before_it_is_made() -> None:
 
     # The new text would take a quarter of a terabyte, or at least thirty gigabytes.
     count = share(250_000)
-    result = edit(toolset, "a\tb " * count, "a b", "c\n" * 500_000, replace_all=True)
+    result = edit(toolset, "a\tb " * count, "a b", ("c" * 999 + "\n") * 1000, replace_all=True)
     smaller = edit(toolset, "a\tb " * count, "a b", "c", replace_all=True)
 
     assert result.error_code == "file_too_large"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from attrs import Factory, evolve, field, frozen
@@ -70,6 +71,12 @@ class Rules:
     checked: Mapping[type, tuple[Step, ...]] = field(
         init=False, default=Factory(lambda self: _checked(self.steps), takes_self=True)
     )
+
+    @staticmethod
+    @cache
+    def standard(registry: type[Registry]) -> Rules:
+        """Return the rules of the standard registry of a class. They are made once: that takes a millisecond."""
+        return Rules.of(registry.standard())
 
     @classmethod
     def of(cls, registry: Registry) -> Rules:

@@ -1,0 +1,34 @@
+"""A directory of the host for the conformance suite: in memory, where that is possible."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from tests.sampling import is_exhaustive
+
+# A filesystem in memory: half of the time of these tests is waiting for the disk. What is written to a disk, and in
+# which order, is tested in tests/faults.
+MEMORY = "/dev/shm"
+ROOM = 1 << 30
+
+
+def _memory() -> str | None:
+    """Give the filesystem in memory, if there is one with room, and if this run tries a sample only."""
+    has_room = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM
+    return MEMORY if has_room and not is_exhaustive() else None
+
+
+@pytest.fixture(scope="class")
+def place() -> Iterator[Path]:
+    """Give a directory to the tests of a class, and remove it."""
+    place = Path(mkdtemp(dir=_memory()))
+    yield place
+    # Deeper than what `shutil.rmtree` removes.
+    subprocess.run(["rm", "-rf", place], check=True)
