@@ -13,7 +13,8 @@ from weakfs.session.files.content_references import check_contents
 from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.session.history.replay import Replay
-from weakfs.session.history.timeline import SnapshotEntry, Timeline, ordered_snapshots
+from weakfs.session.history.snapshot_table import SnapshotEntry
+from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.transaction import ACTIVE, innermost
 from weakfs.session.views import Records, SessionView, Snapshot
 

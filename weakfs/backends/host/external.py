@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from attrs import field, frozen
 
@@ -13,11 +13,8 @@ from weakfs.filesystem import FilesystemSnapshot
 from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.events import TreeSeen
 from weakfs.reducers.external_trees import ExternalTrees
-from weakfs.session import SessionView
+from weakfs.session import Session, SessionView
 from weakfs.snapshots.store.store import Store
-
-if TYPE_CHECKING:
-    from weakfs.backends.host.filesystem import HostFilesystem
 
 
 @frozen
@@ -28,12 +25,43 @@ class Rewind:
     wanted: FileTree = field(repr=False)
 
 
+class HostFiles(Protocol):
+    """What `HostExternal` needs of the filesystem that it stands for."""
+
+    @property
+    def filesystem_id(self) -> str:
+        """The id of the directory in sessions."""
+        ...
+
+    @property
+    def session(self) -> Session:
+        """The session that the filesystem is bound to."""
+        ...
+
+    @property
+    def read_only(self) -> bool:
+        """Whether every change is refused."""
+        ...
+
+    def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
+        """Keep the files as they are now."""
+        ...
+
+    def go_to(self, target: FilesystemSnapshot | Rewind) -> None:
+        """Make the files what a snapshot holds, or undo what is known."""
+        ...
+
+    def exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
+        """Keep the files as they are now and go to `target`, with a single scan."""
+        ...
+
+
 class HostExternal:
     """A host directory as part of a session."""
 
     restores_all_or_nothing = True
 
-    def __init__(self, filesystem: HostFilesystem, root: HostRoot) -> None:
+    def __init__(self, filesystem: HostFiles, root: HostRoot) -> None:
         self._filesystem = filesystem
         self.root = root
 
@@ -65,12 +93,12 @@ class HostExternal:
                 seen.add(record.event.source)
         return tuple(one for one in lost if one not in seen)
 
-    def stand_for(self, filesystem: HostFilesystem) -> None:
+    def stand_for(self, filesystem: HostFiles) -> None:
         """Work through another object over the same directory, if that may change it and this one's may not."""
         if self._filesystem.read_only and not filesystem.read_only:
             self._filesystem = filesystem
 
-    def reopen(self, filesystem: HostFilesystem, root: HostRoot) -> None:
+    def reopen(self, filesystem: HostFiles, root: HostRoot) -> None:
         """Replace a root that was removed or renamed by the one that was opened in its place; the store stays."""
         root.store = self.root.store
         self._filesystem, self.root = filesystem, root

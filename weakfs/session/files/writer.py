@@ -25,7 +25,8 @@ from weakfs.session.errors import SessionError
 from weakfs.session.files.spool import BATCH, JsonArray, JsonObject, Spool
 from weakfs.session.history.checkpoints import PackedMark
 from weakfs.session.history.log import Log
-from weakfs.session.history.timeline import Row, SnapshotEntry, Timeline, event_of, ordered_snapshots
+from weakfs.session.history.snapshot_table import SnapshotEntry
+from weakfs.session.history.timeline import Row, Timeline, event_of, ordered_snapshots
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 from attrs import frozen
 from pyrsistent import PMap, pmap
 
 from weakfs.session.history.log import Log
-
-if TYPE_CHECKING:
-    from weakfs.session.history.timeline import SnapshotEntry
+from weakfs.session.slices.table import Table
 
 
 @frozen(eq=False)
-class SnapshotTable(Mapping[str, "SnapshotEntry"]):
+class SnapshotEntry:
+    """What the snapshot table keeps of a snapshot: its description and the state itself, by reference."""
+
+    snapshot_id: str
+    number: int
+    seq: int
+    at: int
+    tag: str | None
+    state: Table
+    externals: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def age(self) -> tuple[int, str]:
+        """What orders snapshots, the oldest first."""
+        return self.number, self.snapshot_id
+
+
+@frozen(eq=False)
+class SnapshotTable(Mapping[str, SnapshotEntry]):
     """Snapshots by id. An immutable value; putting one in and finding one cost O(1), however many are kept."""
 
     _by_id: PMap[str, SnapshotEntry] = pmap()  # noqa: RUF009

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 from pyrsistent import PMap, pmap
 
 from weakfs.session.errors import SessionError, UnknownSnapshot, UnknownType
@@ -23,30 +23,12 @@ from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.session.history.log import Log
 from weakfs.session.history.packing import Packing
 from weakfs.session.history.record_numbers import Numbering, Shift
-from weakfs.session.history.snapshot_table import SnapshotTable
+from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.slices.schema import Rules, Step
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 Row = tuple[int, "str | None", str, tuple[Any, ...]]
-
-
-@frozen(eq=False)
-class SnapshotEntry:
-    """What the snapshot table keeps of a snapshot: its description and the state itself, by reference."""
-
-    snapshot_id: str
-    number: int
-    seq: int
-    at: int
-    tag: str | None
-    state: Table
-    externals: tuple[tuple[str, Any], ...] = ()
-
-    @property
-    def age(self) -> tuple[int, str]:
-        """What orders snapshots, the oldest first."""
-        return self.number, self.snapshot_id
 
 
 def changed(
