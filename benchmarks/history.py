@@ -39,7 +39,7 @@ def rows(files: int, records: int, reads: int) -> Iterator[tuple[str, str]]:
     yield "write", f"{time_text((process_time_ns() - start) / records)}, longest {time_text(longest)}"
     gc.collect()
     yield "memory", bytes_text(resident() - before)
-    checkpoints = session.parts()[1].checkpoints
+    checkpoints = session._parts()[1].checkpoints
     yield "checkpoints", f"{len(checkpoints.kept)} kept, {len(checkpoints.lasting)} in a file"
     yield "full collection", time_text(taken(gc.collect))
     yield "at, live", read(session, records, reads)

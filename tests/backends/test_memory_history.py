@@ -52,7 +52,7 @@ def busy() -> tuple[Session, InMemoryFilesystem, int]:
 
 def test_records_are_tuples_that_the_collector_does_not_look_at(busy: tuple[Session, InMemoryFilesystem, int]) -> None:
     session, _, _ = busy
-    rows = session.parts()[1].rows
+    rows = session._parts()[1].rows
     assert len(rows) == WRITES
     assert not any(gc.is_tracked(row) for row in rows)
 

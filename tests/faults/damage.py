@@ -234,7 +234,7 @@ class Court:
     def use(self, session: Session) -> dict[str, object] | None:
         """Do everything with a session that a file gave; `None` if its history cannot be read."""
         painter = Painter()
-        kinds = list(session.parts()[0].by_type)
+        kinds = list(session._parts()[0].by_type)
         painter.slices(session, kinds)
         history = True
         for seq in range(session.seq - len(session.records), session.seq + 1):

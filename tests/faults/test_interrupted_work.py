@@ -139,7 +139,7 @@ def test_work_on_a_host_stops_wherever_it_is_asked_to(name: str, error: type[Exc
         with interruptible(Stop(at, error)), pytest.raises(error):
             work(fs)
         with uninterrupted():
-            fs.session.check_writable()
+            fs.session._check_writable()
         assert files_of(root) == before
         assert not list(root.glob(".weakfs*"))
 

@@ -300,5 +300,5 @@ def test_a_handler_may_wait_for_another_thread_that_uses_the_session() -> None:
     with session.lock:
         fs.write("/a", "1")
         fs.write("/b", "1")
-    session.tell()
+    session._notify()
     assert waited == [True, True]

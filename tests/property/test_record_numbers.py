@@ -194,7 +194,7 @@ def check(session: Session, world: World) -> None:
             assert records[number - dropped - 1].at == at
         elif at:
             assert all(record.at != at for record in records)
-    rules, line, own = session.parts()
+    rules, line, own = session._parts()
     moments = Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments()
     assert [moment for moment in moments if not moment.is_same] == []
 

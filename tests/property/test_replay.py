@@ -21,15 +21,15 @@ LEDGER = Registry.empty().with_types(Added, Put, Taken, Noted, Total, Shelf)
 
 
 def moments_of(session: Session) -> list[Moment]:
-    rules, line, own = session.parts()
+    rules, line, own = session._parts()
     return list(Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments())
 
 
 def check(session: Session) -> Session:
     """Replay a session, compare all that both hold, and let its past be worked out anew."""
     again = session.replayed()
-    rules, line, _ = session.parts()
-    _, other, _ = again.parts()
+    rules, line, _ = session._parts()
+    _, other, _ = again._parts()
     same = Comparison(rules)
     for one, two in ((line.state, other.state), (line.logs, other.logs)):
         assert same.differing(one, two) == ()

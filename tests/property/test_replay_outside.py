@@ -24,14 +24,14 @@ from weakfs.session.history.reconstruction import Comparison, Rebuilding
 
 def assert_replayed(session: Session, again: Session) -> None:
     """Compare two sessions at every record and snapshot, and let the past of the first be worked out anew."""
-    rules, line, own = session.parts()
+    rules, line, own = session._parts()
     same = Comparison(rules)
     moments: list[int | str] = [*range(line.dropped, session.seq + 1)]
     moments += [snapshot.snapshot_id for snapshot in session.snapshots]
     for moment in moments:
         one, other = session.at(moment), again.at(moment)
-        assert same.differing(one.table("state"), other.table("state")) == (), moment
-        assert same.differing(one.table("log"), other.table("log")) == (), moment
+        assert same.differing(one._table("state"), other._table("state")) == (), moment
+        assert same.differing(one._table("log"), other._table("log")) == (), moment
         assert digests(one[ExternalTrees].latest()) == digests(other[ExternalTrees].latest())
     assert list(again.records) == list(session.records)
     rebuilt = list(Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments())

@@ -65,7 +65,7 @@ def changed(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
 
 
 def moments(session: Session) -> list[tuple[str, int, tuple[str, ...]]]:
-    rules, line, own = session.parts()
+    rules, line, own = session._parts()
     found = Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments()
     return [(moment.kind, moment.seq, moment.differing) for moment in found]
 
@@ -73,8 +73,8 @@ def moments(session: Session) -> list[tuple[str, int, tuple[str, ...]]]:
 def test_a_loaded_session_holds_the_checkpoints_and_every_moment(session: Session, path: Path) -> None:
     loaded = load(path)
 
-    held = loaded.parts()[1].all_lasting
-    assert [mark.seq for mark in held] == [mark.seq for mark in session.parts()[1].all_lasting]
+    held = loaded._parts()[1].all_lasting
+    assert [mark.seq for mark in held] == [mark.seq for mark in session._parts()[1].all_lasting]
     assert len(held) >= 2
     for seq in [*range(0, RECORDS, 611), held[0].seq - 1, held[0].seq, held[0].seq + 1, RECORDS - 1]:
         one, other = session.at(seq), loaded.at(seq)
@@ -97,11 +97,11 @@ def test_a_session_saved_again_gives_the_same_bytes_also_after_its_history_was_r
 
 def test_a_session_that_goes_on_after_loading_adds_checkpoints_to_those_that_it_loaded(path: Path) -> None:
     loaded = load(path)
-    known = len(loaded.parts()[1].all_lasting)
+    known = len(loaded._parts()[1].all_lasting)
 
     write_history(loaded)
 
-    numbers = [mark.seq for mark in loaded.parts()[1].all_lasting]
+    numbers = [mark.seq for mark in loaded._parts()[1].all_lasting]
     assert len(numbers) > known
     assert numbers == sorted({*numbers})
 
@@ -165,17 +165,17 @@ def test_no_checkpoint_in_a_file_lies_among_the_records_of_a_merged_fork() -> No
     session.merge(fork)
     write_history(session)
 
-    line = session.parts()[1]
+    line = session._parts()[1]
     assert all(mark.seq >= 2 + RECORDS for mark in line.all_lasting)
     assert len(line.all_lasting) >= 2
 
 
 def test_compacting_drops_the_checkpoints_of_what_it_drops(path: Path, tmp_path: Path) -> None:
     loaded = load(path)
-    held = [mark.seq for mark in loaded.parts()[1].all_lasting]
+    held = [mark.seq for mark in loaded._parts()[1].all_lasting]
 
     loaded.compact(keep=RECORDS - held[0])
     loaded.save(tmp_path / "compacted.json")
 
-    assert [mark.seq for mark in load(tmp_path / "compacted.json").parts()[1].all_lasting] == held[1:]
+    assert [mark.seq for mark in load(tmp_path / "compacted.json")._parts()[1].all_lasting] == held[1:]
     assert all(differing == () for _, _, differing in moments(load(tmp_path / "compacted.json")))

@@ -138,7 +138,7 @@ def test_checkpoints_of_wide_states_lie_further_apart_than_those_of_small_ones()
         files = InMemoryFilesystem(session)
         for number in range(5 * GAP):
             files.write_bytes(f"/{number % directories}/{number % 20}", b"")
-        return len(session.parts()[1].checkpoints.kept)
+        return len(session._parts()[1].checkpoints.kept)
 
     assert kept(20) == 5
     assert kept(GAP) < 4

@@ -273,10 +273,10 @@ def test_a_session_that_knows_no_files_learns_of_them_from_a_filesystem(tmp_path
 
 def test_sessions_without_a_registry_share_their_rules_until_one_installs_a_slice() -> None:
     one, other = Session(), Session()
-    assert one.parts()[0] is other.parts()[0]
+    assert one._parts()[0] is other._parts()[0]
 
     one.install(Total, initial=Total(3))
 
     for session in (other, Session()):
         with pytest.raises(UnknownType):
-            session.spec_of(Total)
+            session._spec_of(Total)

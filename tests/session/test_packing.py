@@ -89,7 +89,7 @@ def test_all_but_the_newest_records_are_packed() -> None:
 
 def test_the_values_of_a_slice_share_the_blocks_of_their_records() -> None:
     session = made_session(ENOUGH)
-    line = session.parts()[1]
+    line = session._parts()[1]
     records = [stretch.items for stretch, _ in line.rows.stretches() if stretch.is_packed]
     values = [stretch.items for stretch, _ in line.logs["Made"].stretches() if stretch.is_packed]
     assert len(records) == len(values) == 3
@@ -148,7 +148,7 @@ def test_records_and_values_survive_saving_and_loading(tmp_path: Path) -> None:
     assert list(again.records) == list(session.records)
     assert again.save(tmp_path / "t.json").size_bytes == session.save(tmp_path / "s.json").size_bytes
     assert (tmp_path / "t.json").read_bytes() == (tmp_path / "s.json").read_bytes()
-    line = again.parts()[1]
+    line = again._parts()[1]
     assert sum(stretch.is_packed for stretch, _ in line.rows.stretches()) > 0
     assert sum(stretch.is_packed for stretch, _ in line.logs["Made"].stretches()) > 0
 
@@ -162,7 +162,7 @@ def test_forks_that_are_merged_in_turn_leave_packed_records() -> None:
         session.merge(fork)
         session.merge(other)
     check(session, range(ENOUGH + 3 * ENOUGH // 4))
-    live = sum(end - stretch.start for stretch, end in session.parts()[1].rows.stretches() if not stretch.is_packed)
+    live = sum(end - stretch.start for stretch, end in session._parts()[1].rows.stretches() if not stretch.is_packed)
     assert live <= STRETCH * (NEAR + 2)
     assert [record.seq for record in session.records] == list(range(1, session.seq + 1))
 

@@ -284,7 +284,7 @@ def test_merges_that_the_first_version_saved_are_read_as_they_were_meant() -> No
 
     merges = [record.event for record in session.records if isinstance(record.event, Merged)]
     assert [event.renumbered for event in merges] == [False] * len(merges)
-    rules, line, own = session.parts()
+    rules, line, own = session._parts()
     moments = list(Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments())
     assert len(moments) > 5
     assert [moment for moment in moments if not moment.is_same or moment.rebuilt is None] == []
@@ -302,7 +302,7 @@ def test_a_session_of_the_first_version_goes_on_with_true_numbers(tmp_path: Path
 
     call: Any = loaded[ToolCall].latest()
     assert loaded.records[call.first_seq - 1].event.path == "/new"
-    rules, line, own = loaded.parts()
+    rules, line, own = loaded._parts()
     assert all(one.is_same for one in Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments())
 
 

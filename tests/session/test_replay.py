@@ -524,7 +524,7 @@ def test_a_reducer_replays_nothing() -> None:
 
 def test_a_merge_that_tells_of_fewer_records_than_none_is_as_one_of_none() -> None:
     session = make_session()
-    session.replay([Record(1, 1, Merged("x/f1", 0, -5, session.table("state")), None)])
+    session.replay([Record(1, 1, Merged("x/f1", 0, -5, session._table("state")), None)])
 
     session.dispatch(Added(1))
 

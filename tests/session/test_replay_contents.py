@@ -186,7 +186,7 @@ def test_each_content_is_looked_for_once_and_read_only_where_its_source_cannot_t
 
 def test_a_damaged_content_is_found_where_every_one_is_read(tmp_path: Path) -> None:
     path = saved(tmp_path, elsewhere(b"one", b"two"))
-    rules, line, _ = load(path).parts()
+    rules, line, _ = load(path)._parts()
     check_contents(rules.registry, line, read_all=True)
     blob_path(path, b"two").write_bytes(b"2wo")
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 
 def moments_of(session: Session) -> list[Moment]:
-    rules, line, own = session.parts()
+    rules, line, own = session._parts()
     return list(Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments())
 
 
@@ -31,9 +31,9 @@ def test_a_session_that_an_earlier_version_saved_is_replayed(path: Path) -> None
 
     again = session.replayed()
 
-    same = Comparison(session.parts()[0])
-    assert same.differing(session.table("state"), again.table("state")) == ()
-    assert same.differing(session.table("log"), again.table("log")) == ()
+    same = Comparison(session._parts()[0])
+    assert same.differing(session._table("state"), again._table("state")) == ()
+    assert same.differing(session._table("log"), again._table("log")) == ()
     assert again.snapshots == session.snapshots
     for seq in range(session.seq - len(session.records), session.seq + 1):
         one, other = session.at(seq)[FileTree].latest(), again.at(seq)[FileTree].latest()

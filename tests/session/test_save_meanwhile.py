@@ -29,7 +29,7 @@ def test_what_an_open_transaction_has_done_is_not_in_the_file(tmp_path: Path) ->
         with session.transaction():
             session.dispatch(Counted(100))
             session.save(tmp_path / "s.json")
-    assert portrait(loaded(tmp_path / "s.json")) == {**before, "own": session.parts()[2]}
+    assert portrait(loaded(tmp_path / "s.json")) == {**before, "own": session._parts()[2]}
     session.save(tmp_path / "s.json")
     assert loaded(tmp_path / "s.json")[Total].latest() == Total(111)
 

@@ -126,7 +126,7 @@ def test_records_dispatched_under_the_lock_are_told_when_it_is_let_go() -> None:
         with session.lock:
             session.dispatch(Added(2))
         assert told.events == []
-    session.tell()
+    session._notify()
 
     assert told.events == [Added(1), Added(2)]
 

@@ -175,7 +175,7 @@ def test_a_file_that_holds_every_sighting_is_read_as_the_newest_of_each(tmp_path
     assert stale.status == "conflict"
     old.save(tmp_path / "again.json")
     assert b'"tools/file_seen","kind"' not in (tmp_path / "again.json").read_bytes()
-    assert FileSeen not in {spec.cls for spec in Session.load(tmp_path / "again.json").parts()[0].specs.values()}
+    assert FileSeen not in {spec.cls for spec in Session.load(tmp_path / "again.json")._parts()[0].specs.values()}
 
 
 def test_who_changed_a_file_is_found_behind_many_other_calls() -> None:

@@ -66,10 +66,10 @@ def switching_often() -> Iterator[None]:
 def assert_replayed(session: Session) -> None:
     """Compare a session with its replay, and each of its states with what its records give."""
     again = session.replayed()
-    rules, line, own = session.parts()
+    rules, line, own = session._parts()
     same = Comparison(rules)
-    assert same.differing(session.table("state"), again.table("state")) == ()
-    assert same.differing(session.table("log"), again.table("log")) == ()
+    assert same.differing(session._table("state"), again._table("state")) == ()
+    assert same.differing(session._table("log"), again._table("log")) == ()
     assert again[ToolCalls].all() == session[ToolCalls].all()
     one, other = InMemoryFilesystem(session).tree(), InMemoryFilesystem(again).tree()
     assert (one.digest, one.fingerprint) == (other.digest, other.fingerprint)

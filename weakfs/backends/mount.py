@@ -104,7 +104,7 @@ def mount(
     with session.lock:
         _check_place(session[FileTree].latest() or EMPTY_TREE, path, segments)
         session.dispatch(TreeMounted(path, name, found.tree, skipped, session.now()))
-    session.tell()
+    session._notify()
     return session[MountReport].all()[-1]
 
 

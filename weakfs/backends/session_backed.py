@@ -119,7 +119,7 @@ class SessionFilesystem(BaseFilesystem):
 
     def _told(self) -> None:
         if isinstance(self._session, Session):
-            self._session.tell()
+            self._session._notify()
 
     def _exclusive(self) -> AbstractContextManager[Any]:
         return self._session.lock if isinstance(self._session, Session) else nullcontext()

@@ -104,7 +104,7 @@ class _Kept:
 
 def steps_of(session: Session) -> Iterator[Step]:
     """Go through the records with the state on both sides of each. O(records), by running their reducers again."""
-    rules, line, own = session.parts()
+    rules, line, own = session._parts()
     state: Table | None = line.base.state
     logs = line.base.logs
     kept = _Kept(set(_fork_points(session)))
@@ -150,7 +150,7 @@ def _applied(
 def _fork_points(session: Session) -> Iterator[int]:
     """Give the number of each record after which a fork left that was merged later."""
     blocks = _Blocks(session.session_id)
-    line = session.parts()[1]
+    line = session._parts()[1]
     if line.base.block_end > line.dropped:
         blocks.begin_inside(line.base.block_end, None)
     for record in session.records:

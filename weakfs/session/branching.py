@@ -80,7 +80,7 @@ class Branching(History):
                 # An interrupt came between these lines.
                 self._abandon(own, None)
             own.forget()
-            self.tell()
+            self._notify()
 
     def _cancel(self, own: Transaction, reason: str) -> bool:
         """Undo a transaction while its code may still run; false if it has ended by itself."""
@@ -89,7 +89,7 @@ class Branching(History):
                 return False
             own.cancel(reason)
             self._abandon(own, None)
-        self.tell()
+        self._notify()
         return True
 
     def _commit(self, own: Transaction) -> None:
@@ -235,5 +235,5 @@ class Branching(History):
             else:
                 own.merged.append((fork, base))
                 own.line, fork._base = merged, now
-        self.tell()
+        self._notify()
         return record

@@ -152,7 +152,7 @@ class SessionCore:
         """Give the accessor of one slice; the same as `session[type_]`."""
         return self[type_]
 
-    def add_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> None:
+    def _add_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> None:
         """Let `event` change a slice; callers write `session[T].register(event, reducer)`."""
         with self.lock:
             before = self._rules
@@ -190,7 +190,7 @@ class SessionCore:
         """
         with self.lock:
             record = self._apply(self._writable(), event, cause)
-        self.tell()
+        self._notify()
         return record
 
     def _apply(self, line: Timeline, event: Any, cause: str | None) -> Record:
@@ -221,7 +221,7 @@ class SessionCore:
             self._delivery.post((record,))
         return record
 
-    def tell(self) -> None:
+    def _notify(self) -> None:
         """Tell subscribers what they were not told yet, once nobody here holds the session's lock.
 
         Every method that changes the session does so at its end. Whoever holds the lock around several of them
@@ -240,7 +240,7 @@ class SessionCore:
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:
             self._delivery.post(Records(self._rules, line.rows, line.dropped).since(seq))
 
-    def change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None:
+    def _change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None:
         """Change a slice by hand; callers write `session[T].seed(value)` and the like."""
         if change != "clear" and type(value) is not spec.cls:
             raise TypeError(
@@ -255,11 +255,11 @@ class SessionCore:
             event = SliceCleared(spec.tag)
         self.dispatch(event)
 
-    def spec_of(self, type_: type) -> SliceSpec:
+    def _spec_of(self, type_: type) -> SliceSpec:
         """Give what is known of a slice type; `UnknownType` if it is not installed."""
         return self._rules.spec_of(type_)
 
-    def table(self, kind: Kind) -> Table:
+    def _table(self, kind: Kind) -> Table:
         """Give the slices of one kind; callers write `session[T].all()`."""
         stack = ACTIVE.get()
         line = self._line() if stack else self._trunk
@@ -303,7 +303,7 @@ class SessionCore:
             )
         return line
 
-    def check_writable(self) -> None:
+    def _check_writable(self) -> None:
         """Raise what a change would raise now, before anything outside is changed: closed, or waiting for `repair`."""
         with self.lock:
             self._writable()
@@ -318,7 +318,7 @@ class SessionCore:
         """The external filesystems that take part in snapshots, rollbacks and transactions."""
         return self._attached
 
-    def journal(self, filesystem_id: str) -> Journal | None:
+    def _journal(self, filesystem_id: str) -> Journal | None:
         """Give the journal of an attached filesystem for the transaction that the running code is in, if any."""
         stack = ACTIVE.get()
         own = innermost(self, stack) if stack else None
@@ -342,7 +342,7 @@ class SessionCore:
                 transaction.journals[filesystem_id] = begin(external, journal)
             journal = transaction.journals[filesystem_id]
 
-    def needs_repair(self, filesystem_id: str, step: Repair, error: BaseException) -> RollbackIncomplete:
+    def _needs_repair(self, filesystem_id: str, step: Repair, error: BaseException) -> RollbackIncomplete:
         """Refuse changes until `repair` has taken `step`, which failed with `error`; give what to raise."""
         with self.lock:
             self._repairs = {**self._repairs, filesystem_id: step}

@@ -91,7 +91,7 @@ class History(SessionCore):
                 entry = self._entry(line, target)
                 state, seq, snapshot_id, externals = entry.state, entry.seq, entry.snapshot_id, entry.externals
             record = self._roll_back(line, RolledBack(seq, snapshot_id, state), cause, dict(externals))
-        self.tell()
+        self._notify()
         return record
 
     def _roll_back(self, line: Timeline, event: RolledBack, cause: str | None, externals: dict[str, Any]) -> Record:

@@ -108,19 +108,19 @@ class Session(Branching):
         It attaches nothing. See `replay` for what is raised; this session is only read.
         """
         with self.lock:
-            rules, _, own = self.parts()
+            rules, _, own = self._parts()
             records = self.records
         again = type(self)(session_id=self.session_id, registry=rules.registry, clock=self._clock)
-        again.take_over(rules, Timeline(), own)
+        again._take_over(rules, Timeline(), own)
         again.replay(records)
         return again
 
-    def parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:
+    def _parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:
         """Give what a file of this session is made of; for `weakfs.session.files.session_file`."""
         own = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}
         return self._rules, self._trunk, own
 
-    def take_over(
+    def _take_over(
         self,
         rules: Rules,
         line: Timeline,

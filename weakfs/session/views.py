@@ -128,10 +128,10 @@ class SessionView:
         """Give the accessor of one slice; the same as `view[type_]`."""
         return self[type_]
 
-    def spec_of(self, type_: type) -> SliceSpec:
+    def _spec_of(self, type_: type) -> SliceSpec:
         """Give what is known of a slice type; `UnknownType` if it is not installed."""
         return self._rules.spec_of(type_)
 
-    def table(self, kind: Kind) -> Table:
+    def _table(self, kind: Kind) -> Table:
         """Give the slices of one kind; callers write `view[T]`."""
         return self._logs if kind == "log" else self._state

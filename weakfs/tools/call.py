@@ -125,7 +125,7 @@ class Call:
         tool = self.tool
         try:
             # What could not be written down is not done.
-            self.session.check_writable()
+            self.session._check_writable()
             if isinstance(tool, ValueError):
                 raise tool
             params = self._params = tool.read_arguments(self.arguments)

@@ -146,7 +146,7 @@ class HostFiles(BaseFilesystem):
         return self._session.now()
 
     def _told(self) -> None:
-        self._session.tell()
+        self._session._notify()
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
@@ -154,7 +154,7 @@ class HostFiles(BaseFilesystem):
             yield
 
     def _commit(self, event: Event) -> tuple[Note, ...] | None:
-        self._session.check_writable()
+        self._session._check_writable()
         places = self._places(event)
         verb, path = _wording(event)
         shared = self._shared(places[0]) if isinstance(event, CHANGES_FILE) else None
@@ -202,7 +202,7 @@ class HostFiles(BaseFilesystem):
 
     def _running(self) -> Work | None:
         """Give the work of the transaction that the running code is in, if any."""
-        running = cast("Work | Part | None", self._session.journal(self.filesystem_id))
+        running = cast("Work | Part | None", self._session._journal(self.filesystem_id))
         return running.work if isinstance(running, Part) else running
 
     def _take(self, work: Work, *claimed: Segments) -> None:
@@ -227,7 +227,7 @@ class HostFiles(BaseFilesystem):
                 for note in work.journal.undo(mark):
                     error.add_note(INEXACT + str(note))
             except BaseException as second:
-                raise self._session.needs_repair(self.filesystem_id, work.undo, second) from error
+                raise self._session._needs_repair(self.filesystem_id, work.undo, second) from error
             if running is None:
                 work.undo()
             raise

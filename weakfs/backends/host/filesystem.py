@@ -183,13 +183,13 @@ class HostFilesystem(HostFiles):
         which cannot be read, and `OSError` (EBUSY) while another call has changed something and has not ended.
         """
         with self._exclusive():
-            self._session.check_writable()
+            self._session._check_writable()
             if not self._read_only:
                 self._root.refuse_unfinished(self._running())
             snapshot, taken = self._kinds.take(tag, self._next_id, self.filesystem_id, self._now())
             self._session.dispatch(taken)
             self._session.dispatch(self._seen(self._root.last, snapshot.snapshot_id))
-        self._session.tell()
+        self._session._notify()
         return snapshot
 
     def restore(
@@ -208,13 +208,13 @@ class HostFilesystem(HostFiles):
             if dry_run:
                 before = self.tree()
             else:
-                self._session.check_writable()
+                self._session._check_writable()
                 with self._work("restore", self.root, ()) as work:
                     mark = len(work.journal.notes)
                     before = self._root.go_to(work.journal, wanted)
                     self._restored(before, wanted, snapshot.snapshot_id)
                     notes = tuple(work.journal.notes[mark:])
-        self._session.tell()
+        self._session._notify()
         return report(snapshot.snapshot_id, before, wanted, dry_run=dry_run, notes=notes)
 
     def exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
@@ -279,7 +279,7 @@ class HostFilesystem(HostFiles):
         tree = from_tar(data, limits=self.limits, at=self._now())
         with self._exclusive(), self._work("import into", self.root, ()) as work:
             self._restored(self._root.go_to(work.journal, tree), tree, "archive")
-        self._session.tell()
+        self._session._notify()
 
     def _next_id(self) -> str:
         return self._session.next_id("files")
@@ -319,7 +319,7 @@ class HostFilesystem(HostFiles):
                     self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
                 check_made(self.limits, before, after, "/", after)
         laid.changed = changed_paths(before, after, "/")
-        self._session.tell()
+        self._session._notify()
 
     def _restored(self, before: FileTree, after: FileTree, source: str) -> None:
         self._session.dispatch(self._seen(before, "a scan"))

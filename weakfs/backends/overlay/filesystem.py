@@ -213,7 +213,7 @@ class OverlayFilesystem(SessionFilesystem):
             return
 
     def _entries_read(self) -> Mapping[str, LowerEntry]:
-        return self._read.newest(self._session.table("state"))
+        return self._read.newest(self._session._table("state"))
 
     def _found(self) -> FileTree:
         found = self._session[LowerFound].latest()

@@ -91,7 +91,7 @@ def _replayed(session: Session) -> list[Finding]:
         if not (notes := getattr(error, "__notes__", ())):
             raise
         raise SessionError(f"{notes[-1]}: {error}") from error
-    rules, line, _ = again.parts()
+    rules, line, _ = again._parts()
     found: list[Finding] = []
     for one in ordered_snapshots(line):
         moment = Moment("snapshot", one.seq, EMPTY_TABLE, one.state, snapshot_id=one.snapshot_id, tag=one.tag)
@@ -102,7 +102,7 @@ def _replayed(session: Session) -> list[Finding]:
 
 def _verified(session: Session) -> list[Finding]:
     """Work the past out anew, once every content that it needs was read, and compare each moment with the file."""
-    rules, line, own = session.parts()
+    rules, line, own = session._parts()
     check_contents(rules.registry, line, read_all=True)
     found: list[Finding] = []
     for moment in Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments():

@@ -47,7 +47,7 @@ _HEAD = re.compile(rb'\{"format":"weakfs-session","version":[12],"sha256":"([0-9
 def save_session(session: Session, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
     """Write a session; see `Session.save`."""
     with session.lock:
-        rules, line, own = session.parts()
+        rules, line, own = session._parts()
         line = line.copy()
     others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
     target = os.path.realpath(path)
@@ -155,7 +155,7 @@ def _take_over(session: Session, data: bytes, folder: BlobFolder, expansion: Exp
         "counter": fields.take("counter", int),
     }
     try:
-        loaded = LoadedDocument(session.parts()[0], fields, folder, expansion)
+        loaded = LoadedDocument(session._parts()[0], fields, folder, expansion)
         fields.done()
     except (RecursionError, MemoryError, OverflowError) as error:
         raise SessionFileError(f"the file is not one that a session writes: {error}") from None
@@ -175,7 +175,7 @@ def _take_over(session: Session, data: bytes, folder: BlobFolder, expansion: Exp
             content.size,
             folder.place(content.digest),
         )
-    session.take_over(loaded.rules, loaded.line, own, partial(folder.missing, missing) if missing else None)
+    session._take_over(loaded.rules, loaded.line, own, partial(folder.missing, missing) if missing else None)
 
 
 def _parsed(data: bytes) -> dict[str, Any]:

@@ -244,15 +244,15 @@ class SliceSpec:
 class SliceSource(Protocol):
     """What reading a slice needs of a session or a view."""
 
-    def table(self, kind: Kind) -> Table: ...
-    def spec_of(self, type_: type) -> SliceSpec: ...
+    def _table(self, kind: Kind) -> Table: ...
+    def _spec_of(self, type_: type) -> SliceSpec: ...
 
 
 class SliceHost(SliceSource, Protocol):
     """What changing a slice needs of a session."""
 
-    def change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None: ...
-    def add_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> None: ...
+    def _change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None: ...
+    def _add_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> None: ...
 
 
 class SliceView(Generic[T]):
@@ -267,13 +267,13 @@ class SliceView(Generic[T]):
         self._known: tuple[object, Any] = (None, None)
 
     def _values(self) -> Log[Any]:
-        values = self._source.table(self._spec.kind).get(self._spec.tag)
+        values = self._source._table(self._spec.kind).get(self._spec.tag)
         # The slice may have been installed again, with an initial value, since this accessor was made.
-        return self._source.spec_of(self._spec.cls).empty if values is None else values
+        return self._source._spec_of(self._spec.cls).empty if values is None else values
 
     def latest(self) -> T | None:
         """Give the newest value, or `None` where there is none."""
-        table = self._source.table(self._spec.kind)
+        table = self._source._table(self._spec.kind)
         known, value = self._known
         if known is not table:
             values = table.get(self._spec.tag)
@@ -303,19 +303,19 @@ class Slice(SliceView[T]):
 
     def seed(self, value: T) -> None:
         """Make `value` the slice's only value."""
-        self._host.change(self._spec, "seed", value)
+        self._host._change(self._spec, "seed", value)
 
     def append(self, value: T) -> None:
         """Add `value` behind the others."""
-        self._host.change(self._spec, "append", value)
+        self._host._change(self._spec, "append", value)
 
     def clear(self) -> None:
         """Take every value out of the slice."""
-        self._host.change(self._spec, "clear", None)
+        self._host._change(self._spec, "clear", None)
 
     def register(self, event: type, reducer: Reducer | WholeSlice) -> None:
         """Let `reducer` change this slice when `event` is dispatched.
 
         Raises `ValueError` if another reducer for the same event and slice is there already.
         """
-        self._host.add_reducer(self._spec, event, reducer)
+        self._host._add_reducer(self._spec, event, reducer)
