@@ -1,10 +1,11 @@
 """Runs the examples of a page: its code blocks in order, in an empty directory, each compared with its output.
 
 - `python` blocks run one after another in one namespace; an `output` block behind one is what it prints.
-- `python title=NAME` is saved as that file and not run.
+- A block with `title=NAME`, in any language, is saved as that file and not run.
 - `console` blocks hold commands behind `$`, each with its output below it.
 
-In an output, `...` stands for any text, as in doctest. Other blocks are only shown.
+In an output, `...` stands for any text, as in doctest. Times, durations, digests, and paths that were shortened may
+differ from what a page shows. Other blocks are only shown.
 """
 
 from __future__ import annotations
@@ -26,6 +27,14 @@ from attrs import frozen
 _FENCE = re.compile(r"^(?P<fence>`{3,})(?P<info>[^`\n]*)\n(?P<body>.*?)^(?P=fence)$", re.DOTALL | re.MULTILINE)
 _COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
+_VARYING = (
+    (re.compile(r"\b\d{2}-\d{2} \d{2}:\d{2}:\d{2}\b"), "<time>"),
+    (re.compile(r"\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z"), "<time>"),
+    (re.compile(r"\b\d+\.\d+ ?s\b"), "<seconds>"),
+    (re.compile(r"\b[0-9a-f]{12,64}\b"), "<digest>"),
+    (re.compile(r"/…\S+ *"), "<path> "),
+)
+
 
 @frozen
 class Block:
@@ -38,14 +47,21 @@ class Block:
 
 
 def blocks(text: str) -> list[Block]:
-    """Return the blocks of a page that are run, saved or compared."""
+    """Return the blocks of a page that are saved, run or compared."""
     found: list[Block] = []
     for match in _FENCE.finditer(text):
         language, *words = match["info"].split() or [""]
         title = next((word.partition("=")[2] for word in words if word.startswith("title=")), None)
-        if language in ("python", "output", "console"):
+        if title is not None or language in ("python", "output", "console"):
             found.append(Block(language, title, match["body"], text.count("\n", 0, match.start()) + 2))
     return found
+
+
+def matches(expected: str, printed: str) -> bool:
+    """Tell whether what was printed is what a page says."""
+    for pattern, name in _VARYING:
+        expected, printed = pattern.sub(name, expected), pattern.sub(name, printed)
+    return doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS)
 
 
 class Differs(AssertionError):
@@ -114,7 +130,7 @@ class Page:
         return {**os.environ, "PATH": path, "PYTHONPATH": str(root), "COLUMNS": "100", "TZ": "UTC", "NO_COLOR": "1"}
 
     def _compare(self, expected: str, printed: str, line: int) -> None:
-        if not doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS):
+        if not matches(expected, printed):
             said, got = textwrap.indent(expected, "    "), textwrap.indent(printed, "    ")
             raise Differs(f"{self._path.name}, line {line}: the page says\n{said}\nand this is printed\n{got}")
 
