@@ -4,8 +4,8 @@
 - A block with `title=NAME`, in any language, is saved as that file and not run.
 - `console` blocks hold commands behind `$`, each with its output below it.
 
-In an output, `...` stands for any text, as in doctest. Times, durations, digests, and paths that were shortened may
-differ from what a page shows. Other blocks are only shown.
+In an output, `...` stands for any text, as in doctest. Times, durations, digests, sizes and paths that were shortened
+may differ from what a page shows. Other blocks are only shown.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ _VARYING = (
     (re.compile(r"\b\d{2}-\d{2} \d{2}:\d{2}:\d{2}\b"), "<time>"),
     (re.compile(r"\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z"), "<time>"),
     (re.compile(r"\b\d+\.\d+ ?s\b"), "<seconds>"),
-    (re.compile(r"\b[0-9a-f]{12,64}\b"), "<digest>"),
+    (re.compile(r"\b[0-9a-f]{8,64}\b"), "<digest>"),
     (re.compile(r"/…\S+ *"), "<path> "),
+    (re.compile(r"\b\d{1,3},\d{3}\b"), "<number>"),
+    (re.compile(r"\b\d+ (passed|deselected)\b"), r"<number> \1"),
 )
 
 
@@ -114,7 +116,7 @@ class Page:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        return done.stdout
+        return done.stdout.replace(str(self._directory), "/home/me")
 
     def _environment(self) -> dict[str, str]:
         """Return an environment in which `python` and `weakfs` are those of this checkout."""
