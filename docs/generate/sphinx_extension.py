@@ -8,13 +8,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from docs.generate import api, commands, error_codes, renamed, tools
+from docs.generate import api, commands, error_codes, renamed, tools, type_tags
 
 # A page has one of these comments where the part belongs: <!-- generated: tools -->
 PARTS: dict[str, Callable[[], str]] = {
     "tools": tools.page,
     "error codes": error_codes.page,
     "renamed": renamed.page,
+    "type tags": type_tags.page,
 }
 _PART = re.compile(r"^<!-- generated: ([a-z ]+) -->$", re.MULTILINE)
 
