@@ -39,6 +39,7 @@ PACKAGES = (
 )
 
 _SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_NO_PROSE = re.compile(r"```|[#<|:-]")
 _FENCE = re.compile(r"^```(\w*)$")
 
 
@@ -50,7 +51,10 @@ def expand_parts(app: Any, docname: str, source: list[str]) -> None:
 def homes() -> dict[str, str]:
     """Return the full name of each public name, by its short one."""
     return {
-        name: f"{package}.{name}" for package in PACKAGES for name in import_module(package).__all__ if name[0].isupper()
+        name: f"{package}.{name}"
+        for package in PACKAGES
+        for name in import_module(package).__all__
+        if name[0].isupper()
     }
 
 
@@ -134,9 +138,9 @@ def _in_order(app: Any) -> list[str]:
 def _title_and_summary(text: str) -> tuple[str, str]:
     title = next(line[2:] for line in text.splitlines() if line.startswith("# "))
     paragraphs = text.partition(f"# {title}\n")[2].split("\n\n")
-    plain = (" ".join(part.split()) for part in paragraphs if part.strip() and part.strip()[0] not in "#`<|-:")
+    plain = (" ".join(part.split()) for part in paragraphs if part.strip() and not _NO_PROSE.match(part.strip()))
     summary = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", next(plain, ""))
-    return title, re.split(r"(?<=[.:]) ", summary)[0].rstrip(":")
+    return title, re.split(r"(?<=\.) ", summary)[0].rstrip(":")
 
 
 def _llms(entries: list[tuple[str, str, str]]) -> str:

@@ -138,5 +138,4 @@ class Page:
 
 
 def _commands(block: Block) -> Iterator[tuple[str, str]]:
-    for command, output in _COMMAND.findall(block.text):
-        yield command, output
+    yield from _COMMAND.findall(block.text)

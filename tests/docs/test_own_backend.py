@@ -39,7 +39,5 @@ class TestArchiveFilesystem(FilesystemConformance):
         make = backend()
         if prepare is not None:
             prepare(make(path))
-        made: Filesystem = make(
-            path, limits=limits or Limits(), read_only=read_only, follow_symlinks=follow_symlinks
-        )
+        made: Filesystem = make(path, limits=limits or Limits(), read_only=read_only, follow_symlinks=follow_symlinks)
         return made

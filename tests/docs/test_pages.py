@@ -27,9 +27,7 @@ def run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(DOCS).with_suffix("")))
-def test_the_examples_of_a_page_print_what_it_says(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_examples_of_a_page_print_what_it_says(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(path, tmp_path, monkeypatch) > 0
 
 
