@@ -157,10 +157,10 @@ def _page() -> Iterator[str]:
 
 def _section(tool: Tool, schema: object, example: Example) -> Iterator[str]:
     yield f"## {tool.name}\n"
-    yield "What the model is told:\n"
+    yield "Description for the model:\n"
     yield fenced(tool.description)
     kind = "It changes nothing." if tool.read_only else "It changes files."
-    yield f"{kind} To a [policy](../howto/policies-and-capabilities.md) it is the operation `{tool.operation}`."
+    yield f"{kind} For a [policy](../howto/policies-and-capabilities.md), it is the operation `{tool.operation}`."
     if tool.aliases:
         names = ", ".join(f"`{alias}` for `{name}`" for alias, name in sorted(tool.aliases.items()))
         yield f"A call may also use {names}."
