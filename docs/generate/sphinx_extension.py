@@ -8,13 +8,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from docs.generate import api, commands, error_codes, renamed, tools, type_tags
+from docs.generate import api, commands, error_codes, renamed, tools, top_level, type_tags
 
 # A page has one of these comments where the part belongs: <!-- generated: tools -->
 PARTS: dict[str, Callable[[], str]] = {
     "tools": tools.page,
     "error codes": error_codes.page,
     "renamed": renamed.page,
+    "top level": top_level.page,
     "type tags": type_tags.page,
 }
 _PART = re.compile(r"^<!-- generated: ([a-z ]+) -->$", re.MULTILINE)
@@ -39,6 +40,14 @@ PACKAGES = (
 )
 
 _SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+# The parts of `llms.txt`, by directory.
+HEADINGS = {
+    "tutorial": "Tutorial",
+    "howto": "How-to guides",
+    "reference": "Reference",
+    "explanation": "Explanation",
+}
+
 _NO_PROSE = re.compile(r"```|[#<|:-]")
 _FENCE = re.compile(r"^```(\w*)$")
 
@@ -148,7 +157,7 @@ def _llms(entries: list[tuple[str, str, str]]) -> str:
     lines = [f"# {index[1]}", "", f"> {index[2]}", ""]
     heading = ""
     for docname, title, summary in rest:
-        here = docname.partition("/")[0].capitalize() if "/" in docname else "More"
+        here = HEADINGS.get(docname.partition("/")[0], "More")
         if here != heading:
             lines += ["", f"## {here}", ""]
             heading = here
