@@ -3,6 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 
 # The first Python of at least 3.11 that can make a virtual environment; `make PYTHON=...` names another.
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.14 python; do \
@@ -13,7 +14,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.1
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all demo lint format types bench build clean
+.PHONY: help setup test test-all demo lint format types docs bench build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +42,11 @@ types: $(READY) ## check the types, with mypy and with pyright
 	$(BIN)/mypy weakfs tests examples
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
+docs: $(DOCS_READY) ## build the documentation into docs/_build/html, and run every example in it
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	$(BIN)/python -m pytest -q tests/docs tests/test_readme.py tests/test_security_document.py $(ARGS)
+	@echo "the documentation is in docs/_build/html; plain Markdown is beside each page, and llms.txt lists all of them"
+
 bench: $(READY) ## measure beside the peers, each in an environment of its own below .bench-venv
 	$(BIN)/python -m benchmarks.prepare
 	.bench-venv/harness/bin/python -m benchmarks $(ARGS)
@@ -50,7 +56,7 @@ build: $(READY) ## build the wheel and the source archive into dist/
 	$(BIN)/python -m build
 
 clean: ## remove everything that was made here
-	rm -rf $(VENV) .bench-venv .demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .bench-venv .demo dist build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Made anew when the requirements change. An environment whose interpreter went away is replaced.
@@ -61,4 +67,8 @@ $(READY): pyproject.toml
 	@echo "setting up $(VENV)"
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@$(BIN)/python -m pip install --quiet --editable '.[cli]' --group dev
+	@touch $@
+
+$(DOCS_READY): $(READY)
+	@$(BIN)/python -m pip install --quiet --editable '.[cli,docs]'
 	@touch $@

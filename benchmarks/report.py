@@ -169,8 +169,8 @@ def gaps(results: Results) -> list[str]:
 
 
 EXPLANATION = (
-    "Times are the middle of repeats. In brackets: ours divided by theirs, measured in turn in one process; "
-    "below 1x ours is the faster."
+    "Times are medians. In brackets: our time divided by theirs, measured by taking turns in one process; "
+    "below 1x ours is faster."
 )
 
 

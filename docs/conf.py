@@ -1,0 +1,39 @@
+"""How Sphinx builds these pages; `make docs` runs it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import weakfs
+
+project = "weakfs"
+author = "the authors of weakfs"
+release = version = weakfs.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click", "docs.generate.sphinx_extension"]
+exclude_patterns = ["generate", "_build"]
+source_suffix = {".md": "markdown"}
+
+html_theme = "furo"
+html_title = f"weakfs {release}"
+html_copy_source = False
+html_show_sourcelink = False
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["deflist"]
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+autodoc_default_options = {
+    "members": True,
+    # Inherited members are shown, up to these: their own pages, or Python's, have theirs.
+    "inherited-members": "BaseFilesystem,Receipt,BaseException,Sequence,Protocol,Generic,tuple,type",
+}
+python_use_unqualified_type_names = True
+
+# The tables of benchmarks are kept as `make bench` prints them, with its levels of headings.
+suppress_warnings = ["myst.header"]

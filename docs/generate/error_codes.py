@@ -1,0 +1,67 @@
+"""The table of error codes, from the tables and classes by which tools answer."""
+
+from __future__ import annotations
+
+import errno
+import inspect
+
+from weakfs import editing
+from weakfs.tools.errors import BY_CLASS, BY_ERRNO
+
+# Codes that no exception of the tables stands for.
+OTHER = {
+    "cancelled": ("error", "The call was cancelled while it ran; everything that it did was undone."),
+    "internal_error": ("error", "The handler has a bug. The exception is raised again after the call was undone."),
+    "sandbox_unavailable": ("error", "`shell` needs a sandbox and there is none on this machine."),
+}
+
+BUILT_IN = {
+    FileNotFoundError: "There is no such entry.",
+    IsADirectoryError: "A file is needed and the path is a directory.",
+    NotADirectoryError: "A directory is needed and the path, or a parent of it, is a file.",
+    FileExistsError: "An entry of that name exists.",
+    PermissionError: "The path leads outside, or a link on the way is not followed.",
+    TimeoutError: "A shell command ran out of time.",
+    OSError: "Another error of the operating system.",
+    ValueError: "A value cannot be used.",
+}
+
+NUMBERED = {
+    errno.EBUSY: "Another unfinished call, or another process, is changing this path.",
+    errno.EROFS: "The filesystem is read-only.",
+    errno.ENOTEMPTY: "The directory has entries and `recursive` was not given.",
+    errno.EFBIG: "The file would be larger than `Limits.max_file_size`.",
+    errno.EDQUOT: "A quota on total size or number of entries would be exceeded.",
+    errno.ENOSPC: "The disk is full.",
+    errno.ENAMETOOLONG: "The path has too many segments, or a segment is too long.",
+    errno.ELOOP: "The path leads through too many symbolic links.",
+}
+
+
+def rows() -> list[tuple[str, str, str, str]]:
+    """Return code, status, exception and meaning of every error code, sorted by code."""
+    found: list[tuple[str, str, str, str]] = []
+    for kind, (status, code) in BY_CLASS.items():
+        found.append((code, status, f"`{kind.__name__}`", BUILT_IN.get(kind) or _first_line(kind)))
+    for number, (status, code) in BY_ERRNO.items():
+        name = errno.errorcode[number]
+        found.append((code, status, f"`OSError` with `{name}`", NUMBERED[number]))
+    for name in editing.__all__:
+        kind = getattr(editing, name)
+        code = getattr(kind, "error_code", None)
+        if isinstance(kind, type) and isinstance(code, str):
+            found.append((code, str(getattr(kind, "status", "error")), f"`{name}`", _first_line(kind)))
+    for code, (status, meaning) in OTHER.items():
+        found.append((code, status, "", meaning))
+    return sorted(found)
+
+
+def page() -> str:
+    """Return the table as Markdown."""
+    lines = ["| code | status | exception | meaning |", "| --- | --- | --- | --- |"]
+    lines += [f"| `{code}` | `{status}` | {exception} | {meaning} |" for code, status, exception, meaning in rows()]
+    return "\n".join(lines) + "\n"
+
+
+def _first_line(kind: type) -> str:
+    return (inspect.getdoc(kind) or "").partition("\n")[0]

@@ -1,0 +1,56 @@
+"""The examples of the documentation do what the pages say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import weakfs
+from tests.docs.page import Differs, Page, blocks
+
+DOCS = Path(weakfs.__file__).parent.parent / "docs"
+WITH_EXAMPLES = sorted(
+    path
+    for path in DOCS.rglob("*.md")
+    if "_build" not in path.parts and any(block.language in ("python", "console") for block in blocks(path.read_text()))
+)
+
+
+def run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    directory = tmp_path / "work"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return Page(path, directory).run()
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(DOCS).with_suffix("")))
+def test_the_examples_of_a_page_print_what_it_says(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(path, tmp_path, monkeypatch) > 0
+
+
+def test_a_page_that_says_something_else_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1 + 1)\n```\n\n```output\n3\n```\n")
+    with pytest.raises(Differs, match=r"page.md, line 2: the page says\n    3\n"):
+        run(page, tmp_path, monkeypatch)
+
+
+def test_output_that_a_page_does_not_mention_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint('more')\n```\n")
+    with pytest.raises(Differs):
+        run(page, tmp_path, monkeypatch)
+
+
+def test_a_command_that_prints_something_else_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ echo one\none\n$ echo two\nthree\n```\n")
+    with pytest.raises(Differs, match="two"):
+        run(page, tmp_path, monkeypatch)
+
+
+def test_the_tutorial_runs_from_the_first_block_to_the_last() -> None:
+    assert DOCS / "tutorial" / "agent.md" in WITH_EXAMPLES

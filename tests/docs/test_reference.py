@@ -1,0 +1,65 @@
+"""The generated parts of the reference say everything, and what the code does."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from docs.generate import api, error_codes, renamed, tools
+from tests.docs.test_pages import DOCS
+from weakfs import DEFAULT_TOOLS
+from weakfs._renamed import RENAMED
+from weakfs.tools.errors import BY_CLASS, BY_ERRNO
+
+PACKAGES = re.findall(
+    r"^\.\. automodule:: (\S+)$", "\n".join(path.read_text() for path in (DOCS / "reference").glob("*.md")), re.M
+)
+
+
+def test_every_default_tool_has_one_example() -> None:
+    assert [example.tool for example in tools.EXAMPLES] == [tool.name for tool in DEFAULT_TOOLS]
+
+
+@pytest.mark.parametrize("example", tools.EXAMPLES, ids=lambda example: example.tool)
+def test_the_example_of_a_tool_succeeds(example: tools.Example) -> None:
+    assert tools.answer(example.tool, example.call).success
+
+
+@pytest.mark.parametrize("example", tools.EXAMPLES, ids=lambda example: example.tool)
+def test_the_failures_of_a_tool_fail_each_with_a_documented_code(example: tools.Example) -> None:
+    codes = [tools.answer(example.tool, arguments).error_code for arguments in example.failures]
+    assert codes
+    assert None not in codes
+    assert len(set(codes)) == len(codes)
+    assert set(codes) <= {row[0] for row in error_codes.rows()}
+
+
+def test_the_tool_reference_is_the_same_each_time() -> None:
+    assert tools.page() == tools.page()
+
+
+def test_every_error_code_is_documented_with_a_meaning() -> None:
+    rows = error_codes.rows()
+    assert {code for _, code in (*BY_CLASS.values(), *BY_ERRNO.values())} <= {row[0] for row in rows}
+    assert [row for row in rows if not row[3]] == []
+
+
+def test_every_renamed_name_is_in_the_table() -> None:
+    assert all(f"| `{name}` |" in renamed.page() for name in RENAMED)
+
+
+def test_every_package_with_public_names_has_a_page() -> None:
+    from tests.test_layers import publishing
+
+    nested = {"weakfs.cli", "weakfs.errors"}
+    private = {name for name in publishing() if name.rpartition(".")[0] in publishing()}
+    assert sorted(set(publishing()) - private - nested - set(PACKAGES)) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_plain_copy_of_a_package_names_everything_that_it_exports(package: str) -> None:
+    from importlib import import_module
+
+    text = api.page(package)
+    assert [name for name in import_module(package).__all__ if f"`{package}.{name}" not in text] == []
