@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.branching import Branching
@@ -94,6 +94,53 @@ class Session(Branching):
         load_session(session, path, max_expansion=max_expansion)
         return session
 
+    def to_bytes(self) -> bytes:
+        """Return the session as the bytes of a session file, with all contents in it.
+
+        `from_bytes` and `load` read them back. Raises `SessionError` as `save` does.
+        """
+        from weakfs.session.files.session_file import session_bytes
+
+        return session_bytes(self)
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes,
+        *,
+        registry: Registry | None = None,
+        clock: Callable[[], int] | None = None,
+        new_id: Callable[[], str] | None = None,
+        bus: Bus | None = None,
+        max_expansion: float | None = FACTOR,
+    ) -> Self:
+        """Return the session that `to_bytes` wrote; raises what `load` raises."""
+        from weakfs.session.files.session_file import load_session_bytes
+
+        session = cls(session_id="loading", registry=registry, clock=clock, new_id=new_id, bus=bus)
+        load_session_bytes(session, data, max_expansion=max_expansion)
+        return session
+
+    def __copy__(self) -> Self:
+        """Return an independent session with the same id, slices, records and snapshots. O(1).
+
+        Attached filesystems, subscriptions and open transactions stay behind.
+        """
+        with self.lock:
+            rules, line, own = self._parts()
+            again = type(self)(session_id=self.session_id, registry=rules.registry, clock=self._clock)
+            again._take_over(rules, line.copy(), own, self._missing)
+        return again
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return what `copy.copy` returns: what a session holds never changes."""
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[type[Self], bytes, dict[str, type]]]:
+        standard = self._registry_type.standard().by_tag
+        types = {tag: shape.cls for tag, shape in self.registry.by_tag.items() if tag not in standard}
+        return _unpickled, (type(self), self.to_bytes(), types)
+
     @property
     def missing_blobs(self) -> tuple[str, ...]:
         """The contents, by digest in hex, that were missing beside the file when it was loaded, and are so still.
@@ -134,3 +181,10 @@ class Session(Branching):
         taken = [e.number for e in line.snapshots.values() if e.snapshot_id.startswith(own_prefix)]
         self._counter = max([own["counter"], *taken])
         self._rules, self._trunk, self._missing = rules, line, missing
+
+
+S = TypeVar("S", bound=Session)
+
+
+def _unpickled(cls: type[S], data: bytes, types: dict[str, type]) -> S:
+    return cls.from_bytes(data, registry=cls._registry_type.standard().with_tags(types))

@@ -9,6 +9,7 @@ import logging
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from os import PathLike
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from weakfs.session.blobs.blob import Source, Stored
-from weakfs.session.errors import SessionError, SessionFileError, UnsupportedVersion
+from weakfs.session.errors import MissingBlob, SessionError, SessionFileError, UnsupportedVersion
 from weakfs.session.external import HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
 from weakfs.session.files.expansion import FACTOR, Expansion, check_factor
@@ -52,18 +53,10 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
     others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
     target = os.path.realpath(path)
     made = Document(rules, embed=embed, others=others, folder=os.path.dirname(target))
-    try:
-        with collector_at_rest():
-            document = JsonObject({**own, **made.of(line)})
+    with _explained(session, made), collector_at_rest():
+        document = JsonObject({**own, **made.of(line)})
         size, head = _measured(document)
         lost = _put(target, head, document, made.stored, others, embed=embed)
-    except orjson.JSONEncodeError as error:
-        raise SessionError(
-            f"cannot save session {session.session_id!r}: {error}; keep values of the types that the fields name, "
-            f"nested less deeply"
-        ) from None
-    finally:
-        made.close()
     missing = (
         *(Missing("content", digest.hex()) for digest in (made.lost if embed else lost)),
         *(
@@ -75,6 +68,33 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
     )
     blobs = len(document.fields["blobs"])
     return SaveReport(target, size, len(line.rows), len(line.snapshots), blobs, missing)
+
+
+def session_bytes(session: Session) -> bytes:
+    """Return a session as the bytes of a session file that needs nothing beside it; see `Session.to_bytes`."""
+    with session.lock:
+        rules, line, own = session._parts()
+        line = line.copy()
+    others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
+    made = Document(rules, embed=True, others=others)
+    with _explained(session, made), collector_at_rest():
+        document = JsonObject({**own, **made.of(line)})
+        _, head = _measured(document)
+        return b"".join(_with_head(head, document))
+
+
+@contextmanager
+def _explained(session: Session, made: Document) -> Iterator[None]:
+    """Close a document at the end, and say of which session a value has no form in JSON."""
+    try:
+        yield
+    except orjson.JSONEncodeError as error:
+        raise SessionError(
+            f"cannot save session {session.session_id!r}: {error}; keep values of the types that the fields name, "
+            f"nested less deeply"
+        ) from None
+    finally:
+        made.close()
 
 
 def _measured(document: JsonObject) -> tuple[int, bytes]:
@@ -143,7 +163,21 @@ def load_session(session: Session, path: str | PathLike[str], *, max_expansion: 
         _take_over(session, data, BlobFolder(os.fspath(path)), Expansion(len(data), max_expansion))
 
 
-def _take_over(session: Session, data: bytes, folder: BlobFolder, expansion: Expansion) -> None:
+class _Nowhere:
+    """The source of contents that session bytes refer to and do not hold."""
+
+    def read(self, digest: bytes) -> bytes:
+        raise MissingBlob(f"the content {digest.hex()} was missing when the session was written", digest=digest)
+
+
+def load_session_bytes(session: Session, data: bytes, *, max_expansion: float | None = FACTOR) -> None:
+    """Fill a new session from the bytes of a session file; see `Session.from_bytes`."""
+    check_factor(max_expansion)
+    with collector_at_rest():
+        _take_over(session, data, None, Expansion(len(data), max_expansion))
+
+
+def _take_over(session: Session, data: bytes, folder: BlobFolder | None, expansion: Expansion) -> None:
     document = _parsed(data)
     fields = Fields(document, "$")
     fields.take("format", str)
@@ -155,7 +189,7 @@ def _take_over(session: Session, data: bytes, folder: BlobFolder, expansion: Exp
         "counter": fields.take("counter", int),
     }
     try:
-        loaded = LoadedDocument(session._parts()[0], fields, folder, expansion)
+        loaded = LoadedDocument(session._parts()[0], fields, folder or _Nowhere(), expansion)
         fields.done()
     except (RecursionError, MemoryError, OverflowError) as error:
         raise SessionFileError(f"the file is not one that a session writes: {error}") from None
@@ -165,6 +199,9 @@ def _take_over(session: Session, data: bytes, folder: BlobFolder, expansion: Exp
             "take it from a copy",
             where="$.sha256",
         )
+    if folder is None:
+        session._take_over(loaded.rules, loaded.line, own)
+        return
     beside = [content for content in loaded.blobs if type(content) is Stored and content.source is folder]
     missing = folder.missing(beside) if beside else ()
     for content in missing:
