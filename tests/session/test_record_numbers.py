@@ -16,7 +16,7 @@ from weakfs.session import Merged, RolledBack, append_all
 from weakfs.session.history.reconstruction import Rebuilding
 from weakfs.session.slices.slice import Declaration
 from weakfs.tools import ToolCall
-from weakfs.tools.slices import FileSeen
+from weakfs.tools.slices import FilesSeen
 
 BY_FIRST_VERSION = Path(story.__file__).parent / "v1-merges.json"
 
@@ -262,7 +262,10 @@ def test_calls_in_forks_name_their_records() -> None:
         assert call.first_seq == call.last_seq
         assert session.records[call.first_seq - 1].event.path == path
     # The first call began where the fork did, the second behind what was merged before.
-    assert [(seen.path, seen.seq) for seen in session[FileSeen].all()] == [("/a", 0), ("/b", 5)]
+    seen = session[FilesSeen].latest()
+    assert seen is not None
+    sights = [seen.sight(str(tools.filesystem.filesystem_id), "one", path) for path in ("/a", "/b")]
+    assert [sight[1] for sight in sights if sight is not None] == [0, 5]
 
 
 def test_all_is_as_before_after_saving_and_loading(tmp_path: Path) -> None:
