@@ -252,7 +252,8 @@ def test_calls_in_forks_name_their_records() -> None:
     session = Session(session_id="s")
     fork = session.fork()
     InMemoryFilesystem(session).write("/outside", "1\n")
-    tools = Toolset(fork)
+    files = InMemoryFilesystem(fork)
+    tools = Toolset(fork, files)
     for path in ("/a", "/b"):
         assert tools.call("write_file", {"path": path, "content": "1\n"}, caller="one").success
         session.merge(fork)
@@ -264,7 +265,7 @@ def test_calls_in_forks_name_their_records() -> None:
     # The first call began where the fork did, the second behind what was merged before.
     seen = session[FilesSeen].latest()
     assert seen is not None
-    sights = [seen.sight(str(tools.filesystem.filesystem_id), "one", path) for path in ("/a", "/b")]
+    sights = [seen.sight(files.filesystem_id, "one", path) for path in ("/a", "/b")]
     assert [sight[1] for sight in sights if sight is not None] == [0, 5]
 
 
