@@ -137,7 +137,7 @@ EVENTS = (ToolCall, KeptBlob, FileSeen)
 SLICES = (
     Declaration(ToolCall, kind="log", reducers={ToolCall: append_all}, holds_calls=True),
     Declaration(KeptBlob, kind="log", reducers={KeptBlob: append_all}),
-    Declaration(FilesSeen, kind="log", succeeds={FileSeen: _newest_seen}),
+    Declaration(FilesSeen, kind="log", is_safe=True, succeeds={FileSeen: _newest_seen}),
 )
 
 T = TypeVar("T")

@@ -34,7 +34,7 @@ GAP = 4096
 # What keeping checkpoints for good may cost, as a part of the memory that the records take.
 SHARE = 0.75
 # What the lasting ones may cost, as a part of the same.
-LASTING_SHARE = 0.05
+LASTING_SHARE = 0.1
 # What a record takes in memory beside the text and bytes in it.
 RECORD_SIZE = 250
 
