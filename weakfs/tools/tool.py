@@ -12,6 +12,7 @@ from attrs import Factory, field, frozen
 
 from weakfs.tools.permissions.operations import OPERATIONS, Operation
 from weakfs.tools.results import Receipt, ToolResult
+from weakfs.tools.schemas import Schema, schema_of
 from weakfs.tools.schemas.arguments import Parameter, build, parameters_of
 
 # `handler(params, *, context) -> ToolResult`, where params is an instance of the tool's `params` class.
@@ -37,7 +38,7 @@ def _read_only(aliases: Mapping[str, str]) -> Mapping[str, str]:
 class Tool:
     """One tool that a model may call.
 
-    `params` is an attrs class; a call's JSON is checked against its fields. `read_only` says that the handler
+    `params` is an attrs class, a dataclass or a pydantic model; a call's JSON is checked against its fields. `read_only` says that the handler
     changes nothing, so that a call takes no transaction. `aliases` are further names of parameters. `receipt` is what a
     failed call answers with; its handler gives its own. `operation` is what a capability and a policy take the
     tool's work for; without one each method of the filesystem counts as what it is. `targets(params, context)` gives
@@ -74,6 +75,11 @@ class Tool:
                     f"cannot use {alias!r} for the parameter {name!r} of {self.name!r}: there are "
                     f"{', '.join(sorted(known))}; map a new name to one of them"
                 )
+
+    @property
+    def json_schema(self) -> Schema:
+        """The JSON Schema (2020-12) of the parameters, under their own names."""
+        return schema_of(self.params)
 
     def read_arguments(self, arguments: object) -> object:
         """Make the handler's parameters from a call's JSON; `ToolValidationError` names every problem."""

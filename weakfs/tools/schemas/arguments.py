@@ -1,7 +1,7 @@
 """From the JSON of a call to a handler's parameters: strict, every problem named, nothing guessed.
 
-What may be a parameter: text, numbers, true and false, literals, lists, objects with text keys, attrs classes, and
-unions of those. `null` stands for a parameter that is left out.
+What may be a parameter: text, numbers, true and false, literals, lists, objects with text keys, attrs classes,
+dataclasses, pydantic models, and unions of those. `null` stands for a parameter that is left out.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
-import attrs
 from attrs import frozen
 
 from weakfs.messages import clip, one_line
 from weakfs.tools.errors import ToolValidationError
+from weakfs.tools.schemas.fields import fields_of, has_fields
+from weakfs.tools.schemas.pydantic_models import Schema, is_model, model_schema, read_model, takes_unknown
 
 # Takes a value and where it stands, adds what is wrong to the list, and gives the value to use.
 Reader = Callable[[object, str, list[str]], object]
@@ -47,30 +48,37 @@ class Parameter:
 
 
 def parameters_of(params: type) -> tuple[Parameter, ...]:
-    """Read the parameters that a class declares.
+    """Return the parameters that a class declares.
 
-    Raises `TypeError` for a class that is not an attrs class, and for a field of a type that no JSON stands for.
+    Raises `TypeError` for a class that is no attrs class, dataclass or pydantic model, and for a field of a type that
+    no JSON stands for.
     """
-    if not attrs.has(params):
-        raise TypeError(f"cannot take parameters as {params.__name__}: decorate it with @attrs.frozen")
-    hints = get_type_hints(params)
+    if is_model(params):
+        return _parameters_of_model(model_schema(params))
     found: list[Parameter] = []
-    for field in attrs.fields(params):
-        if not field.init:
-            continue
+    for field in fields_of(params):
         least = cast("int | None", field.metadata.get("at_least"))
-        read = _reader(hints.get(field.name, object), f"{params.__name__}.{field.name}")
+        read = _reader(field.hint, f"{params.__name__}.{field.name}")
         found.append(
             Parameter(
                 field.name,
-                cast(str, field.alias),
+                field.init_name,
                 cast(str, field.metadata.get("description", "")),
-                field.default is attrs.NOTHING,
+                field.required,
                 read if least is None else _bounded(read, least),
-                field.metadata.get("for_models", True) is not False,
+                field.for_models,
             )
         )
     return tuple(found)
+
+
+def _parameters_of_model(schema: Schema) -> tuple[Parameter, ...]:
+    """Return the parameters of a pydantic model, which reads their values itself."""
+    required = cast("list[str]", schema.get("required", []))
+    return tuple(
+        Parameter(name, name, cast(str, one.get("description", "")), name in required, PLAIN[object], True)
+        for name, one in cast("dict[str, Schema]", schema["properties"]).items()
+    )
 
 
 def build(
@@ -104,10 +112,13 @@ def _build(
     seen: dict[str, str] = {}
     before = len(problems)
     unknown = 0
+    is_open = takes_unknown(params)
     for key, value in given.items():
         name = aliases.get(key, key) if isinstance(key, str) else ""
         parameter = known.get(name)
-        if parameter is None:
+        if parameter is None and is_open and isinstance(key, str):
+            values[key] = value
+        elif parameter is None:
             unknown += 1
             if unknown > MAX_UNKNOWN:
                 continue
@@ -127,6 +138,8 @@ def _build(
             problems.append(f"{where}{parameter.name}: missing{meaning}")
     if len(problems) > before:
         return None
+    if is_model(params):
+        return read_model(params, values, where, problems)
     try:
         return params(**values)
     except (ValueError, TypeError) as error:
@@ -279,9 +292,9 @@ def _reader(hint: object, name: str) -> Reader:
         return _list(_reader(inner[0], name))
     if origin in (dict, Mapping) and inner[0] is str:
         return _mapping(_reader(inner[1], name))
-    if isinstance(hint, type) and attrs.has(hint):
+    if isinstance(hint, type) and (has_fields(hint) or is_model(hint)):
         return _nested(hint)
     raise TypeError(
         f"cannot take {name} from a call: no JSON stands for {hint!r}; use str, int, float, bool, Literal, "
-        f"tuple[X, ...], Mapping[str, X] or an attrs class"
+        f"tuple[X, ...], Mapping[str, X], an attrs class, a dataclass or a pydantic model"
     )

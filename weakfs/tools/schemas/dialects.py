@@ -9,6 +9,25 @@ from typing import cast
 from weakfs.tools.schemas.parameters import Schema, nullable
 
 
+# Keywords that OpenAI's strict mode takes.
+_STRICT = frozenset(
+    {
+        "type", "anyOf", "properties", "required", "additionalProperties", "items", "enum", "description", "default",
+        "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "format", "minItems",
+        "maxItems",
+    }
+)  # fmt: skip
+
+# Keywords that Gemini takes; those that it does not know are left out, and a call is checked against them all the same.
+_OPENAPI = frozenset(
+    {
+        "type", "format", "description", "nullable", "enum", "items", "properties", "required", "anyOf", "minimum",
+        "maximum", "minItems", "maxItems", "minLength", "maxLength", "pattern",
+    }
+)  # fmt: skip
+_OPENAPI_FORMATS = frozenset({"enum", "date-time", "int32", "int64", "float", "double"})
+
+
 def _properties(schema: Schema) -> dict[str, Schema]:
     return cast("dict[str, Schema]", schema.get("properties", {}))
 
@@ -51,7 +70,7 @@ def _noted(schema: Schema, how: str) -> Schema:
 
 def strict_can_say(schema: Schema) -> bool:
     """Tell whether OpenAI's strict mode can express a schema: it knows no free values and no maps with free keys."""
-    if "type" not in schema and "anyOf" not in schema:
+    if ("type" not in schema and "anyOf" not in schema) or not schema.keys() <= _STRICT:
         return False
     if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
         return False
@@ -78,7 +97,9 @@ def openapi(schema: Schema) -> Schema:
     are closed; defaults go into the description; and nothing stands beside `anyOf`: what did is in each option.
     """
     made = _rebuilt(_noted(schema, "by default"), openapi)
-    made.pop("additionalProperties", None)
+    made = {key: value for key, value in made.items() if key in _OPENAPI}
+    if made.get("format", "enum") not in _OPENAPI_FORMATS:
+        del made["format"]
     kind = made.get("type")
     if isinstance(kind, list):
         made.update(type=cast("list[object]", kind)[0], nullable=True)
