@@ -6,7 +6,7 @@ What runs the handler is left to the caller of `steps`: directly, or awaited.
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import suppress
 from typing import cast
 
@@ -19,7 +19,7 @@ from weakfs.messages import one_line
 from weakfs.session import Cancellation, Merged, Session, SessionClosed, SessionError, TransactionCancelled
 from weakfs.tools.call_json import recorded
 from weakfs.tools.context import ToolContext
-from weakfs.tools.errors import ANSWERED, PolicyDenied, classify
+from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, classify
 from weakfs.tools.permissions import CallToJudge, check_call, check_result, may_show
 from weakfs.tools.results import Receipt, ToolResult, failed
 from weakfs.tools.slices import ToolCall
@@ -61,7 +61,8 @@ class Call:
     session: Session
     tool: Tool | ValueError
     name: str
-    arguments: Mapping[str, object]
+    # As plain values, or the error that says why there are none.
+    arguments: object
     call_id: str
     caller: str | None
     context: ToolContext
@@ -113,6 +114,8 @@ class Call:
             self.session.check_writable()
             if isinstance(tool, ValueError):
                 raise tool
+            if isinstance(self.arguments, ToolValidationError):
+                raise self.arguments
             params = self._params = tool.read_arguments(self.arguments)
             self._seen_after = self.session.seq
             if tool.read_only:

@@ -7,20 +7,25 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import copy_context
 from difflib import get_close_matches
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, cast
+
+from attrs import evolve
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
 from weakfs.messages import clip, one_line
 from weakfs.session import Cancellation, Session
 from weakfs.tools.call import Call
-from weakfs.tools.call_json import recorded
-from weakfs.tools.context import build_tool_context
+from weakfs.tools.call_json import read_json, recorded
+from weakfs.tools.context import CallOptions, context_of, tighter
 from weakfs.tools.defaults import DEFAULT_TOOLS
-from weakfs.tools.errors import UnknownTool
+from weakfs.tools.errors import ToolValidationError, UnknownTool
 from weakfs.tools.permissions import Capability, Policy, guarded
 from weakfs.tools.results import Receipt, ToolResult, failed
-from weakfs.tools.schemas.definitions import OpenAIApi, Provider, definitions
+from weakfs.tools.schemas.definitions import check_provider, chosen_provider, definitions
+from weakfs.tools.schemas.providers import OpenAIApi, Provider
+from weakfs.tools.schemas.profiles import with_defaults
 from weakfs.tools.slices import install
 from weakfs.tools.stale_writes import Readings
 from weakfs.tools.tool import Tool
@@ -41,6 +46,9 @@ class Toolset:
     With `refuse_stale_writes` a call that names its caller may not change a file that is another by now than the
     caller last saw, whoever changed it; with `require_read` neither one that exists and that the caller never saw.
     What callers saw is part of the session. Calls without a caller are only kept from undoing what a caller changed.
+
+    `provider` is whose models make the calls: it sets the defaults that they expect (Anthropic's read files with line
+    numbers), and is the default of `definitions`.
     """
 
     def __init__(
@@ -54,7 +62,10 @@ class Toolset:
         limits: Limits = Limits.tools(),  # noqa: B008  # frozen
         refuse_stale_writes: bool = True,
         require_read: bool = False,
+        provider: Provider | None = None,
     ) -> None:
+        if not isinstance(session, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(_no_session(session))
         files: Filesystem = InMemoryFilesystem(session, limits=limits.for_files()) if filesystem is None else filesystem
         owner = getattr(files, "session", session)
         if isinstance(owner, Session) and owner is not session:
@@ -64,8 +75,10 @@ class Toolset:
             )
         # Raises for what cannot be guarded.
         guarded(files, capability, policy, None)
+        check_provider(provider)
         self.session = session
         self.filesystem = files
+        self.provider: Provider | None = provider
         self.capability = capability
         self.policy = policy
         self.limits = limits
@@ -76,6 +89,8 @@ class Toolset:
         self._require_read = require_read
         self._tools: dict[str, Tool] = {}
         for tool in tools:
+            if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(_no_tool(tool))
             if tool.name in self._tools:
                 raise ValueError(f"cannot have two tools named {tool.name!r}; give one of them another name")
             self._tools[tool.name] = tool
@@ -90,58 +105,62 @@ class Toolset:
         return tuple(self._tools.values())
 
     def definitions(
-        self, provider: Provider, *, api: OpenAIApi = "chat", strict_schemas: bool = True
+        self, provider: Provider | None = None, *, api: OpenAIApi = "chat", strict_schemas: bool = True
     ) -> list[dict[str, object]]:
-        """Give the tools as a provider's interface wants them told: "openai", "anthropic", "gemini" or "mcp".
+        """Return the tools in the form that a provider's API takes: "openai", "anthropic", "gemini" or "mcp".
 
-        OpenAI's models get `apply_patch`, Anthropic's and Gemini's `edit_file`, each with the names of arguments that
-        they know; `call` takes all of them. `api` and `strict_schemas` are for OpenAI's two interfaces.
+        Without `provider` it is the toolset's. OpenAI's models get `apply_patch`, Anthropic's and Gemini's `edit_file`,
+        each with the argument names that they know; `call` takes all of them. `api` and `strict_schemas` are for
+        OpenAI's two interfaces.
         """
-        return definitions(self.tools, provider, api=api, strict_schemas=strict_schemas)
+        chosen = chosen_provider(provider, self.provider)
+        return definitions(self.tools, chosen, api=api, strict_schemas=strict_schemas, used_by=self.provider)
 
     def call(
         self,
         name: str,
-        arguments: Mapping[str, object],
+        arguments: Mapping[str, object] | str | bytes,
         *,
         call_id: str | None = None,
         caller: str | None = None,
         deadline: int | None = None,
+        timeout: float | None = None,
         cancellation: Cancellation | None = None,
         prompt: object = None,
         rendered_prompt: object = None,
         adapter: object = None,
         budget_tracker: object = None,
     ) -> ToolResult[object]:
-        """Make one call and give its answer; a failure is an answer too, and has changed nothing.
+        """Make one call and return its answer; a failure is an answer too, and has changed nothing.
 
-        `call_id` is the cause of every record that the call makes, `caller` whoever made it, `deadline` a
-        reading of the session's clock in nanoseconds. `cancellation` lets another thread undo it while it runs. The
-        last four are handed to the handler in its context. Only what is no failure of the call but a fault of a
-        program is raised, after it was rolled back and recorded, and `TransactionCancelled`.
+        `arguments` are a mapping or JSON text, as the model sent it. `call_id` is the cause of every record that the
+        call makes, `caller` whoever made it. The call fails if it takes longer than `timeout` seconds, or goes past
+        `deadline`, a reading of the session's clock in nanoseconds; if both are given, the earlier one counts.
+        `cancellation` lets another thread undo the call while it runs. The last four are handed to the handler in its
+        context. Raises what is not a failure of the call but a fault of a program, after it was rolled back and
+        recorded, and `TransactionCancelled`.
         """
-        call = self._call(
-            name,
-            arguments,
-            call_id,
-            caller,
-            deadline,
-            cancellation,
-            prompt,
-            rendered_prompt,
-            adapter,
-            budget_tracker,
+        options = CallOptions(
+            call_id=call_id,
+            caller=caller,
+            deadline=self._earlier(deadline, timeout),
+            cancellation=cancellation,
+            prompt=prompt,
+            rendered_prompt=rendered_prompt,
+            adapter=adapter,
+            budget_tracker=budget_tracker,
         )
-        return self._perform(call)
+        return self._perform(self._call(name, arguments, options))
 
     async def acall(
         self,
         name: str,
-        arguments: Mapping[str, object],
+        arguments: Mapping[str, object] | str | bytes,
         *,
         call_id: str | None = None,
         caller: str | None = None,
         deadline: int | None = None,
+        timeout: float | None = None,
         prompt: object = None,
         rendered_prompt: object = None,
         adapter: object = None,
@@ -149,17 +168,24 @@ class Toolset:
     ) -> ToolResult[object]:
         """Make one call beside others: the handler runs in a thread, a coroutine function in this task.
 
-        A call that is cancelled is rolled back and recorded before `CancelledError` goes on, even if its handler hangs:
-        what that still tries to change raises, and a command that it runs is ended. One that had ended by then stays.
-        Tasks and threads that a handler starts with a copy of its context (`gather`, `asyncio.to_thread`) take part in
-        its call; what of them outlives a failure is refused. The thread is one of the event loop's default executor,
-        whose size bounds how many run at once.
+        The arguments are those of `call`. A call that is cancelled is rolled back and recorded before `CancelledError`
+        goes on, even if its handler hangs: what that still tries to change raises, and a command that it runs is ended.
+        One that had ended by then stays. Tasks and threads that a handler starts with a copy of its context (`gather`,
+        `asyncio.to_thread`) take part in its call; what of them outlives a failure is refused. The thread is one of the
+        event loop's default executor, whose size bounds how many run at once.
         """
         import asyncio
 
-        call = self._call(
-            name, arguments, call_id, caller, deadline, None, prompt, rendered_prompt, adapter, budget_tracker
+        options = CallOptions(
+            call_id=call_id,
+            caller=caller,
+            deadline=self._earlier(deadline, timeout),
+            prompt=prompt,
+            rendered_prompt=rendered_prompt,
+            adapter=adapter,
+            budget_tracker=budget_tracker,
         )
+        call = self._call(name, arguments, options)
         if isinstance(call.tool, Tool) and call.tool.is_async:
             return await self._await(call)
         loop = asyncio.get_running_loop()
@@ -172,56 +198,46 @@ class Toolset:
             await _in_own_thread(partial(_cancel, call))
             raise
 
-    def _call(
-        self,
-        name: str,
-        arguments: Mapping[str, object],
-        call_id: str | None,
-        caller: str | None,
-        deadline: int | None,
-        cancellation: Cancellation | None,
-        prompt: object,
-        rendered_prompt: object,
-        adapter: object,
-        budget_tracker: object,
-    ) -> Call:
-        for what, text in (("call_id", call_id), ("caller", caller)):
+    def _earlier(self, deadline: int | None, timeout: float | None) -> int | None:
+        """Return the deadline that a call has by both."""
+        if timeout is None:
+            return deadline
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"timeout is {timeout!r}; give a number of seconds above 0, or leave it out")
+        # No clock gets to the end of an endless timeout.
+        return deadline if timeout == inf else tighter(deadline, self.session.now() + int(timeout * 1e9))
+
+    def _call(self, name: str, arguments: object, options: CallOptions) -> Call:
+        for what, text in (("call_id", options.call_id), ("caller", options.caller)):
             if text is not None and not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(f"{what} is {text!r}; give text, or leave it out")
         started_at = self.session.now()
         name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
-        call_id = self.session.next_id("call") if call_id is None else one_line(call_id)
+        call_id = self.session.next_id("call") if options.call_id is None else one_line(options.call_id)
         tool = self._tools.get(name)
-        context = build_tool_context(
+        context = context_of(
+            evolve(options, call_id=call_id),
             session=self.session,
             filesystem=self.filesystem,
             limits=self.limits,
-            deadline=deadline,
             capability=self.capability,
             policy=self.policy,
             operation=None if tool is None else tool.operation,
-            cancellation=cancellation,
-            call_id=call_id,
-            caller=caller,
-            prompt=prompt,
-            rendered_prompt=rendered_prompt,
-            adapter=adapter,
-            budget_tracker=budget_tracker,
         )
-        known = self._unknown(name) if tool is None else tool
+        given, sent = _values(arguments)
         return Call(
             self.session,
-            known,
+            self._unknown(name) if tool is None else tool,
             name,
-            arguments,
+            given if tool is None else with_defaults(tool, given, self.provider),
             call_id,
-            caller,
+            options.caller,
             context,
             self._readings,
             self._require_read,
             self.filesystem,
             started_at,
-            recorded(arguments),
+            recorded(sent),
         )
 
     def _perform(self, call: Call) -> ToolResult[object]:
@@ -255,6 +271,37 @@ class Toolset:
         near = get_close_matches(name, self._tools, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         return UnknownTool(f"there is no tool {name!r}; {hint}there are {', '.join(self._tools)}")
+
+
+def _no_session(given: object) -> str:
+    kind = type(given).__name__
+    if isinstance(given, Filesystem):
+        return (
+            f"cannot make a Toolset of a {kind}: the session comes first; use Toolset(session, filesystem) with the "
+            f"session that the filesystem was made with"
+        )
+    return f"cannot make a Toolset of a {kind}: it takes a Session; use Toolset(Session())"
+
+
+def _no_tool(given: object) -> str:
+    name = getattr(given, "__name__", None)
+    if callable(given) and isinstance(name, str):
+        return (
+            f"cannot use the function {name!r} as a tool: models need its name, description and parameters; use "
+            f"Tool({name!r}, 'what it does', Params, {name})"
+        )
+    return f"cannot use {given!r} as a tool: it is a {type(given).__name__}; give Tool objects"
+
+
+def _values(arguments: object) -> tuple[object, object]:
+    """Return arguments as plain values, or why they are none, and what is recorded of them."""
+    if not isinstance(arguments, str | bytes | bytearray):
+        return arguments, arguments
+    try:
+        given = read_json(arguments)
+    except ToolValidationError as error:
+        return error, arguments if isinstance(arguments, str) else arguments.decode("utf-8", "replace")
+    return given, given
 
 
 def _ended(step: Callable[[], object]) -> ToolResult[object]:

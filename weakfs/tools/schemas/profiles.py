@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import cast
 
 from attrs import frozen
 
@@ -23,6 +24,16 @@ LEFT_OUT: dict[str, dict[str, str]] = {
 # What the coding tools that models were trained with call their arguments; MCP has no names of its own.
 _FILE = {tool: {"path": "file_path"} for tool in ("read_file", "write_file", "edit_file")}
 ARGUMENT_NAMES: dict[str, dict[str, dict[str, str]]] = {"openai": _FILE, "anthropic": _FILE, "gemini": _FILE}
+
+
+# Defaults that a provider's models expect where they differ from the tool's own.
+DEFAULTS: dict[str, dict[str, dict[str, object]]] = {"anthropic": {"read_file": {"line_numbers": True}}}
+
+# Parameters that a provider's models are not shown: they do without -C, and take -A and -B by their names.
+PARAMETERS_LEFT_OUT: dict[str, dict[str, tuple[str, ...]]] = {
+    "openai": {"grep": ("context",)},
+    "mcp": {"grep": ("context",)},
+}
 
 
 @frozen(kw_only=True)
@@ -80,6 +91,29 @@ def names_of(tool: Tool, provider: str) -> Mapping[str, str]:
     """Give the provider's names of a tool's parameters; each is an alias that a call of the tool takes."""
     names = ARGUMENT_NAMES.get(provider, {}).get(tool.name, {}) if _is_own(tool) else {}
     return {name: other for name, other in names.items() if tool.aliases.get(other) == name}
+
+
+def left_out_of(tool: Tool, provider: str) -> tuple[str, ...]:
+    """Return the parameters of a tool that a provider's models are not shown."""
+    return PARAMETERS_LEFT_OUT.get(provider, {}).get(tool.name, ()) if _is_own(tool) else ()
+
+
+def defaults_for(tool: Tool, provider: str | None) -> Mapping[str, object]:
+    """Return what a call of a provider's models has for parameters that it leaves out, by weakfs's own names."""
+    if provider is None or not _is_own(tool):
+        return {}
+    return DEFAULTS.get(provider, {}).get(tool.name, {})
+
+
+def with_defaults(tool: Tool, arguments: object, provider: str | None) -> object:
+    """Return the arguments of a call with the provider's defaults for what it leaves out."""
+    defaults = defaults_for(tool, provider)
+    if not defaults or not isinstance(arguments, Mapping):
+        return arguments
+    given = cast("Mapping[str, object]", arguments)
+    named = {tool.aliases.get(name, name) for name, value in given.items() if value is not None}
+    left_out = {name: value for name, value in defaults.items() if name not in named}
+    return {**{name: value for name, value in given.items() if name not in left_out}, **left_out}
 
 
 def hints_of(tool: Tool) -> Hints | None:

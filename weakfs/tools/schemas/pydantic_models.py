@@ -45,9 +45,7 @@ def model_schema(params: _Model) -> Schema:
     made = _inlined(schema, definitions, ())
     properties = cast("dict[str, Schema]", made.setdefault("properties", {}))
     required = cast("list[str]", made.get("required", []))
-    made["properties"] = {
-        name: one if name in required else _without_null(one) for name, one in properties.items()
-    }
+    made["properties"] = {name: one if name in required else _without_null(one) for name, one in properties.items()}
     if not takes_unknown(params):
         made["additionalProperties"] = False
     return made

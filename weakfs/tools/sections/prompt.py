@@ -12,7 +12,8 @@ from weakfs.filesystem import Filesystem
 from weakfs.session import Session
 from weakfs.tools.context import ToolContext
 from weakfs.tools.results import ToolResult
-from weakfs.tools.schemas.definitions import OpenAIApi, Provider, definitions
+from weakfs.tools.schemas.definitions import check_provider, chosen_provider, definitions
+from weakfs.tools.schemas.providers import OpenAIApi, Provider
 from weakfs.tools.sections.section import FilesystemSection, Section
 from weakfs.tools.tool import Tool
 from weakfs.tools.toolset import Toolset
@@ -24,22 +25,27 @@ class RenderedPrompt:
 
     text: str = field(repr=False)
     tools: tuple[Tool, ...]
+    provider: Provider | None = None
 
     def definitions(
-        self, provider: Provider, *, api: OpenAIApi = "chat", strict_schemas: bool = True
+        self, provider: Provider | None = None, *, api: OpenAIApi = "chat", strict_schemas: bool = True
     ) -> list[dict[str, object]]:
-        """Give the tools in a provider's own shape; see `weakfs.tools.schemas.definitions`."""
-        return definitions(self.tools, provider, api=api, strict_schemas=strict_schemas)
+        """Return the tools in the form that a provider's API takes, as `Toolset.definitions` does."""
+        chosen = chosen_provider(provider, self.provider)
+        return definitions(self.tools, chosen, api=api, strict_schemas=strict_schemas, used_by=self.provider)
 
 
 class Prompt:
     """Sections in the order in which a model reads them.
 
-    Raises `ValueError` if two sections have one key, or provide tools of one name: a call could not tell them apart.
+    `provider` is whose models make the calls, as in `Toolset`. Raises `ValueError` if two sections have one key, or
+    provide tools of one name: a call could not tell them apart.
     """
 
-    def __init__(self, *, sections: Iterable[Section], key: str = "prompt") -> None:
+    def __init__(self, *, sections: Iterable[Section], key: str = "prompt", provider: Provider | None = None) -> None:
+        check_provider(provider)
         self.key = key
+        self.provider: Provider | None = provider
         self.sections = tuple(sections)
         self._homes: dict[str, Section] = {}
         keys: set[str] = set()
@@ -73,7 +79,7 @@ class Prompt:
 
     def render(self) -> RenderedPrompt:
         """Give the text of all sections with their tools."""
-        return RenderedPrompt("\n".join(section.render() for section in self.sections), self.tools)
+        return RenderedPrompt("\n".join(section.render() for section in self.sections), self.tools, self.provider)
 
     def section_of(self, name: str) -> Section | None:
         """Find the section that provides a tool; `None` if there is no such tool."""
@@ -112,7 +118,7 @@ class Prompt:
 
     def _open(self, home: FilesystemSection | None, session: Session) -> Toolset:
         if home is None:
-            return Toolset(session, tools=map(_without_filesystem, self.tools))
+            return Toolset(session, tools=map(_without_filesystem, self.tools), provider=self.provider)
         # It has all tools, so that the answer to a wrong name can list them; each is called through its own.
         return Toolset(
             session,
@@ -121,6 +127,7 @@ class Prompt:
             capability=home.capability,
             policy=home.policy,
             limits=home.limits,
+            provider=self.provider,
         )
 
 
