@@ -255,6 +255,8 @@ class GuardedFilesystem:
         hidden: bool = True,
         case_insensitive: bool = False,
         max_matches: int | None = None,
+        max_per_file: int | None = None,
+        multiline: bool = False,
     ) -> GrepResult:
         """Find lines, less those of files that may not be searched or read."""
         gate = self._as("search", reads=True)
@@ -267,6 +269,8 @@ class GuardedFilesystem:
             hidden=hidden,
             case_insensitive=case_insensitive,
             max_matches=-1 if most is None else most,
+            max_per_file=max_per_file,
+            multiline=multiline,
         )
         if not gate.cut:
             return found
