@@ -103,12 +103,19 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "grep",
-        "Find lines by a regular expression (RE2 syntax, without lookaround and backreferences); answers "
-        "path:line:text. glob narrows the files.",
+        "Find lines by a regular expression (RE2 syntax, without lookaround and backreferences). The answer has "
+        "path:line:text for each match and path-line-text for the lines around it. glob narrows the files.",
         h.GrepParams,
         h.grep_handler,
         read_only=True,
-        aliases={"glob_filter": "glob"},
+        aliases={
+            "glob_filter": "glob",
+            "-A": "context_after",
+            "-B": "context_before",
+            "-C": "context",
+            "-i": "case_insensitive",
+            "head_limit": "max_results",
+        },
         receipt=h.GrepReceipt,
         operation="search",
     ),

@@ -24,8 +24,8 @@ from weakfs.tools.errors import ToolValidationError, UnknownTool
 from weakfs.tools.permissions import Capability, Policy, guarded
 from weakfs.tools.results import Receipt, ToolResult, failed
 from weakfs.tools.schemas.definitions import check_provider, chosen_provider, definitions
-from weakfs.tools.schemas.providers import OpenAIApi, Provider
 from weakfs.tools.schemas.profiles import with_defaults
+from weakfs.tools.schemas.providers import OpenAIApi, Provider
 from weakfs.tools.slices import install
 from weakfs.tools.stale_writes import Readings
 from weakfs.tools.tool import Tool

@@ -90,7 +90,9 @@ class Searching(Reading):
         if most is not None and most < 0:
             raise ValueError(f"cannot give {max_matches} matches; give a number from 0 on, or -1 for all")
         if max_per_file is not None and max_per_file < 1:
-            raise ValueError(f"cannot give {max_per_file} matches of each file; give a number from 1 on, or None for all")
+            raise ValueError(
+                f"cannot give {max_per_file} matches of each file; give a number from 1 on, or None for all"
+            )
         compiled = (compile_multiline if multiline else compile_pattern)(pattern, case_insensitive=case_insensitive)
         chosen = None if glob is None and hidden else compile_glob(glob or "**/*", hidden=hidden)
         now = self._pinned()

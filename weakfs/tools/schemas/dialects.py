@@ -8,7 +8,6 @@ from typing import cast
 
 from weakfs.tools.schemas.parameters import Schema, nullable
 
-
 # Keywords that OpenAI's strict mode takes.
 _STRICT = frozenset(
     {
