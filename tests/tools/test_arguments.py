@@ -66,12 +66,11 @@ def test_nothing_is_turned_into_what_was_expected() -> None:
 
 
 def test_all_problems_are_named_at_once() -> None:
-    assert problems(TOOLS["edit_file"], {"pth": "/a", "old_string": None, "replace_all": "yes"}) == (
+    assert problems(TOOLS["write_file"], {"pth": "/a", "content": None, "create_parents": "yes"}) == (
         "pth: no such argument; did you mean path?",
-        "old_string: expected text, got null",
-        "replace_all: expected true or false, got text 'yes'",
+        "content: expected text, got null",
+        "create_parents: expected true or false, got text 'yes'",
         "path: missing; give the file",
-        "new_string: missing; give the text to put in its place",
     )
 
 
@@ -105,7 +104,9 @@ def test_an_argument_may_have_another_name() -> None:
 
 
 def test_an_unknown_argument_without_a_near_name_is_answered_with_all_names() -> None:
-    assert problems(TOOLS["ls"], {"verbose": True}) == ("verbose: no such argument; there are path, max_results",)
+    assert problems(TOOLS["ls"], {"verbose": True}) == (
+        "verbose: no such argument; there are path, max_results, depth, sizes",
+    )
 
 
 def test_half_a_surrogate_pair_is_no_text() -> None:

@@ -269,3 +269,10 @@ def test_a_name_that_gemini_refuses_is_told_before_it_is_sent() -> None:
     assert names(definitions([tool], "anthropic")) == ["3d_view"]
     with pytest.raises(ValueError, match="cannot tell Gemini of '3d_view': names start with a letter"):
         definitions([tool], "gemini")
+
+
+def test_the_definitions_of_all_tools_stay_small() -> None:
+    for provider, most in (("anthropic", 9_000), ("gemini", 9_000), ("openai", 12_000), ("mcp", 13_000)):
+        made = Toolset(Session(session_id="s")).definitions(cast(Provider, provider))
+
+        assert len(json.dumps(made)) < most, provider

@@ -37,9 +37,7 @@ def test_lines_before_and_after_a_match_are_marked_as_grep_marks_them() -> None:
     assert grep(tools, "three", context_after=2).message == "/poem:3:three\n/poem-4-four\n/poem-5-five"
     assert grep(tools, "three", context=1).message == "/poem-2-two\n/poem:3:three\n/poem-4-four"
     assert grep(tools, "three", context=1, context_after=0).message == "/poem-2-two\n/poem:3:three"
-    assert grep(tools, "one|seven", context=1).message == (
-        "/poem:1:one\n/poem-2-two\n--\n/poem-6-six\n/poem:7:seven"
-    )
+    assert grep(tools, "one|seven", context=1).message == ("/poem:1:one\n/poem-2-two\n--\n/poem-6-six\n/poem:7:seven")
 
 
 def test_the_names_that_models_know_from_the_command_are_taken() -> None:

@@ -43,7 +43,8 @@ Example:
 DEFAULT_TOOLS: tuple[Tool, ...] = (
     Tool(
         "ls",
-        "List a directory: a name a line, with / behind directories and @ behind symbolic links.",
+        "List a directory: a name a line, with / behind directories and @ behind symbolic links. With depth above 1 "
+        "the entries of each directory follow it, indented.",
         h.LsParams,
         h.ls_handler,
         read_only=True,
@@ -52,8 +53,9 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "read_file",
-        "Read a file's text exactly as it is. offset and limit choose lines, counted from 1; offset_bytes and "
-        "max_bytes choose bytes instead. A line in brackets at the end tells how to read on.",
+        "Read a file's text exactly as it is, or look at an image (PNG, JPEG, GIF, WebP). offset and limit choose "
+        "lines, counted from 1; offset_bytes and max_bytes choose bytes instead. A line in brackets at the end says "
+        "how to read on.",
         h.ReadFileParams,
         h.read_file_handler,
         read_only=True,
@@ -73,8 +75,8 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "edit_file",
-        "Replace old_string by new_string in a file. old_string must be in the file exactly once, to the last "
-        "space and line break, unless replace_all is set.",
+        "Replace old_string with new_string in a file. old_string must be in the file exactly once, to the last "
+        "space and line break, unless replace_all is set. Use edits to make several such changes at once.",
         h.EditFileParams,
         h.edit_file_handler,
         aliases=_FILE,

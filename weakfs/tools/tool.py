@@ -38,12 +38,13 @@ def _read_only(aliases: Mapping[str, str]) -> Mapping[str, str]:
 class Tool:
     """One tool that a model may call.
 
-    `params` is an attrs class, a dataclass or a pydantic model; a call's JSON is checked against its fields. `read_only` says that the handler
-    changes nothing, so that a call takes no transaction. `aliases` are further names of parameters. `receipt` is what a
-    failed call answers with; its handler gives its own. `operation` is what a capability and a policy take the
-    tool's work for; without one each method of the filesystem counts as what it is. `targets(params, context)` gives
-    the paths of files that a call replaces by what its caller believes of them. A handler may be a coroutine function;
-    such a tool is called with `Toolset.acall`. Raises `TypeError` or `ValueError` for a tool that no call could reach.
+    `params` is an attrs class, a dataclass or a pydantic model; a call's JSON is checked against its fields.
+    `read_only` says that the handler changes nothing, so that a call takes no transaction. `aliases` are further names
+    of parameters. `receipt` is the class of the receipt of a failed call; the handler makes that of a successful one.
+    `operation` is the operation that a capability and a policy judge the tool by; without one each method of the
+    filesystem is judged by itself. `targets(params, context)` returns the paths of the files whose contents a call
+    assumes to be known. A handler may be a coroutine function; such a tool is called with `Toolset.acall`. Raises
+    `TypeError` or `ValueError` for a tool that no call could reach, or whose handler takes no `context`.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""`read_file`: text by lines, or a range of bytes."""
+"""`read_file`: text by lines, a range of bytes, or an image."""
 
 from __future__ import annotations
 
@@ -12,10 +12,16 @@ from weakfs.filesystem.operations.read import count_lines
 from weakfs.messages import plural, printable
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
-from weakfs.tools.errors import NotText, ToolValidationError
-from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
+from weakfs.tools.errors import InlineTooLarge, NotText, ToolValidationError
+from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown, withheld
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
+from weakfs.tools.schemas.content import Image, ImageType, image_type
+
+# In base64 it is 5 MiB, the most that every provider takes for one image.
+MAX_IMAGE = 3_932_160
+# Where the signature of every image that models take has ended.
+SIGNATURE = 16
 
 
 @frozen
@@ -31,14 +37,16 @@ class ReadFileParams:
         default="utf8", metadata=param("utf8, or bytes for a file that is not text")
     )
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
+    line_numbers: bool = field(default=False, metadata=param("whether each line starts with its number and a tab"))
 
 
 @frozen(kw_only=True)
 class ReadFileReceipt(Receipt):
-    """What was read: text, bytes if `encoding="bytes"` was asked for, or a reference to what is too large to show.
+    """The content: text, bytes if `encoding="bytes"` was asked for, or a reference to what is too large to show.
 
-    By lines, `first_line` (from 1) and `lines` say which lines `content` holds, of `total_lines`. By bytes,
-    `offset_bytes` and `read_bytes` say which of `size_bytes`. `truncated` tells that the file goes on.
+    By lines, `first_line` (from 1) and `lines` say which lines `content` holds, of `total_lines`; it never holds line
+    numbers. By bytes, `offset_bytes` and `read_bytes` say which of `size_bytes`. `truncated` is true if the file goes
+    on. Of an image `media_type` is set and `content` is `None`: it is in `ToolResult.images`.
     """
 
     path: str | None = None
@@ -50,12 +58,14 @@ class ReadFileReceipt(Receipt):
     total_lines: int | None = None
     offset_bytes: int | None = None
     read_bytes: int | None = None
+    media_type: ImageType | None = None
 
 
 def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolResult[ReadFileReceipt]:
-    """Give a file's text as it is, so that an edit can quote it; a note follows where the file goes on.
+    """Return a file's text as it is, so that an edit can quote it; a note follows where the file goes on.
 
-    This is the one message in which control characters are not escaped.
+    PNG, JPEG, GIF and WebP files of up to `MAX_IMAGE` bytes are returned as images. This is the only message in which
+    control characters are not escaped.
     """
     fs = require_filesystem(context)
     by_lines = params.offset is not None or params.limit is not None
@@ -77,6 +87,9 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     try:
         found = fs.read(params.path, offset=first - 1, limit=-1 if limit is None else limit)
     except ValueError as error:
+        image = _read_image(fs, params, context)
+        if image is not None:
+            return image
         raise NotText(
             f"cannot read {params.path!r} as text: it is not UTF-8; "
             f"read it with encoding='bytes', offset_bytes and max_bytes, or use stat"
@@ -107,7 +120,43 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     )
     if kept is not None:
         return answer(receipt, shown(kept, f"read parts of {found.path} with offset and limit"))
-    return evolve(answer(receipt), message=found.content + printable(note))
+    text = _numbered(found.content, first) if params.line_numbers else found.content
+    return evolve(answer(receipt), message=text + printable(note))
+
+
+def _numbered(text: str, first: int) -> str:
+    """Return lines with their numbers, as `cat -n` prints them."""
+    lines = text.split("\n")
+    end = lines.pop()
+    numbered = [f"{number:6}\t{line}\n" for number, line in enumerate(lines, first)]
+    return "".join(numbered) + (f"{first + len(lines):6}\t{end}" if end else "")
+
+
+def _read_image(fs: Filesystem, params: ReadFileParams, context: ToolContext) -> ToolResult[ReadFileReceipt] | None:
+    """Return a file as an image; `None` for one that is no image, or is asked for by lines."""
+    if params.offset is not None or params.limit is not None:
+        return None
+    head = fs.read_bytes(params.path, limit=SIGNATURE)
+    media_type, path = image_type(head.content), head.path
+    if media_type is None:
+        return None
+    what = f"image ({media_type}, {plural(head.size_bytes, 'byte')})"
+    if withheld(context, ("read",), (path,)):
+        raise InlineTooLarge(f"cannot show the {what} {path!r}: the policy or the capability keeps it out of answers")
+    most = MAX_IMAGE if context.capability is None else tighter(MAX_IMAGE, context.capability.max_inline_bytes)
+    found = fs.read_bytes(path, limit=most)
+    if found.truncated:
+        raise InlineTooLarge(
+            f"cannot show the {what} {path!r}: {len(found.content)} bytes are allowed; make it smaller first"
+        )
+    receipt = ReadFileReceipt(
+        path=path,
+        truncated=False,
+        size_bytes=found.size_bytes,
+        media_type=media_type,
+        summary_text=summarize(f"Read {path}, an {what}"),
+    )
+    return evolve(answer(receipt), images=(Image(media_type, found.content),))
 
 
 def _how_to_go_on(found: ReadResult, first: int, last: int) -> str:
@@ -148,7 +197,7 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
 
 
 def _whole_characters(found: ReadBytesResult) -> str:
-    """Decode a range of bytes, less a last character that the range cuts in two."""
+    """Decode a range of bytes, without a last character that the range cuts in two."""
     data = found.content
     try:
         return data.decode()
