@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +28,25 @@ def _parameters(tool: Tool) -> tuple[Parameter, ...]:
 
 def _is_async(tool: Tool) -> bool:
     return iscoroutinefunction(tool.handler) or iscoroutinefunction(type(tool.handler).__call__)
+
+
+def _check_handler(tool: Tool) -> None:
+    """Raise `TypeError` for a handler that cannot be called as `handler(params, context=context)`."""
+    if not callable(tool.handler):  # pyright: ignore[reportUnnecessaryComparison]
+        raise TypeError(
+            f"cannot make the tool {tool.name!r}: its handler is a {type(tool.handler).__name__}; give a function"
+        )
+    try:
+        signature(tool.handler).bind(None, context=None)
+    except TypeError as error:
+        name = getattr(tool.handler, "__name__", "handler")
+        raise TypeError(
+            f"cannot make the tool {tool.name!r}: its handler does not take parameters and a context ({error}); "
+            f"declare it as def {name}(params: {tool.params.__name__}, *, context: ToolContext) -> ToolResult"
+        ) from None
+    except ValueError:
+        # Some callables of extension modules have no signature.
+        return
 
 
 def _read_only(aliases: Mapping[str, str]) -> Mapping[str, str]:
@@ -69,6 +88,7 @@ class Tool:
             raise ValueError(
                 f"cannot take the tool {self.name!r} for {self.operation!r}: there are {', '.join(OPERATIONS)}"
             )
+        _check_handler(self)
         known = {parameter.name for parameter in self.parameters}
         for alias, name in self.aliases.items():
             if name not in known or alias in known:

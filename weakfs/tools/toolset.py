@@ -66,6 +66,11 @@ class Toolset:
     ) -> None:
         if not isinstance(session, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(_no_session(session))
+        if filesystem is not None and not isinstance(filesystem, Filesystem):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"cannot use {filesystem!r} as a filesystem: it is a {type(filesystem).__name__}; give a filesystem, "
+                f"such as HostFilesystem(...), or leave it out to use the session's files in memory"
+            )
         files: Filesystem = InMemoryFilesystem(session, limits=limits.for_files()) if filesystem is None else filesystem
         owner = getattr(files, "session", session)
         if isinstance(owner, Session) and owner is not session:
@@ -88,6 +93,10 @@ class Toolset:
         self._readings = Readings(session, files) if guards else None
         self._require_read = require_read
         self._tools: dict[str, Tool] = {}
+        if isinstance(tools, Tool) or callable(tools):
+            raise TypeError(
+                f"tools is a {type(tools).__name__}: it takes several tools; use tools=[...] with Tool objects"
+            )
         for tool in tools:
             if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(_no_tool(tool))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import get_args
+from difflib import get_close_matches
+from typing import Self, get_args
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, field, fields, frozen
 from attrs.validators import in_, optional
 
 from weakfs.editing import PatchFormat
@@ -68,6 +69,15 @@ class Capability:
     follow_symlinks: SymlinkPolicy | None = field(
         default=None, validator=optional(in_(("deny", "within_root_only", "allow")))
     )
+
+    def __new__(cls, *args: object, **given: object) -> Self:
+        names = [one.name for one in fields(cls)]
+        for name in given:
+            if name not in names:
+                near = get_close_matches(name, names, n=1)
+                remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+                raise TypeError(f"a Capability has no {name!r}; {remedy}")
+        return super().__new__(cls)
 
     def __attrs_post_init__(self) -> None:
         if self.fs_roots is not None and self.follow_symlinks == "allow":

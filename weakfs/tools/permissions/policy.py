@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from attrs import Factory, field, frozen
 from attrs.validators import in_
@@ -35,7 +35,14 @@ def _patterns(given: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _rules(given: Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
-    return tuple(given)
+    rules = (given,) if isinstance(given, PolicyRule | str) else tuple(given)
+    for rule in rules:
+        if not isinstance(rule, PolicyRule):
+            raise TypeError(
+                f"cannot use {rule!r} as a rule of a policy: it is a {type(rule).__name__}; give "
+                f"PolicyRule(effect=..., operations=..., paths=..., reason=...)"
+            )
+    return cast("tuple[PolicyRule, ...]", rules)
 
 
 def _compiled(rule: PolicyRule) -> tuple[GlobPattern, ...]:
