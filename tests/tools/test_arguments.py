@@ -99,7 +99,7 @@ def test_an_argument_may_have_another_name() -> None:
     assert params.path == "/a"
     assert problems(TOOLS["read_file"], {"file_path": 5}) == ("file_path: expected text, got number 5",)
     assert problems(TOOLS["read_file"], {"path": "/a", "file_path": "/a"}) == (
-        "file_path: the same argument as path; give one of them",
+        "file_path: the same argument as path; give only one of them",
     )
 
 
@@ -120,7 +120,7 @@ def test_arguments_that_are_no_object_are_named(arguments: object) -> None:
 
 
 def test_names_that_are_not_text_are_named() -> None:
-    assert problems(TOOLS["ls"], {5: "/"}) == ("number 5: no argument has this name; names are text",)
+    assert problems(TOOLS["ls"], {5: "/"}) == ("number 5: not an argument name; names are text",)
 
 
 def test_what_is_very_deep_or_very_large_is_refused_like_anything_else() -> None:

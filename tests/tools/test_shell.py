@@ -280,7 +280,7 @@ def test_a_session_that_is_interrupted_is_as_it_was(toolset: Make) -> None:
 def test_the_message_holds_both_streams_and_a_last_line_in_brackets(toolset: Make) -> None:
     text = shell(toolset(PLAIN), "echo out; printf err >&2; exit 2").message
 
-    assert text == ("out\n[stderr]\nerr\n[Exit code 2, 0 paths changed; not sandboxed: the sandbox is switched off]")
+    assert text == ("out\n[stderr]\nerr\n[Exit code 2, 0 paths changed; not sandboxed: the sandbox is turned off]")
 
 
 def test_the_receipt_and_the_summary_tell_whether_there_was_a_sandbox(

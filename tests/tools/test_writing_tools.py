@@ -227,8 +227,8 @@ def test_making_a_directory_says_whether_it_is_new(toolset: Toolset) -> None:
     made = toolset.call("mkdir", {"path": "a/b"})
     again = toolset.call("mkdir", {"path": "/a/b"})
 
-    assert (made.message, value(made).created) == ("Made /a/b", True)
-    assert (again.message, value(again).created) == ("/a/b was there already", False)
+    assert (made.message, value(made).created) == ("Created /a/b", True)
+    assert (again.message, value(again).created) == ("/a/b exists already", False)
     assert toolset.call("mkdir", {"path": "/a/b", "exist_ok": False}).error_code == "already_exists"
     assert toolset.call("mkdir", {"path": "/x/y", "parents": False}).status == "not_found"
 
@@ -238,7 +238,7 @@ def test_moving_and_copying_say_what_they_replaced(toolset: Toolset) -> None:
     moved = toolset.call("mv", {"source": "/b.py", "destination": "src/app.py"})
 
     assert (copied.message, value(copied).replaced) == ("Copied /src/app.py to /b.py", False)
-    assert moved.message == "Moved /b.py to /src/app.py, in the place of the file there"
+    assert moved.message == "Moved /b.py to /src/app.py, replacing the file there"
     assert value(moved).replaced is True
     assert not toolset.filesystem.exists("/b.py")
 

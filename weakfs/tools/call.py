@@ -43,13 +43,13 @@ def _check(tool: Tool, result: ToolResult[object]) -> None:
     fits = all(isinstance(text, str) for text in texts) and isinstance(result.error_code, str | None)
     if not fits or not isinstance(result.success, bool):
         raise TypeError(
-            f"the handler of {tool.name!r} gave a ToolResult of wrong types; let message, status and summary_text be "
-            f"text, error_code text or None, and success true or false"
+            f"the handler of {tool.name!r} returned a ToolResult with values of wrong types; message, "
+            f"status and summary_text must be str, error_code str or None, and success bool"
         )
 
 
 def _cancelling() -> tuple[type[BaseException], ...]:
-    """Give what is raised in a call that is cancelled, without importing asyncio for it."""
+    """Return the exceptions of a cancelled call, without importing asyncio."""
     asyncio = sys.modules.get("asyncio")
     return (TransactionCancelled,) if asyncio is None else (TransactionCancelled, asyncio.CancelledError)
 
@@ -134,7 +134,7 @@ class Call:
             return failed(kind, status, code, message or type(error).__name__, reason=reason)
 
     def _told(self, error: Exception) -> str:
-        """Give the message of an error, with the path that may be meant where there is nothing at the one given."""
+        """Return the message of an error, with the path that may be meant if there is nothing at the given one."""
         fs, absence = self.context.filesystem, absence_in(error)
         return str(error) if fs is None or absence is None else with_proposal(fs, absence)
 
@@ -192,7 +192,7 @@ class Call:
         context.check_deadline()
         result = yield params, context
         if not isinstance(result, ToolResult):
-            raise TypeError(f"the handler of {tool.name!r} gave a {type(result).__name__}; let it return a ToolResult")
+            raise TypeError(f"the handler of {tool.name!r} returned a {type(result).__name__}; return a ToolResult")
         _check(tool, result)
         if result.success:
             context.check_deadline()
@@ -220,7 +220,7 @@ class Call:
                 path = files.read_bytes(target, limit=0).path
             except (OSError, ValueError):
                 with suppress(OSError, ValueError):
-                    # There is none any more, or it is no file.
+                    # It does not exist any more, or is not a file.
                     readings.check(self.caller, normalize(target), files, may_show=False)
             else:
                 if self.require_read:

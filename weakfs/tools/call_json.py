@@ -77,7 +77,7 @@ def recorded(value: object) -> str | bytes:
 
 
 def _encode(value: object) -> bytes:
-    # Whatever a value of somebody else's does while it is looked at, the call that it comes from is written down.
+    # A custom value may raise anything while it is encoded; its call is recorded all the same.
     try:
         return orjson.dumps(value, default=plain)
     except Exception:

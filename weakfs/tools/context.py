@@ -62,7 +62,7 @@ class ToolContext(CallOptions):
             late = self.session.now() - self.deadline
             if late > 0:
                 raise DeadlineExceeded(
-                    f"the call's time was over {late / 1e9:.3g} s ago and nothing was changed; ask for less at once, "
+                    f"the call's deadline passed {late / 1e9:.3g} s ago and nothing was changed; ask for less at once, "
                     f"or allow more time"
                 )
 

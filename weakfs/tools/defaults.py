@@ -1,4 +1,4 @@
-"""The tools that come with weakfs, as models are told of them."""
+"""The built-in tools: names, descriptions, aliases and operations."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "glob",
-        "Find files by name, the newest first. * and ? stay inside one directory, ** crosses directories; a "
+        "Find files by name, newest first. * and ? stay inside one directory, ** crosses directories; a "
         "pattern without a slash matches names at any depth, one that ends in / matches directories.",
         h.GlobParams,
         h.glob_handler,
@@ -132,7 +132,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "mkdir",
-        "Make a directory, with missing parents.",
+        "Create a directory, with missing parents.",
         h.MkdirParams,
         h.mkdir_handler,
         receipt=h.MkdirReceipt,
@@ -140,7 +140,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "mv",
-        "Give a file or directory another path; a file that is there is replaced.",
+        "Move or rename a file or directory; an existing file at the destination is replaced.",
         h.TransferParams,
         h.mv_handler,
         aliases=_TRANSFER,
@@ -149,7 +149,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "cp",
-        "Copy a file, or a directory with all that is in it; a file that is there is replaced.",
+        "Copy a file, or a directory with everything in it; an existing file at the destination is replaced.",
         h.TransferParams,
         h.cp_handler,
         aliases=_TRANSFER,
@@ -158,7 +158,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "stat",
-        "Tell what a file or directory is: kind, size, mode, time of change.",
+        "Show what a file or directory is: kind, size, mode, modification time.",
         h.StatParams,
         h.stat_handler,
         read_only=True,
@@ -168,7 +168,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "exists",
-        "Tell whether there is a file or directory.",
+        "Check whether a file or directory exists.",
         h.ExistsParams,
         h.exists_handler,
         read_only=True,

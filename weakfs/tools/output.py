@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from weakfs.messages import plural
 from weakfs.tools.blobs import PREVIEW, BlobReference
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import InlineTooLarge
@@ -13,7 +14,7 @@ from weakfs.tools.schemas.arguments import param
 
 OutputMode = Literal["auto", "require_inline"]
 
-# What is small: more than the lines that a tool gives by default, much less than a model can read.
+# Larger answers are kept as blobs: more than a tool returns by default, much less than a model can read.
 INLINE = 256 * 1024
 
 ABOUT_MODE = param("auto gives a large result as a reference to a blob, require_inline fails instead", for_models=False)
@@ -34,7 +35,7 @@ def kept_as_blob(
     if len(data) <= most and not hidden:
         return None
     if mode == "require_inline":
-        size = f"it is {len(data)} bytes and {most} fit"
+        size = f"it has {plural(len(data), 'byte')} and the limit is {most}"
         why = "the policy or the capability keeps it out of answers" if hidden else size
         raise InlineTooLarge(f"cannot answer inline: {why}; ask for less, or use output_mode='auto'")
     return context.blobs.keep(data, preview=0 if hidden else min(most, PREVIEW), origins=hidden)

@@ -14,7 +14,7 @@ V_co = TypeVar("V_co", covariant=True)
 V = TypeVar("V")
 R = TypeVar("R", bound="Receipt")
 
-# A message that tells of a failure may quote what the model sent, which may be a megabyte.
+# An error message may quote what the model sent, which may be a megabyte.
 MAX_FAILURE = 2000
 MAX_SUMMARY = 300
 
@@ -26,10 +26,10 @@ def summarize(text: str) -> str:
 
 @frozen(kw_only=True)
 class Receipt:
-    """What became of a call. Each tool's receipt adds its own values, `None` where the call failed before them.
+    """The outcome of a call. Each tool's receipt adds its own values, `None` where the call failed before them.
 
-    `status` is "ok" or what kind of failure it was, `error_code` says which, `summary_text` tells it in one line.
-    `reason` is that of the policy's rule, where one stood against the call.
+    `status` is "ok" or the kind of failure, `error_code` the exact one, `summary_text` one line about it. `reason` is
+    the reason of the policy's rule that refused the call, if one did.
     """
 
     status: str = "ok"

@@ -118,7 +118,7 @@ class Readings:
         return Log() if values is None else values
 
     def _last_change(self, caller: Who, path: str, seq: int) -> ToolCall | None:
-        """Find the last successful call of somebody else that changed a file after record `seq`."""
+        """Return the last successful call of another caller that changed a file after record `seq`."""
         own = None if caller is None else one_line(caller)
         for call in reversed(self._session[ToolCall].all()):
             first, last = call.first_seq, call.last_seq
@@ -159,7 +159,7 @@ class Readings:
 
 
 def version_of(fs: Filesystem, path: str) -> str | None:
-    """Return what tells a file's contents from any other: the digest of a file of usual size; `None` for no file."""
+    """Return what identifies a file's contents, its digest unless it is very large; `None` for no file."""
     try:
         found = fs.read_bytes(path, limit=0)
         if found.size_bytes > MOST_HASHED:
@@ -190,7 +190,7 @@ def _with_parents(path: str) -> Iterator[str]:
 
 
 def _content(fs: Filesystem, path: str) -> bytes | None:
-    """Return what a file holds; empty if there is none, `None` if it is too large to be compared."""
+    """Return the contents of a file; empty if there is none, `None` if it is too large to be compared."""
     try:
         content = fs.read_bytes(path, limit=MOST_COMPARED + 1).content
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

@@ -86,7 +86,7 @@ class Tool:
             )
         if self.operation is not None and self.operation not in OPERATIONS:
             raise ValueError(
-                f"cannot take the tool {self.name!r} for {self.operation!r}: there are {', '.join(OPERATIONS)}"
+                f"the tool {self.name!r} has no operation {self.operation!r}: there are {', '.join(OPERATIONS)}"
             )
         _check_handler(self)
         known = {parameter.name for parameter in self.parameters}

@@ -39,12 +39,12 @@ class Toolset:
 
     Without a filesystem the session's own files in memory are used, and `limits` bounds how large they grow. A
     filesystem that is given keeps its own limits. What an answer holds, read lines and grep matches, is bounded by
-    `limits` either way; the filesystem's own methods then give all, so that a handler can write back what it read.
+    `limits` either way; the filesystem's own methods return everything, so that a handler can write back what it read.
     Any number of threads may call at once: each call works on its own, and one that clashes with what another
     finished meanwhile is a `conflict`.
 
-    With `refuse_stale_writes` a call that names its caller may not change a file that is another by now than the
-    caller last saw, whoever changed it; with `require_read` neither one that exists and that the caller never saw.
+    With `refuse_stale_writes` a call that names its caller cannot change a file that has changed since the caller last
+    saw it; with `require_read` it cannot change an existing file that the caller never saw either.
     What callers saw is part of the session. Calls without a caller are only kept from undoing what a caller changed.
 
     `provider` is whose models make the calls: it sets the defaults that they expect (Anthropic's read files with line
@@ -88,7 +88,7 @@ class Toolset:
         self.policy = policy
         self.limits = limits
         if require_read and not refuse_stale_writes:
-            raise ValueError("cannot require that files are read without refusing stale writes; leave one of them out")
+            raise ValueError("require_read needs refuse_stale_writes; leave one of them out")
         guards = refuse_stale_writes and isinstance(files, BaseFilesystem)
         self._readings = Readings(session, files) if guards else None
         self._require_read = require_read
@@ -101,7 +101,7 @@ class Toolset:
             if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(_no_tool(tool))
             if tool.name in self._tools:
-                raise ValueError(f"cannot have two tools named {tool.name!r}; give one of them another name")
+                raise ValueError(f"cannot use two tools named {tool.name!r}; give one of them another name")
             self._tools[tool.name] = tool
         install(session)
 
@@ -251,7 +251,9 @@ class Toolset:
 
     def _perform(self, call: Call) -> ToolResult[object]:
         if isinstance(call.tool, Tool) and call.tool.is_async:
-            raise TypeError(f"cannot call {call.name!r} and wait: its handler is a coroutine function; use acall")
+            raise TypeError(
+                f"cannot call {call.name!r} from synchronous code: its handler is a coroutine function; use acall"
+            )
         steps = call.steps()
         try:
             params, context = next(steps)
@@ -314,7 +316,7 @@ def _values(arguments: object) -> tuple[object, object]:
 
 
 def _ended(step: Callable[[], object]) -> ToolResult[object]:
-    """Take the last step of a call and give its answer."""
+    """Take the last step of a call and return its answer."""
     try:
         step()
     except StopIteration as end:
@@ -323,18 +325,18 @@ def _ended(step: Callable[[], object]) -> ToolResult[object]:
 
 
 def _heard(work: Future[ToolResult[object]]) -> None:
-    """Take note of an error that nobody waits for any more, so that it is not reported as forgotten."""
+    """Retrieve an error that nobody waits for any more, so that asyncio does not report it as never retrieved."""
     if not work.cancelled():
         work.exception()
 
 
 def _cancel(call: Call) -> None:
     if call.cancellation.cancel("the call was cancelled"):
-        call.write_down(failed(Receipt, "error", "cancelled", "the call was cancelled, and what it did is undone"))
+        call.write_down(failed(Receipt, "error", "cancelled", "the call was cancelled and its changes were undone"))
 
 
 async def _in_own_thread(work: Callable[[], object]) -> None:
-    """Do something in a thread that waits for no other, and to its end even if this is cancelled again."""
+    """Run something in a thread of its own to its end, even if this is cancelled again."""
     import asyncio
 
     loop = asyncio.get_running_loop()

@@ -40,14 +40,14 @@ class EditFileParams:
     old_string: str | None = field(
         default=None,
         repr=False,
-        metadata=param("the exact text to replace, with enough around it to be the only one"),
+        metadata=param("the exact text to replace, with enough context to be unique"),
     )
     new_string: str | None = field(default=None, repr=False, metadata=param("the text to put in its place"))
-    replace_all: bool = field(default=False, metadata=param("whether every match is replaced"))
+    replace_all: bool = field(default=False, metadata=param("replace every match"))
     edits: tuple[Edit, ...] | None = field(
         default=None,
         repr=False,
-        metadata=param("several edits instead of old_string and new_string, made in order, all of them or none"),
+        metadata=param("several edits instead of old_string and new_string, made in order, all or none"),
     )
 
     def each(self) -> tuple[Edit, ...]:

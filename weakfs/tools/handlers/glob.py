@@ -29,14 +29,14 @@ class GlobParams:
 
     pattern: str = field(metadata=param("the pattern, such as **/*.py"))
     path: str = field(default="/", metadata=param("the directory to search"))
-    max_results: int = field(default=1000, metadata=param("how many paths at most", at_least=1))
+    max_results: int = field(default=1000, metadata=param("maximum number of paths", at_least=1))
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
-    hidden: bool = field(default=False, metadata=param("whether dotfiles match too"))
+    hidden: bool = field(default=False, metadata=param("match hidden files too"))
 
 
 @frozen(kw_only=True)
 class GlobReceipt(Receipt):
-    """The paths that matched, newest first, then by path; `truncated` tells that there were more.
+    """The paths that matched, newest first, then by path; `truncated` is true if there are more.
 
     Where they are too many to show, `paths` refers to them, one a line.
     """

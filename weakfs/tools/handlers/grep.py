@@ -40,17 +40,17 @@ class GrepParams:
     pattern: str = field(metadata=param("the regular expression, in RE2 syntax"))
     path: str = field(default="/", metadata=param("the directory or file to search"))
     glob: str | None = field(default=None, metadata=param("which files, such as *.py"))
-    case_insensitive: bool = field(default=False, metadata=param("whether letter case is ignored"))
-    max_results: int | None = field(default=None, metadata=param("how many lines or files at most", at_least=1))
+    case_insensitive: bool = field(default=False, metadata=param("ignore case"))
+    max_results: int | None = field(default=None, metadata=param("maximum number of lines or files", at_least=1))
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
-    hidden: bool = field(default=True, metadata=param("whether dotfiles are searched too"))
+    hidden: bool = field(default=True, metadata=param("search hidden files too"))
     output: GrepOutput = field(
         default="lines", metadata=param("lines, files that match, or counts of matching lines by file")
     )
     context_before: int | None = field(default=None, metadata=param("lines shown before each match", at_least=0))
     context_after: int | None = field(default=None, metadata=param("lines shown after each match", at_least=0))
     context: int | None = field(default=None, metadata=param("lines shown before and after", at_least=0))
-    multiline: bool = field(default=False, metadata=param("whether matches may span lines (. matches line breaks)"))
+    multiline: bool = field(default=False, metadata=param("let matches span lines (. matches line breaks)"))
 
     @property
     def lines_before(self) -> int:
@@ -65,7 +65,7 @@ class GrepParams:
 
 @frozen(kw_only=True)
 class GrepReceipt(Receipt):
-    """The matches, in order of path and line; `truncated` tells that there were more.
+    """The matches, in order of path and line; `truncated` is true if there are more.
 
     With `output="files"` and `"counts"`, `files` has the paths and `counts` the number of matches in each, for "files"
     1 and for "counts" at most 1,000; `matches` is then `None`. Where they are too large to show, `matches` or `files`

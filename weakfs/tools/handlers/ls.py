@@ -1,4 +1,4 @@
-"""What is there: `ls`, `stat` and `exists`."""
+"""`ls`, `stat` and `exists`."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class LsParams:
     """What `ls` takes."""
 
     path: str = field(default="/", metadata=param("the directory"))
-    max_results: int = field(default=1000, metadata=param("how many entries at most", at_least=1))
+    max_results: int = field(default=1000, metadata=param("maximum number of entries", at_least=1))
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
-    depth: int = field(default=1, metadata=param("how many levels of directories are listed", at_least=1))
-    sizes: bool = field(default=False, metadata=param("whether file sizes in bytes are shown"))
+    depth: int = field(default=1, metadata=param("how many levels of directories to list", at_least=1))
+    sizes: bool = field(default=False, metadata=param("show file sizes in bytes"))
 
 
 @frozen(kw_only=True)
@@ -140,7 +140,7 @@ class StatReceipt(Receipt):
 
 
 def stat_handler(params: StatParams, *, context: ToolContext) -> ToolResult[StatReceipt]:
-    """Tell what an entry is without reading it."""
+    """Describe an entry without reading it."""
     found = require_filesystem(context).stat(params.path)
     kind = kind_of(found)
     what = f"symbolic link to {found.target}" if kind == "symlink" else kind
@@ -177,7 +177,7 @@ class ExistsReceipt(Receipt):
 
 
 def exists_handler(params: ExistsParams, *, context: ToolContext) -> ToolResult[ExistsReceipt]:
-    """Tell whether there is an entry; a link counts, wherever it points."""
+    """Check whether an entry exists; a link counts, wherever it points."""
     fs = require_filesystem(context)
     if not fs.exists(params.path):
         path = normalize(params.path)

@@ -29,15 +29,15 @@ class ReadFileParams:
     """What `read_file` takes: lines from 1 on, or bytes from 0 on, never both."""
 
     path: str = field(metadata=param("the file"))
-    offset: int | None = field(default=None, metadata=param("the first line, from 1", at_least=1))
-    limit: int | None = field(default=None, metadata=param("how many lines at most", at_least=1))
-    offset_bytes: int | None = field(default=None, metadata=param("the first byte, from 0", at_least=0))
-    max_bytes: int | None = field(default=None, metadata=param("how many bytes at most", at_least=1))
+    offset: int | None = field(default=None, metadata=param("the first line, counted from 1", at_least=1))
+    limit: int | None = field(default=None, metadata=param("maximum number of lines", at_least=1))
+    offset_bytes: int | None = field(default=None, metadata=param("the first byte, counted from 0", at_least=0))
+    max_bytes: int | None = field(default=None, metadata=param("maximum number of bytes", at_least=1))
     encoding: Literal["utf8", "bytes"] = field(
         default="utf8", metadata=param("utf8, or bytes for a file that is not text")
     )
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
-    line_numbers: bool = field(default=False, metadata=param("whether each line starts with its number and a tab"))
+    line_numbers: bool = field(default=False, metadata=param("start each line with its number and a tab"))
 
 
 @frozen(kw_only=True)
@@ -100,7 +100,7 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     if not total:
         summary, note = f"{found.path} is empty", f"[{found.path} is empty]"
     elif not count:
-        summary = f"{found.path} has {plural(total, 'line')} and none from line {first} on"
+        summary = f"{found.path} has {plural(total, 'line')} and line {first} is past its end"
         note = f"[{summary}]"
     elif not found.truncated and count == total:
         summary, note = f"Read {found.path} ({plural(total, 'line')})", ""
@@ -176,7 +176,7 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     if stop < found.size_bytes:
         note = f"[bytes {found.offset} to {stop} of {found.size_bytes}; read on with offset_bytes={stop}]"
     elif not count:
-        note = f"[{found.path} has {plural(found.size_bytes, 'byte')} and none from byte {found.offset} on]"
+        note = f"[{found.path} has {plural(found.size_bytes, 'byte')} and byte {found.offset} is past its end]"
     else:
         note = ""
     kept = kept_as_blob(content, params.output_mode, context, "read", paths=(found.path,))
@@ -207,7 +207,9 @@ def _whole_characters(found: ReadBytesResult) -> str:
             return data[: error.start].decode()
         what = f"cannot read {found.path!r} as text at byte {found.offset + error.start}"
         if cut:
-            raise NotText(f"{what}: max_bytes={len(data)} is less than its character takes; use 4 or more") from error
+            raise NotText(
+                f"{what}: max_bytes={len(data)} is less than the size of its character; use 4 or more"
+            ) from error
         if error.start == 0 and found.offset and data[0] & 0xC0 == 0x80:
-            raise NotText(f"{what}: it is the middle of a character; start up to 3 bytes earlier") from error
+            raise NotText(f"{what}: it is inside a character; start up to 3 bytes earlier") from error
         raise NotText(f"{what}: the byte is not UTF-8; use encoding='bytes'") from error

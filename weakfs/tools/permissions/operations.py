@@ -1,4 +1,4 @@
-"""The operations that a capability and a policy speak of, and which of them a tool's own stands for."""
+"""The operations that capabilities and policies are about, and which of them the operation of a tool includes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Operation = Literal["read", "write", "edit", "patch", "search", "list", "stat", 
 
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
-# Those by which contents come to light: who hides a file denies them all.
+# The operations that reveal contents: to hide a file, deny all of them.
 CONTENTS: tuple[Operation, ...] = ("read", "edit", "patch", "search", "shell")
 
-# What a tool does as a part of its own operation is judged as that: an edit reads the file that it edits.
+# What a tool does as part of its own operation is judged as that operation: an edit reads the file that it edits.
 COVERED: dict[Operation, tuple[Operation, ...]] = {
     "read": ("stat",),
     "write": ("stat",),
@@ -32,7 +32,7 @@ def judged_as(own: Operation | None, operation: Operation) -> Operation:
 
 
 def checked(operations: str | Iterable[str]) -> frozenset[Operation]:
-    """Give operations as a set; `ValueError` for a name that stands for none."""
+    """Return operations as a set; raises `ValueError` for an unknown name."""
     named = frozenset((operations,) if isinstance(operations, str) else operations)
     unknown = sorted(repr(name) for name in named if name not in OPERATIONS)
     if unknown:

@@ -1,4 +1,4 @@
-"""Tools as providers want to be told of them: made from the same classes that calls are checked by.
+"""Tool definitions in the form that each provider takes, made from the classes that check the calls.
 
 What each provider gets, and where it goes:
 
@@ -37,7 +37,7 @@ def definitions(
     strict_schemas: bool = True,
     used_by: Provider | None = None,
 ) -> list[dict[str, object]]:
-    """Describe tools in a provider's own shape, one definition a tool, ready to be sent as JSON.
+    """Return the definitions of tools for a provider, one for each tool, ready to be sent as JSON.
 
     `api` and `strict_schemas` concern OpenAI only: `strict_schemas=False` leaves optional parameters optional, for
     servers that take its API and know no strict mode. `used_by` is the provider whose defaults calls have. Raises
@@ -99,7 +99,7 @@ def _gemini(tool: Tool, schema: Schema) -> dict[str, object]:
     for name in (tool.name, *properties):
         if not _GEMINI_NAME.fullmatch(name):
             raise ValueError(
-                f"cannot tell Gemini of {tool.name!r}: names start with a letter or an underscore and go on with "
+                f"cannot describe {tool.name!r} to Gemini: names start with a letter or an underscore and go on with "
                 f"those, digits and '-'; give {name!r} another name"
             )
     declaration: dict[str, object] = {"name": tool.name, "description": tool.description}

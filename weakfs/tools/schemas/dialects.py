@@ -1,4 +1,4 @@
-"""What providers take of JSON Schema: OpenAI's strict mode, and Gemini's subset of OpenAPI."""
+"""Dialects of JSON Schema: OpenAI's strict mode, and Gemini's subset of OpenAPI."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def _options(schema: Schema) -> list[Schema]:
 
 
 def _inside(schema: Schema) -> list[Schema]:
-    """List the schemas right inside one."""
+    """Return the schemas directly inside one."""
     items = [cast(Schema, schema["items"])] if "items" in schema else []
     return [*_properties(schema).values(), *_options(schema), *items]
 
 
 def _rebuilt(schema: Schema, rebuild: Callable[[Schema], Schema]) -> Schema:
-    """Give a schema with all that is right inside it rebuilt."""
+    """Return a schema with the schemas directly inside it rebuilt."""
     made = dict(schema)
     if "properties" in schema:
         made["properties"] = {name: rebuild(one) for name, one in _properties(schema).items()}
@@ -58,7 +58,7 @@ def _rebuilt(schema: Schema, rebuild: Callable[[Schema], Schema]) -> Schema:
 
 
 def _noted(schema: Schema, how: str) -> Schema:
-    """Tell of the default in the description, for a dialect that has no other place for it."""
+    """Move the default into the description, for a dialect that has no other place for it."""
     if "default" not in schema:
         return schema
     made = {key: value for key, value in schema.items() if key != "default"}
@@ -68,7 +68,7 @@ def _noted(schema: Schema, how: str) -> Schema:
 
 
 def strict_can_say(schema: Schema) -> bool:
-    """Tell whether OpenAI's strict mode can express a schema: it knows no free values and no maps with free keys."""
+    """Return whether OpenAI's strict mode can express a schema: it has no arbitrary values and no free-form objects."""
     if ("type" not in schema and "anyOf" not in schema) or not schema.keys() <= _STRICT:
         return False
     if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
@@ -115,7 +115,7 @@ def openapi(schema: Schema) -> Schema:
 
 
 def _written_choices(schema: Schema) -> Schema:
-    """Give the choices of a text, or of a whole number as texts; a truth value needs none, and "" is refused."""
+    """Return the choices of a string, or of an integer as strings; a boolean needs none, and "" is refused."""
     choices = cast("list[object]", schema["enum"])
     if schema.get("type") == "integer":
         return {"format": "enum", "enum": [str(choice) for choice in choices if choice is not None]}

@@ -108,7 +108,7 @@ def _without_null(schema: Schema) -> Schema:
 
 
 def _shown(hint: object) -> Schema | None:
-    """Describe one type; `None` if it is none of a model's business."""
+    """Return the schema of one type; `None` if models are not shown it."""
     if hint in PLAIN:
         return dict(PLAIN[hint])
     origin, inner = get_origin(hint), get_args(hint)
@@ -150,5 +150,5 @@ def _any_of(kinds: Sequence[Schema | None]) -> Schema | None:
 
 
 def _flat(schema: Schema | None) -> Sequence[Schema | None]:
-    """Give the options of a schema that is nothing but those, such as that of literals of several types."""
+    """Return the options of a schema that is only a choice, such as that of literals of several types."""
     return cast("list[Schema]", schema["anyOf"]) if schema and "anyOf" in schema else [schema]

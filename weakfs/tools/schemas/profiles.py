@@ -1,6 +1,6 @@
-"""What differs from provider to provider: which tools their models know, what arguments are called, what they hint at.
+"""Differences between providers: the tools that their models know, names and defaults of arguments, hints.
 
-A table row holds for the tools that come with weakfs. A tool of one's own is offered to every model as it is.
+The tables apply to the built-in tools. A custom tool is offered to every model as it is.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PARAMETERS_LEFT_OUT: dict[str, dict[str, tuple[str, ...]]] = {
 
 @frozen(kw_only=True)
 class Hints:
-    """What MCP's `annotations` tell of a tool: for people who decide which calls to allow.
+    """MCP's `annotations` of a tool, for people who decide which calls to allow.
 
     `destructive` says that something may be lost, `idempotent` that a second call like the first changes nothing more,
     `open_world` that it reaches beyond the files.
@@ -74,12 +74,12 @@ def _own_params() -> frozenset[type]:
 
 
 def _is_own(tool: Tool) -> bool:
-    """Tell whether a tool is one of weakfs's, also in a variant with other options."""
+    """Return whether a tool is a built-in one, possibly with other options."""
     return tool.params in _own_params()
 
 
 def offered(tools: Sequence[Tool], provider: str) -> list[Tool]:
-    """Choose the tools that a provider's models are told of, in their order.
+    """Return the tools that a provider's models are offered, in their order.
 
     Of `edit_file` and `apply_patch` one is left out where both are there; a toolset that has only the other keeps it.
     """
@@ -88,7 +88,7 @@ def offered(tools: Sequence[Tool], provider: str) -> list[Tool]:
 
 
 def names_of(tool: Tool, provider: str) -> Mapping[str, str]:
-    """Give the provider's names of a tool's parameters; each is an alias that a call of the tool takes."""
+    """Return the provider's names of a tool's parameters; each is an alias that calls of the tool take."""
     names = ARGUMENT_NAMES.get(provider, {}).get(tool.name, {}) if _is_own(tool) else {}
     return {name: other for name, other in names.items() if tool.aliases.get(other) == name}
 
@@ -117,5 +117,5 @@ def with_defaults(tool: Tool, arguments: object, provider: str | None) -> object
 
 
 def hints_of(tool: Tool) -> Hints | None:
-    """Give what is known of a tool's ways; `None` for a tool of somebody's own."""
+    """Return the hints of a built-in tool; `None` for a custom one."""
     return HINTS.get(tool.name) if _is_own(tool) else None

@@ -24,7 +24,7 @@ def dispatch_tool_call(
 ) -> ToolResult[object]:
     """Make a call of one of a prompt's tools, on the filesystem of the section that provides it.
 
-    A section without one uses the prompt's; if there is none at all, handlers that need one answer so. The handler
+    A section without one uses the prompt's; without any, handlers that need one fail. The handler
     finds the prompt, the prompt as it is rendered, `adapter`, `deadline` and `budget_tracker` in its context. All else
     is as in `Toolset.call`: a failure is an answer, has changed nothing, and is written down.
     """

@@ -21,7 +21,7 @@ from weakfs.tools.toolset import Toolset
 
 @frozen
 class RenderedPrompt:
-    """What goes to the model: the text, and the tools that it is told of there."""
+    """What is sent to the model: the text and the tools."""
 
     text: str = field(repr=False)
     tools: tuple[Tool, ...]
@@ -78,7 +78,7 @@ class Prompt:
         return tuple(tool for section in self.sections for tool in section.tools)
 
     def render(self) -> RenderedPrompt:
-        """Give the text of all sections with their tools."""
+        """Return the text of all sections with their tools."""
         return RenderedPrompt("\n".join(section.render() for section in self.sections), self.tools, self.provider)
 
     def section_of(self, name: str) -> Section | None:
@@ -97,9 +97,9 @@ class Prompt:
         return None if home is None else home.filesystem
 
     def toolset(self, name: str, session: Session) -> Toolset:
-        """Give the toolset that a tool is called through; of a name that is no tool's, one that tells what there is.
+        """Return the toolset that a tool is called through; for an unknown name, one whose answer lists the tools.
 
-        The same for all tools that work on one filesystem, as long as the session is the same.
+        It is the same for all tools that work on one filesystem, as long as the session is the same.
         """
         home = self._home_of(name)
         key = None if home is None else home.key
@@ -132,7 +132,7 @@ class Prompt:
 
 
 def _without_filesystem(tool: Tool) -> Tool:
-    """Give a tool whose handler finds no filesystem, not even the session's files in memory."""
+    """Return a tool whose handler gets no filesystem, not even the session's files in memory."""
 
     def call(params: object, *, context: ToolContext) -> ToolResult[object]:
         handler = cast("Callable[..., ToolResult[object]]", tool.handler)
