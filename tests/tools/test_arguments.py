@@ -82,8 +82,8 @@ def test_a_choice_names_the_choices() -> None:
 
 def test_numbers_have_their_bounds() -> None:
     assert problems(TOOLS["read_file"], {"path": "/a", "offset": 0, "limit": -1}) == (
-        "offset: expected a number from 1 on, got number 0",
-        "limit: expected a number from 1 on, got number -1",
+        "offset: expected a number of at least 1, got number 0",
+        "limit: expected a number of at least 1, got number -1",
     )
 
 
@@ -110,7 +110,9 @@ def test_an_unknown_argument_without_a_near_name_is_answered_with_all_names() ->
 
 
 def test_half_a_surrogate_pair_is_no_text() -> None:
-    assert problems(TOOLS["rm"], {"path": "/a\ud800"}) == ("path: holds half of a surrogate pair at 2; leave it out",)
+    assert problems(TOOLS["rm"], {"path": "/a\ud800"}) == (
+        "path: has half of a surrogate pair at position 2; leave it out",
+    )
 
 
 @pytest.mark.parametrize("arguments", [None, 5, "text", [], [["path", "/a"]], True])

@@ -267,7 +267,7 @@ def test_a_name_that_gemini_refuses_is_told_before_it_is_sent() -> None:
     tool = evolve(COUNT, name="3d_view")
 
     assert names(definitions([tool], "anthropic")) == ["3d_view"]
-    with pytest.raises(ValueError, match="cannot tell Gemini of '3d_view': names start with a letter"):
+    with pytest.raises(ValueError, match="cannot describe '3d_view' to Gemini: names start with a letter"):
         definitions([tool], "gemini")
 
 

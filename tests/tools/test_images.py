@@ -45,6 +45,10 @@ def read(tools: Toolset, path: str = "/a.png", **more: object) -> ToolResult[obj
     return tools.call("read_file", {"path": path, **more})
 
 
+def look(tools: Toolset, **more: object) -> ToolResult[object]:
+    return read(tools, images=True, **more)
+
+
 # Images
 
 
@@ -52,7 +56,7 @@ def read(tools: Toolset, path: str = "/a.png", **more: object) -> ToolResult[obj
 def test_an_image_is_shown_as_one(media_type: str) -> None:
     data = IMAGES[media_type]
 
-    result = read(toolset(data))
+    result = look(toolset(data))
 
     assert result.images == (Image(media_type, data),)  # type: ignore[arg-type]  # one of the literals
     assert result.message == f"Read /a.png, an image ({media_type}, {len(data)} bytes)"
@@ -60,24 +64,35 @@ def test_an_image_is_shown_as_one(media_type: str) -> None:
     assert (receipt.media_type, receipt.size_bytes, receipt.content) == (media_type, len(data), None)
 
 
+def test_images_are_returned_to_runtimes_that_name_their_provider() -> None:
+    for provider in ("openai", "anthropic", "gemini", "mcp"):
+        assert read(toolset(provider=cast(Provider, provider))).images
+    assert not read(toolset(provider="mcp"), images=False).images
+    assert read(toolset()).error_code == "not_utf8"
+
+
+def test_models_are_not_shown_how_to_switch_images_off() -> None:
+    assert "images" not in str(toolset(provider="mcp").definitions())
+
+
 def test_an_image_is_not_written_into_the_record_of_the_call() -> None:
     tools = toolset(PNG + b"\xff" * 100_000)
 
-    read(tools)
+    look(tools)
 
     (call,) = tools.session[ToolCalls].all()
     assert len(call.receipt) < 1000
 
 
 def test_bytes_and_lines_of_an_image_are_read_as_of_any_file() -> None:
-    assert read(toolset(), encoding="bytes").message == b64encode(PNG).decode()
-    assert read(toolset(), limit=1).error_code == "not_utf8"
-    assert read(toolset(b"\xff\xfe\x00")).error_code == "not_utf8"
+    assert look(toolset(), encoding="bytes").message == b64encode(PNG).decode()
+    assert look(toolset(), limit=1).error_code == "not_utf8"
+    assert look(toolset(b"\xff\xfe\x00")).error_code == "not_utf8"
 
 
 def test_an_image_that_is_too_large_is_refused() -> None:
-    assert read(toolset(PNG + bytes(MAX_IMAGE - len(PNG)))).images
-    result = read(toolset(PNG + bytes(MAX_IMAGE)))
+    assert look(toolset(PNG + bytes(MAX_IMAGE - len(PNG)))).images
+    result = look(toolset(PNG + bytes(MAX_IMAGE)))
 
     assert result.error_code == "inline_required_too_large"
     assert f"{MAX_IMAGE} bytes are allowed; make it smaller first" in result.message
@@ -93,13 +108,13 @@ def test_an_image_that_is_too_large_is_refused() -> None:
     ids=["inline", "read", "policy"],
 )
 def test_an_image_that_may_not_be_shown_is_not(capability: Capability | None, policy: Policy | None) -> None:
-    result = read(toolset(capability=capability, policy=policy))
+    result = look(toolset(capability=capability, policy=policy))
 
     assert (result.success, result.images, result.error_code) == (False, (), "inline_required_too_large")
 
 
 def test_every_provider_takes_the_content_of_a_result_with_an_image() -> None:
-    result = read(toolset())
+    result = look(toolset())
     data = b64encode(PNG).decode()
     text = result.message
 
@@ -127,7 +142,7 @@ def test_every_provider_takes_the_content_of_a_result_with_an_image() -> None:
 
 
 def test_chat_completions_takes_no_images_from_tools_and_the_model_is_told_so() -> None:
-    content = read(toolset()).content("openai")
+    content = look(toolset()).content("openai")
 
     message = {"role": "tool", "tool_call_id": "a", "content": content}
     TypeAdapter(ChatCompletionToolMessageParam).validate_python(message)
@@ -143,7 +158,7 @@ def test_a_result_without_images_is_its_message(provider: Provider) -> None:
 
 def test_the_content_for_no_provider_is_refused() -> None:
     with pytest.raises(ValueError, match="there is no provider 'cohere'"):
-        read(toolset()).content(cast(Provider, "cohere"))
+        look(toolset()).content(cast(Provider, "cohere"))
 
 
 # Line numbers

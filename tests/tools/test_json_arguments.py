@@ -130,7 +130,7 @@ def test_a_call_that_takes_longer_than_its_timeout_is_undone() -> None:
     result = tools.call("probe", {}, timeout=1.5)
 
     assert result.error_code == "deadline_exceeded"
-    assert result.message.startswith("the call's time was over 0.5 s ago and nothing was changed")
+    assert result.message.startswith("the call's deadline passed 0.5 s ago and nothing was changed")
     assert not tools.filesystem.exists("/late")
 
 

@@ -170,7 +170,7 @@ def test_a_command_whose_time_is_over_fails_and_everything_is_undone(toolset: Ma
     assert (result.success, result.status, result.error_code) == (False, "error", "timed_out")
     receipt = result.value
     assert (receipt.exit_code, receipt.timed_out, receipt.changed_paths) == (None, True, ())
-    assert "it ran for 0.5 s; what it changed is undone" in result.summary_text
+    assert "it ran for 0.5 s; its changes were undone" in result.summary_text
     assert tools.filesystem.tree().fingerprint == before
 
 
@@ -249,7 +249,7 @@ def test_a_command_ends_with_the_deadline_of_its_call(toolset: Make) -> None:
 def test_a_call_past_its_deadline_runs_nothing(tmp_path: Path) -> None:
     context = make_stub_context(InMemoryFilesystem(), deadline=0)
 
-    with pytest.raises(TimeoutError, match="time was over"):
+    with pytest.raises(TimeoutError, match="deadline passed"):
         shell_handler(ShellParams(f"touch {tmp_path}/ran"), context=context, options=PLAIN)
     assert not (tmp_path / "ran").exists()
 

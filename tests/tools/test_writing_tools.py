@@ -248,7 +248,7 @@ def test_moving_to_the_same_path_changes_nothing(toolset: Toolset) -> None:
 
     result = toolset.call("mv", {"source": "/src/app.py", "destination": "src/./app.py"})
 
-    assert result.message == "/src/app.py is there already"
+    assert result.message == "/src/app.py is already there"
     assert toolset.filesystem.tree() is before
 
 

@@ -53,9 +53,8 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "read_file",
-        "Read a file's text exactly as it is, or look at an image (PNG, JPEG, GIF, WebP). offset and limit choose "
-        "lines, counted from 1; offset_bytes and max_bytes choose bytes instead. A line in brackets at the end says "
-        "how to read on.",
+        "Read a file's text exactly as it is. offset and limit choose lines, counted from 1; offset_bytes and "
+        "max_bytes choose bytes instead. A line in brackets at the end says how to read on.",
         h.ReadFileParams,
         h.read_file_handler,
         read_only=True,

@@ -47,8 +47,8 @@ class Toolset:
     saw it; with `require_read` it cannot change an existing file that the caller never saw either.
     What callers saw is part of the session. Calls without a caller are only kept from undoing what a caller changed.
 
-    `provider` is whose models make the calls: it sets the defaults that they expect (Anthropic's read files with line
-    numbers), and is the default of `definitions`.
+    `provider` is whose models make the calls. It is the default of `definitions`, and sets the defaults of arguments:
+    `read_file` returns images, which `ToolResult.content(provider)` has, and for Anthropic's models line numbers.
     """
 
     def __init__(

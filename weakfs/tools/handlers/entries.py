@@ -97,7 +97,7 @@ def cp_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[Tr
 
 def _transferred(verb: str, source: str, destination: str, existed: bool) -> ToolResult[TransferReceipt]:
     if source == destination:
-        summary, replaced = f"{source} and {destination} are the same", False
+        summary, replaced = f"{source} is already there", False
     else:
         replaced = existed
         summary = f"{verb} {source} to {destination}" + (", replacing the file there" if replaced else "")

@@ -38,6 +38,7 @@ class ReadFileParams:
     )
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
     line_numbers: bool = field(default=False, metadata=param("start each line with its number and a tab"))
+    images: bool = field(default=False, metadata=param("return image files as images", for_models=False))
 
 
 @frozen(kw_only=True)
@@ -64,7 +65,7 @@ class ReadFileReceipt(Receipt):
 def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolResult[ReadFileReceipt]:
     """Return a file's text as it is, so that an edit can quote it; a note follows where the file goes on.
 
-    PNG, JPEG, GIF and WebP files of up to `MAX_IMAGE` bytes are returned as images. This is the only message in which
+    With `images`, PNG, JPEG, GIF and WebP files of up to `MAX_IMAGE` bytes are returned as images. This is the only message in which
     control characters are not escaped.
     """
     fs = require_filesystem(context)
@@ -87,7 +88,7 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     try:
         found = fs.read(params.path, offset=first - 1, limit=-1 if limit is None else limit)
     except ValueError as error:
-        image = _read_image(fs, params, context)
+        image = _read_image(fs, params, context) if params.images else None
         if image is not None:
             return image
         raise NotText(

@@ -74,7 +74,8 @@ def _schema(tool: Tool, provider: str, used_by: str | None) -> Schema:
     schema = schema_of(tool.params, names, without=left_out_of(tool, provider))
     properties = cast("dict[str, Schema]", schema["properties"])
     for name, value in defaults_for(tool, used_by).items():
-        properties[names.get(name, name)]["default"] = value
+        if names.get(name, name) in properties:
+            properties[names.get(name, name)]["default"] = value
     return schema
 
 

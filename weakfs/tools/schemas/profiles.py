@@ -26,8 +26,15 @@ _FILE = {tool: {"path": "file_path"} for tool in ("read_file", "write_file", "ed
 ARGUMENT_NAMES: dict[str, dict[str, dict[str, str]]] = {"openai": _FILE, "anthropic": _FILE, "gemini": _FILE}
 
 
-# Defaults that a provider's models expect where they differ from the tool's own.
-DEFAULTS: dict[str, dict[str, dict[str, object]]] = {"anthropic": {"read_file": {"line_numbers": True}}}
+# Defaults for calls of a provider's models where they differ from the tool's own. Images need a runtime that sends the
+# content of results, as one does that names its provider; to a runtime that sends messages they would be invisible.
+_IMAGES: dict[str, dict[str, object]] = {"read_file": {"images": True}}
+DEFAULTS: dict[str, dict[str, dict[str, object]]] = {
+    "openai": _IMAGES,
+    "anthropic": {"read_file": {"images": True, "line_numbers": True}},
+    "gemini": _IMAGES,
+    "mcp": _IMAGES,
+}
 
 # Parameters that a provider's models are not shown: they do without -C, and take -A and -B by their names.
 PARAMETERS_LEFT_OUT: dict[str, dict[str, tuple[str, ...]]] = {
