@@ -87,7 +87,7 @@ def test_a_name_of_other_documents_leads_to_the_one_that_is_used_here(name: str)
 
 def test_a_name_that_nobody_knows_is_an_attribute_error_without_a_hint() -> None:
     with pytest.raises(AttributeError, match=r"has no attribute 'nonsense'$"):
-        weakfs.nonsense  # type: ignore[attr-defined]  # noqa: B018  # asked for on purpose
+        weakfs.nonsense  # noqa: B018  # asked for on purpose
 
 
 def test_public_values_can_be_pickled() -> None:

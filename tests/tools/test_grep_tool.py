@@ -112,7 +112,9 @@ def test_counts_of_a_file_are_bounded_and_say_so() -> None:
 
 @pytest.mark.parametrize(("output", "first"), [("files", "/f0\n/f1"), ("counts", "/f0:2\n/f1:2")])
 def test_files_and_counts_are_cut_at_max_results(output: str, first: str) -> None:
-    tools = toolset(**{f"f{number}": "x\nx\n" for number in range(5)})
+    tools = toolset()
+    for number in range(5):
+        tools.filesystem.write(f"/f{number}", "x\nx\n")
 
     result = grep(tools, "x", output=output, max_results=2)
 

@@ -46,7 +46,7 @@ def read(tools: Toolset, path: str = "/a.png", **more: object) -> ToolResult[obj
 
 
 def look(tools: Toolset, **more: object) -> ToolResult[object]:
-    return read(tools, images=True, **more)
+    return read(tools, "/a.png", images=True, **more)
 
 
 # Images
@@ -66,7 +66,7 @@ def test_an_image_is_shown_as_one(media_type: str) -> None:
 
 def test_images_are_returned_to_runtimes_that_name_their_provider() -> None:
     for provider in ("openai", "anthropic", "gemini", "mcp"):
-        assert read(toolset(provider=cast(Provider, provider))).images
+        assert read(toolset(provider=provider)).images
     assert not read(toolset(provider="mcp"), images=False).images
     assert read(toolset()).error_code == "not_utf8"
 

@@ -167,7 +167,7 @@ def test_the_error_says_what_to_do(case: str) -> None:
 
 
 def test_one_rule_is_a_policy_of_one_rule() -> None:
-    assert Policy(RULE).rules == (RULE,)  # type: ignore[arg-type]  # taken all the same
+    assert Policy(RULE).rules == (RULE,)
 
 
 def test_a_missing_host_directory_is_named(tmp_path: Path) -> None:

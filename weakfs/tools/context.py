@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from attrs import asdict, field, frozen
-from attrs.converters import default_if_none
 
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.session import Cancellation, Session
 from weakfs.tools.blobs import Blobs
 from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
 from weakfs.tools.permissions import Capability, GuardedFilesystem, Operation, Policy, guarded
+
+
+def _cancellation(given: Cancellation | None) -> Cancellation:
+    return Cancellation() if given is None else given
 
 
 @frozen(kw_only=True)
@@ -25,7 +28,7 @@ class CallOptions:
     call_id: str | None = None
     caller: str | None = None
     deadline: int | None = None
-    cancellation: Cancellation = field(default=None, converter=default_if_none(factory=Cancellation))
+    cancellation: Cancellation = field(default=None, converter=_cancellation)
     prompt: object = None
     rendered_prompt: object = None
     adapter: object = None

@@ -110,8 +110,8 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
     try:
         made = list(_made(fs, path, text, edits, context))
     except _Refused as refused:
-        error = refused.error if may_show(fs, path) else refused.error.without_quotes()
-        return _refused(path, error, refused.number, len(edits))
+        why = refused.error if may_show(fs, path) else refused.error.without_quotes()
+        return _refused(path, why, refused.number, len(edits))
     for one in made:
         if one.done.count == 1 or one.done.count * PIECE + one.added < one.size:
             fs.splice(path, _in_bytes(one.text, one.done))

@@ -65,8 +65,8 @@ class ReadFileReceipt(Receipt):
 def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolResult[ReadFileReceipt]:
     """Return a file's text as it is, so that an edit can quote it; a note follows where the file goes on.
 
-    With `images`, PNG, JPEG, GIF and WebP files of up to `MAX_IMAGE` bytes are returned as images. This is the only message in which
-    control characters are not escaped.
+    With `images`, PNG, JPEG, GIF and WebP files of up to `MAX_IMAGE` bytes are returned as images. This is the only
+    message in which control characters are not escaped.
     """
     fs = require_filesystem(context)
     by_lines = params.offset is not None or params.limit is not None

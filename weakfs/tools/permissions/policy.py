@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from attrs import Factory, field, frozen
 from attrs.validators import in_
@@ -34,15 +34,15 @@ def _patterns(given: str | Iterable[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _rules(given: Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
-    rules = (given,) if isinstance(given, PolicyRule | str) else tuple(given)
+def _rules(given: PolicyRule | Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
+    rules = (given,) if isinstance(given, PolicyRule) else tuple(given)
     for rule in rules:
-        if not isinstance(rule, PolicyRule):
+        if not isinstance(rule, PolicyRule):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 f"cannot use {rule!r} as a rule of a policy: it is a {type(rule).__name__}; give "
                 f"PolicyRule(effect=..., operations=..., paths=..., reason=...)"
             )
-    return cast("tuple[PolicyRule, ...]", rules)
+    return rules
 
 
 def _compiled(rule: PolicyRule) -> tuple[GlobPattern, ...]:

@@ -15,8 +15,8 @@ from attrs import frozen
 
 from weakfs.messages import clip, one_line
 from weakfs.tools.errors import ToolValidationError
-from weakfs.tools.schemas.fields import fields_of, has_fields
-from weakfs.tools.schemas.pydantic_models import Schema, is_model, model_schema, read_model, takes_unknown
+from weakfs.tools.schemas.fields import Schema, fields_of, has_fields
+from weakfs.tools.schemas.pydantic_models import is_model, model_schema, read_model, takes_unknown
 
 # Takes a value and its place, adds problems to the list, and returns the value to use.
 Reader = Callable[[object, str, list[str]], object]
@@ -292,8 +292,8 @@ def _reader(hint: object, name: str) -> Reader:
         return _list(_reader(inner[0], name))
     if origin in (dict, Mapping) and inner[0] is str:
         return _mapping(_reader(inner[1], name))
-    if isinstance(hint, type) and (has_fields(hint) or is_model(hint)):
-        return _nested(hint)
+    if has_fields(hint) or is_model(hint):
+        return _nested(cast(type, hint))
     raise TypeError(
         f"cannot take {name} from a call: no JSON stands for {hint!r}; use str, int, float, bool, Literal, "
         f"tuple[X, ...], Mapping[str, X], an attrs class, a dataclass or a pydantic model"

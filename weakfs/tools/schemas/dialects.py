@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable
 from typing import cast
 
-from weakfs.tools.schemas.parameters import Schema, nullable
+from weakfs.tools.schemas.fields import Schema
+from weakfs.tools.schemas.parameters import nullable
 
 # Keywords that OpenAI's strict mode takes.
 _STRICT = frozenset(

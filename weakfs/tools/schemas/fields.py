@@ -9,6 +9,9 @@ from typing import Any, cast, get_type_hints
 import attrs
 from attrs import frozen
 
+# JSON Schema, of one parameter or of all.
+Schema = dict[str, object]
+
 
 @frozen(eq=False)
 class Field:

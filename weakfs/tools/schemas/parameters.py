@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
-from weakfs.tools.schemas.fields import Field, fields_of, has_fields
-from weakfs.tools.schemas.pydantic_models import Schema, is_model, model_schema
+from weakfs.tools.schemas.fields import Field, Schema, fields_of, has_fields
+from weakfs.tools.schemas.pydantic_models import is_model, model_schema
 
 NULL: type = type(None)
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeGuard, cast
 
-Schema = dict[str, object]
+from weakfs.tools.schemas.fields import Schema
 
 # Schemas inside a schema: one, a list of them, or one for each name.
 _SINGLE = ("items", "additionalProperties")
