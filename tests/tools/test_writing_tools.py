@@ -216,6 +216,12 @@ def test_a_directory_that_has_entries_is_not_removed_by_accident(toolset: Toolse
     assert "recursive" in result.message
 
 
+def test_a_directory_with_one_entry_is_refused_in_the_singular(toolset: Toolset) -> None:
+    toolset.filesystem.write("/one/a", "")
+
+    assert "delete its 1 entry first" in toolset.call("rm", {"path": "/one"}).message
+
+
 def test_removing_a_link_leaves_what_it_points_to(toolset: Toolset) -> None:
     toolset.filesystem.symlink("src", "/link")
 
