@@ -152,7 +152,7 @@ def test_the_receipt_names_the_limit_that_a_command_seems_to_have_hit(tmp_path: 
     assert isinstance(result.value, ShellReceipt)
     assert (result.status, result.value.exit_code) == ("ok", 1)
     assert result.value.limits_hit == (f"max_file_size={10 * MIB}",)
-    assert f"limits that it may have hit: max_file_size={10 * MIB}" in result.summary_text
+    assert f"limits that may have been reached: max_file_size={10 * MIB}" in result.summary_text
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True])

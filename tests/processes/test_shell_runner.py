@@ -73,7 +73,7 @@ def test_a_command_answers_with_its_exit_code_and_both_streams(tmp_path: Path, m
 
     assert (done.exit_code, done.stdout, done.stderr, done.timed_out) == (3, "out\n", "err\n", False)
     assert done.sandboxed is (mode == "required")
-    assert done.unsandboxed_because == (None if done.sandboxed else "the sandbox is switched off")
+    assert done.unsandboxed_because == (None if done.sandboxed else "the sandbox is turned off")
     assert not done.truncated
 
 
@@ -366,7 +366,7 @@ def test_processes_that_cannot_be_ended_are_told_of(tmp_path: Path, monkeypatch:
     # The supervisor has no time to kill anything. In the sandbox the kernel does it, sooner or later.
     monkeypatch.setattr(processes, "_KILLING", 0.0)
 
-    with pytest.raises(OSError, match=r"of its processes \d+ could not be killed; end them by hand"):
+    with pytest.raises(OSError, match=r"of its processes \d+ could not be killed; kill them by hand"):
         run("sleep 1000 & echo $! > left; exit 0", tmp_path, "off", grace=0.0)
 
     with suppress(ProcessLookupError):

@@ -66,12 +66,11 @@ def test_nothing_is_turned_into_what_was_expected() -> None:
 
 
 def test_all_problems_are_named_at_once() -> None:
-    assert problems(TOOLS["edit_file"], {"pth": "/a", "old_string": None, "replace_all": "yes"}) == (
+    assert problems(TOOLS["write_file"], {"pth": "/a", "content": None, "create_parents": "yes"}) == (
         "pth: no such argument; did you mean path?",
-        "old_string: expected text, got null",
-        "replace_all: expected true or false, got text 'yes'",
+        "content: expected text, got null",
+        "create_parents: expected true or false, got text 'yes'",
         "path: missing; give the file",
-        "new_string: missing; give the text to put in its place",
     )
 
 
@@ -83,8 +82,8 @@ def test_a_choice_names_the_choices() -> None:
 
 def test_numbers_have_their_bounds() -> None:
     assert problems(TOOLS["read_file"], {"path": "/a", "offset": 0, "limit": -1}) == (
-        "offset: expected a number from 1 on, got number 0",
-        "limit: expected a number from 1 on, got number -1",
+        "offset: expected a number of at least 1, got number 0",
+        "limit: expected a number of at least 1, got number -1",
     )
 
 
@@ -100,16 +99,20 @@ def test_an_argument_may_have_another_name() -> None:
     assert params.path == "/a"
     assert problems(TOOLS["read_file"], {"file_path": 5}) == ("file_path: expected text, got number 5",)
     assert problems(TOOLS["read_file"], {"path": "/a", "file_path": "/a"}) == (
-        "file_path: the same argument as path; give one of them",
+        "file_path: the same argument as path; give only one of them",
     )
 
 
 def test_an_unknown_argument_without_a_near_name_is_answered_with_all_names() -> None:
-    assert problems(TOOLS["ls"], {"verbose": True}) == ("verbose: no such argument; there are path, max_results",)
+    assert problems(TOOLS["ls"], {"verbose": True}) == (
+        "verbose: no such argument; there are path, max_results, depth, sizes",
+    )
 
 
 def test_half_a_surrogate_pair_is_no_text() -> None:
-    assert problems(TOOLS["rm"], {"path": "/a\ud800"}) == ("path: holds half of a surrogate pair at 2; leave it out",)
+    assert problems(TOOLS["rm"], {"path": "/a\ud800"}) == (
+        "path: has half of a surrogate pair at position 2; leave it out",
+    )
 
 
 @pytest.mark.parametrize("arguments", [None, 5, "text", [], [["path", "/a"]], True])
@@ -119,7 +122,7 @@ def test_arguments_that_are_no_object_are_named(arguments: object) -> None:
 
 
 def test_names_that_are_not_text_are_named() -> None:
-    assert problems(TOOLS["ls"], {5: "/"}) == ("number 5: no argument has this name; names are text",)
+    assert problems(TOOLS["ls"], {5: "/"}) == ("number 5: not an argument name; names are text",)
 
 
 def test_what_is_very_deep_or_very_large_is_refused_like_anything_else() -> None:

@@ -67,7 +67,7 @@ def test_of_many_unknown_arguments_the_first_are_told_and_the_others_counted() -
     assert result.error_code == "invalid_arguments"
     assert "pat9: no such argument" in result.message
     assert "pat10" not in result.message
-    assert "15990 more names of no argument" in result.message
+    assert "15990 more unknown names" in result.message
 
 
 def test_a_tree_that_is_copied_into_itself_comes_to_the_quota_of_entries() -> None:

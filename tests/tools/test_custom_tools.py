@@ -95,7 +95,7 @@ def test_a_context_knows_when_its_time_is_over() -> None:
 
     build_tool_context(session=session).check_deadline()
     build_tool_context(session=session, deadline=5_000_000_000).check_deadline()
-    with pytest.raises(DeadlineExceeded, match=r"was over 1\.5 s ago and nothing was changed"):
+    with pytest.raises(DeadlineExceeded, match=r"deadline passed 1\.5 s ago and nothing was changed"):
         build_tool_context(session=session, deadline=3_500_000_000).check_deadline()
 
 

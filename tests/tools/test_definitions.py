@@ -20,7 +20,8 @@ from openai.types.responses import FunctionToolParam
 from pydantic import TypeAdapter
 
 from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset, param
-from weakfs.tools.schemas.definitions import Provider, definitions
+from weakfs.tools.schemas.definitions import definitions
+from weakfs.tools.schemas.providers import Provider
 
 Definition = dict[str, object]
 
@@ -266,5 +267,12 @@ def test_a_name_that_gemini_refuses_is_told_before_it_is_sent() -> None:
     tool = evolve(COUNT, name="3d_view")
 
     assert names(definitions([tool], "anthropic")) == ["3d_view"]
-    with pytest.raises(ValueError, match="cannot tell Gemini of '3d_view': names start with a letter"):
+    with pytest.raises(ValueError, match="cannot describe '3d_view' to Gemini: names start with a letter"):
         definitions([tool], "gemini")
+
+
+def test_the_definitions_of_all_tools_stay_small() -> None:
+    for provider, most in (("anthropic", 9_000), ("gemini", 9_000), ("openai", 12_000), ("mcp", 13_000)):
+        made = Toolset(Session(session_id="s")).definitions(cast(Provider, provider))
+
+        assert len(json.dumps(made)) < most, provider

@@ -114,7 +114,7 @@ def test_a_replaced_file_and_an_inexact_hunk_are_told(toolset: Toolset) -> None:
     )
 
     assert value(result).replaced == ("/old.txt",)
-    assert "Replaced what was there before: /old.txt" in result.message
+    assert "Replaced existing files: /old.txt" in result.message
     assert "/src/app.py: hunk 1: fits apart from indentation" in result.message
 
 

@@ -254,7 +254,7 @@ def test_only_links_that_both_follow_are_followed(files: Filesystem) -> None:
     assert toolset(files, Capability()).call("read_file", link).success
     assert toolset(files, Capability(follow_symlinks="allow")).call("read_file", link).success
     assert toolset(files, Capability(follow_symlinks="deny")).call("read_file", link).status == "forbidden"
-    strict = InMemoryFilesystem()
+    strict = InMemoryFilesystem(Session())
     strict.write("/a", "")
     strict.symlink("a", "/b")
     assert toolset(strict, Capability(follow_symlinks="allow")).call("read_file", {"path": "/b"}).status == "forbidden"

@@ -119,13 +119,13 @@ def test_a_rule_that_fails_refuses_the_call_and_says_so(policy: Policy) -> None:
     tools = toolset(policy)
     for result in (write(tools), tools.call("read_file", {"path": "/a.txt"})):
         assert result.error_code == "policy_denied"
-        assert "failed (ZeroDivisionError: by zero), and what cannot be judged is refused" in result.message
+        assert "failed (ZeroDivisionError: by zero), and a call that cannot be judged is refused" in result.message
     assert tools.filesystem.read("/a.txt").content == "old\n"
 
 
 def test_a_rule_that_gives_anything_but_a_reason_refuses_the_call() -> None:
     tools = toolset(Policy(check=lambda call, context: True))  # type: ignore[arg-type, return-value]  # the test
-    assert "gave a bool where None or a reason is expected" in write(tools).message
+    assert "returned a bool instead of None or a reason" in write(tools).message
     assert write(toolset(Policy(check=lambda call, context: ""))).error_code == "policy_denied"
 
 

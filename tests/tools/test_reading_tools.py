@@ -96,7 +96,7 @@ def test_reading_behind_the_end_says_so(context: ToolContext) -> None:
     result = read_file_handler(ReadFileParams("/src/app.py", offset=9), context=context)
 
     assert result.success
-    assert result.message == "[/src/app.py has 3 lines and none from line 9 on]"
+    assert result.message == "[/src/app.py has 3 lines and line 9 is past its end]"
     assert (result.value.content, result.value.lines) == ("", 0)
 
 
@@ -179,7 +179,7 @@ def test_a_binary_file_is_not_text(toolset: Toolset) -> None:
 def test_reading_bytes_behind_the_end_says_so(toolset: Toolset) -> None:
     result = toolset.call("read_file", {"path": "/src/app.py", "offset_bytes": 99})
 
-    assert result.message == "[/src/app.py has 14 bytes and none from byte 99 on]"
+    assert result.message == "[/src/app.py has 14 bytes and byte 99 is past its end]"
 
 
 def test_lines_and_bytes_are_not_chosen_together(toolset: Toolset) -> None:

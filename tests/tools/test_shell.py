@@ -170,7 +170,7 @@ def test_a_command_whose_time_is_over_fails_and_everything_is_undone(toolset: Ma
     assert (result.success, result.status, result.error_code) == (False, "error", "timed_out")
     receipt = result.value
     assert (receipt.exit_code, receipt.timed_out, receipt.changed_paths) == (None, True, ())
-    assert "it ran for 0.5 s; what it changed is undone" in result.summary_text
+    assert "it ran for 0.5 s; its changes were undone" in result.summary_text
     assert tools.filesystem.tree().fingerprint == before
 
 
@@ -249,7 +249,7 @@ def test_a_command_ends_with_the_deadline_of_its_call(toolset: Make) -> None:
 def test_a_call_past_its_deadline_runs_nothing(tmp_path: Path) -> None:
     context = make_stub_context(InMemoryFilesystem(), deadline=0)
 
-    with pytest.raises(TimeoutError, match="time was over"):
+    with pytest.raises(TimeoutError, match="deadline passed"):
         shell_handler(ShellParams(f"touch {tmp_path}/ran"), context=context, options=PLAIN)
     assert not (tmp_path / "ran").exists()
 
@@ -280,7 +280,7 @@ def test_a_session_that_is_interrupted_is_as_it_was(toolset: Make) -> None:
 def test_the_message_holds_both_streams_and_a_last_line_in_brackets(toolset: Make) -> None:
     text = shell(toolset(PLAIN), "echo out; printf err >&2; exit 2").message
 
-    assert text == ("out\n[stderr]\nerr\n[Exit code 2, 0 paths changed; not sandboxed: the sandbox is switched off]")
+    assert text == ("out\n[stderr]\nerr\n[Exit code 2, 0 paths changed; not sandboxed: the sandbox is turned off]")
 
 
 def test_the_receipt_and_the_summary_tell_whether_there_was_a_sandbox(

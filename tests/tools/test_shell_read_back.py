@@ -143,7 +143,7 @@ def test_reading_back_stops_when_the_time_of_the_call_is_over(toolset: Make, mon
     result = shell(tools, "touch a b c", timeout=5)
 
     assert (result.success, result.error_code) == (False, "timed_out")
-    assert "could not be read back in the 5 s of the call; all of them are undone" in result.summary_text
+    assert "could not be read back within the 5 s of the call; all of them were undone" in result.summary_text
     assert tools.filesystem.tree().fingerprint == before
 
 

@@ -381,5 +381,5 @@ def test_creating_a_file_and_calls_without_a_caller_need_no_reading(tools: Tools
 
 
 def test_reading_cannot_be_required_where_stale_writes_are_allowed() -> None:
-    with pytest.raises(ValueError, match="cannot require that files are read"):
+    with pytest.raises(ValueError, match="require_read needs refuse_stale_writes"):
         Toolset(Session(), require_read=True, refuse_stale_writes=False)

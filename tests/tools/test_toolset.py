@@ -133,7 +133,7 @@ def test_a_tool_that_is_not_given_cannot_be_called() -> None:
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="cannot have two tools named 'ls'"):
+    with pytest.raises(ValueError, match="cannot use two tools named 'ls'"):
         toolset_with(DEFAULT_TOOLS[0])
 
 

@@ -107,7 +107,7 @@ def test_a_handler_that_gives_something_else_than_a_result_is_a_fault() -> None:
 
     toolset = toolset_with(probe(forget))
 
-    with pytest.raises(TypeError, match="the handler of 'probe' gave a str; let it return a ToolResult"):
+    with pytest.raises(TypeError, match="the handler of 'probe' returned a str; return a ToolResult"):
         toolset.call("probe", {})
     assert not toolset.filesystem.exists("/probe")
 

@@ -216,6 +216,12 @@ def test_a_directory_that_has_entries_is_not_removed_by_accident(toolset: Toolse
     assert "recursive" in result.message
 
 
+def test_a_directory_with_one_entry_is_refused_in_the_singular(toolset: Toolset) -> None:
+    toolset.filesystem.write("/one/a", "")
+
+    assert "delete its 1 entry first" in toolset.call("rm", {"path": "/one"}).message
+
+
 def test_removing_a_link_leaves_what_it_points_to(toolset: Toolset) -> None:
     toolset.filesystem.symlink("src", "/link")
 
@@ -227,8 +233,8 @@ def test_making_a_directory_says_whether_it_is_new(toolset: Toolset) -> None:
     made = toolset.call("mkdir", {"path": "a/b"})
     again = toolset.call("mkdir", {"path": "/a/b"})
 
-    assert (made.message, value(made).created) == ("Made /a/b", True)
-    assert (again.message, value(again).created) == ("/a/b was there already", False)
+    assert (made.message, value(made).created) == ("Created /a/b", True)
+    assert (again.message, value(again).created) == ("/a/b exists already", False)
     assert toolset.call("mkdir", {"path": "/a/b", "exist_ok": False}).error_code == "already_exists"
     assert toolset.call("mkdir", {"path": "/x/y", "parents": False}).status == "not_found"
 
@@ -238,7 +244,7 @@ def test_moving_and_copying_say_what_they_replaced(toolset: Toolset) -> None:
     moved = toolset.call("mv", {"source": "/b.py", "destination": "src/app.py"})
 
     assert (copied.message, value(copied).replaced) == ("Copied /src/app.py to /b.py", False)
-    assert moved.message == "Moved /b.py to /src/app.py, in the place of the file there"
+    assert moved.message == "Moved /b.py to /src/app.py, replacing the file there"
     assert value(moved).replaced is True
     assert not toolset.filesystem.exists("/b.py")
 
@@ -248,7 +254,7 @@ def test_moving_to_the_same_path_changes_nothing(toolset: Toolset) -> None:
 
     result = toolset.call("mv", {"source": "/src/app.py", "destination": "src/./app.py"})
 
-    assert result.message == "/src/app.py is there already"
+    assert result.message == "/src/app.py is already there"
     assert toolset.filesystem.tree() is before
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from os import PathLike
 from typing import TypeVar, cast
 
-from weakfs.backends.mount import HostMount, check_places, mount
+from weakfs.backends.mount import HostMount, checked_mounts, mount
 from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.filesystem import Limits, SymlinkPolicy
 from weakfs.reducers import FileTree, MountReport
@@ -38,11 +39,21 @@ class InMemoryFilesystem(SessionFilesystem):
         read_only: bool = False,
         follow_symlinks: SymlinkPolicy = "deny",
     ) -> None:
+        if isinstance(session, str | PathLike):
+            raise TypeError(
+                f"cannot open {session!r} as an InMemoryFilesystem: it takes a Session; use "
+                f"HostFilesystem({session!r}) for a directory of the host, or mounts=[HostMount({session!r})] for a "
+                f"copy of it in memory"
+            )
+        if session is not None and not isinstance(session, Session | SessionView):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"cannot keep files in a {type(session).__name__}: an InMemoryFilesystem takes a Session; use "
+                f"InMemoryFilesystem(Session())"
+            )
         super().__init__(session, limits, read_only, follow_symlinks)
         own = self.session
         if own is not None:
-            check_places(mounts)
-            for wanted in mounts:
+            for wanted in checked_mounts(mounts):
                 mount(own, wanted, limits)
 
     def __repr__(self) -> str:

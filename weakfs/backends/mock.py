@@ -259,6 +259,8 @@ class MockFilesystem:
         hidden: bool = True,
         case_insensitive: bool = False,
         max_matches: int | None = None,
+        max_per_file: int | None = None,
+        multiline: bool = False,
     ) -> GrepResult:
         return self._reply(
             GrepResult,
@@ -269,6 +271,8 @@ class MockFilesystem:
             hidden=hidden,
             case_insensitive=case_insensitive,
             max_matches=max_matches,
+            max_per_file=max_per_file,
+            multiline=multiline,
         )
 
     def write(

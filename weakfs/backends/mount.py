@@ -51,12 +51,21 @@ class HostMount:
 Progress = Callable[[str, int], object]
 
 
-def check_places(mounts: Sequence[HostMount]) -> None:
-    """Refuse two mounts at one path: `ValueError`."""
+def checked_mounts(mounts: Sequence[HostMount]) -> tuple[HostMount, ...]:
+    """Return the mounts; raises `TypeError` for what is none, and `ValueError` for two at one path."""
+    if isinstance(mounts, HostMount | str | os.PathLike):
+        shown = "mount" if isinstance(mounts, HostMount) else f"HostMount({os.fspath(mounts)!r})"
+        raise TypeError(f"mounts is a {type(mounts).__name__}: it takes several mounts; use mounts=[{shown}]")
+    mounts = tuple(mounts)
+    for wanted in mounts:
+        if not isinstance(wanted, HostMount):  # pyright: ignore[reportUnnecessaryIsInstance]
+            shown = f"HostMount({os.fspath(wanted)!r})" if isinstance(wanted, str | os.PathLike) else "a HostMount"
+            raise TypeError(f"cannot mount {wanted!r}: it is a {type(wanted).__name__}; give {shown}")
     places = [normalize(wanted.mount_path) for wanted in mounts]
     for place in places:
         if places.count(place) > 1:
             raise ValueError(f"cannot mount two host trees at {place!r}; give each a path of its own")
+    return mounts
 
 
 def mount(

@@ -78,6 +78,8 @@ class Filesystem(Protocol):
         hidden: bool = True,
         case_insensitive: bool = False,
         max_matches: int | None = None,
+        max_per_file: int | None = None,
+        multiline: bool = False,
     ) -> GrepResult: ...
 
     def write(

@@ -1,4 +1,4 @@
-"""Running commands: in a sandbox unless told otherwise, with bounds on time and output, leaving no process behind.
+"""Running commands: in a sandbox by default, with limits on time and output, leaving no process behind.
 
 Knows directories of the host and nothing of filesystems; the tool on top of it is in `weakfs.tools.handlers`.
 """

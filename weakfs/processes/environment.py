@@ -1,4 +1,4 @@
-"""What of the runtime's environment a command sees: what is listed, and nothing else."""
+"""The variables of the runtime's environment that a command sees: those listed, and no others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "T
 
 
 def select(environment: Mapping[str, str], allow: Iterable[str]) -> dict[str, str]:
-    """Give the variables whose names are allowed; PATH is always there."""
+    """Return the variables whose names are allowed; PATH is always there."""
     names = set(allow)
     prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
     chosen = {"PATH": os.defpath}

@@ -31,7 +31,7 @@ class HeadAndTail:
         return max(self.total - self._head_room - self._tail_room, 0)
 
     def text(self) -> str:
-        """Give what is kept as text, with a line in brackets where something is left out.
+        """Return what is kept as text, with a line in brackets where something is left out.
 
         Bytes that are not UTF-8 show as U+FFFD; a character that the cut went through is left out whole.
         """
@@ -50,7 +50,7 @@ class HeadAndTail:
 
 
 def _whole_characters(data: bytearray) -> bytearray:
-    """Give `data` without the beginning of a character at its end."""
+    """Return `data` without an incomplete character at its end."""
     for back in range(1, min(len(data), 4) + 1):
         byte = data[-back]
         if byte not in _CONTINUATIONS:

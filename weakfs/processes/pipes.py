@@ -24,7 +24,7 @@ _DRAINING = 1.0
 
 
 class Stop:
-    """A way for another thread to have a command ended: `set` it."""
+    """An event with which another thread ends a command."""
 
     def __init__(self) -> None:
         self.descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -38,7 +38,7 @@ class Stop:
         os.close(self.descriptor)
 
     def set(self) -> None:
-        """Have the command ended that is watched with this, now or as soon as there is one."""
+        """End the command that is watched with this, now or as soon as there is one."""
         os.eventfd_write(self.descriptor, 1)
 
 
@@ -83,7 +83,7 @@ class Watch:
             self._close()
 
     def until_ended(self, timeout: float, stop: Stop | None = None) -> bool:
-        """Wait for the command; tells whether it had to be ended because its time was over, or `stop` was set."""
+        """Wait for the command; returns whether it had to be ended because its time was over or `stop` was set."""
         status = self.status
         stopped: list[bytes] = []
         if stop is not None:

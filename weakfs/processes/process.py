@@ -27,13 +27,13 @@ _KILLING = 5.0
 # A sandbox dies as a whole, which takes a busy machine its time if there are thousands of processes in it.
 _KILLING_SANDBOX = 30.0
 
-# Gives the words of a command line, for the file descriptor on which the sandbox is to tell what happens.
+# Returns a command line, for the file descriptor on which the sandbox reports its status.
 CommandLine = Callable[[int], list[str]]
 
 
 @frozen
 class Job:
-    """What is to be run: in the sandbox the command line is that of bubblewrap, which tells of the command itself."""
+    """A command to run: in the sandbox the command line is that of bubblewrap, which reports on the command itself."""
 
     command_line: CommandLine
     directory: str
@@ -70,7 +70,7 @@ class Running:
             "directory": _latin(job.directory),
             "grace": self._grace,
             "killing": self._killing,
-            "tells": job.sandboxed,
+            "reports_status": job.sandboxed,
             "resources": {} if job.limits is None else job.limits.resources(),
             "max_processes": None if job.limits is None else job.limits.max_processes,
         }
@@ -95,7 +95,7 @@ class Running:
             raise
 
     def ask(self, status: Status) -> bool:
-        """Ask the command to end, with SIGTERM to all that it started; tells whether there is one to ask."""
+        """Send SIGTERM to the command and everything that it started; returns whether there is one."""
         if not self._job.sandboxed:
             self._stop()
             return True
@@ -109,9 +109,9 @@ class Running:
         return False
 
     def end(self, status: Status) -> int:
-        """See to it that nothing of the command runs any more, and give the supervisor's exit code.
+        """Make sure that nothing of the command runs any more, and return the supervisor's exit code.
 
-        What the supervisor could not end it has told of.
+        The supervisor has reported the processes that it could not end.
         """
         self._stop()
         try:

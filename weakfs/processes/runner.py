@@ -34,7 +34,7 @@ class Finished:
     """How a command ended and what it printed.
 
     `exit_code` is 128 + n for a command that signal n ended, as shells have it, and `None` for one whose time was over.
-    Of long output the middle is left out, of how many bytes is told. `unsandboxed_because` says why there was no
+    Of long output the middle is left out, with a note of how many bytes. `unsandboxed_because` says why there was no
     sandbox; `None` if there was one. `limits_hit` names the limits that a command in the sandbox seems to have reached.
     """
 
@@ -71,7 +71,7 @@ def run_command(
     grace: float = GRACE,
     stop: Stop | None = None,
 ) -> Finished:
-    """Run `shell -c command` in `workdir`, a directory below `directory`, and give how it ended.
+    """Run `shell -c command` in `workdir`, a directory below `directory`, and return how it ended.
 
     In the sandbox `directory` is the only place that the command can change, and there is no network. Where there is
     no sandbox, "required" raises `SandboxUnavailable`, and "auto" runs the command without one and says why. There is
@@ -121,13 +121,13 @@ def run_command(
         raise fault(
             OSError,
             errno.EBUSY,
-            f"cannot end the command: of its processes {status.left} could not be killed; end them by hand",
+            f"cannot end the command: of its processes {status.left} could not be killed; kill them by hand",
         )
     if status.failure is not None:
         raise fault(
             type(status.failure),
             status.failure.errno or errno.EIO,
-            f"cannot start {shell} in {place!r}: {status.failure.strerror}; see that both are there",
+            f"cannot start {shell} in {place!r}: {status.failure.strerror}; check that both exist",
         )
     exit_code = status.ended if program is None or status.exceeded else status.exit_code
     if status.exceeded:
@@ -179,7 +179,7 @@ def _inside(top: str, directory: str, workdir: str | None) -> str:
 
 def _why_not(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str) -> str | None:
     if mode == "off":
-        return "the sandbox is switched off"
+        return "the sandbox is turned off"
     if directory == "/":
         problem: str | None = "the directory is the root of the whole machine"
     else:
@@ -190,7 +190,7 @@ def _why_not(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str) -> str |
 
 
 def _unreported(ended: int | None, returncode: int, said: str) -> str:
-    """Say what happened to a command of which no end was told, from what sandbox and supervisor ended with."""
+    """Return the error for a command whose end was not reported, from how sandbox and supervisor ended."""
     if returncode < 0 or (ended is not None and ended > 128):
         return (
             "the command was killed from outside, together with what watched over it; see whether the machine is "
@@ -198,4 +198,4 @@ def _unreported(ended: int | None, returncode: int, said: str) -> str:
         )
     what = "the supervisor" if ended is None else "bwrap"
     words = one_line(clip(said.strip(), 300))
-    return f"cannot start the command: {what} says {words!r}; mend that, or run it otherwise"
+    return f"cannot start the command: {what} says {words!r}; fix that, or run the command without a sandbox"

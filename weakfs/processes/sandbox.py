@@ -37,7 +37,7 @@ _PROBING = 20.0
 
 
 class SandboxUnavailable(WeakfsError, OSError):
-    """A command was to run in the sandbox only, and there is none."""
+    """A command requires the sandbox, and it is not available."""
 
 
 @frozen
@@ -63,14 +63,14 @@ class Bubblewrap:
         return shutil.which("bwrap")
 
     def problem(self) -> str | None:
-        """Tell why there is no sandbox, in a few words; `None` if there is one."""
+        """Return why the sandbox is not available, in a few words; `None` if it is."""
         program = self.program
         if program is None:
             return "bwrap is not on the PATH"
         return self._trial(program).problem
 
     def can_limit_tmpfs(self) -> bool:
-        """Tell whether the size of the sandbox's /tmp can be limited: bubblewrap 0.7 or later."""
+        """Return whether the size of the sandbox's /tmp can be limited: bubblewrap 0.7 or later."""
         program = self.program
         return program is not None and self._trial(program).can_limit_tmpfs
 
@@ -87,7 +87,7 @@ class Bubblewrap:
 
 
 def refusal(problem: str) -> SandboxUnavailable:
-    """Give the error for a command that may run in the sandbox only."""
+    """Return the error for a command that requires the sandbox."""
     return fault(
         SandboxUnavailable,
         errno.ENOTSUP,

@@ -1,4 +1,4 @@
-"""What is told about a running command, by our supervisor and by bubblewrap below it."""
+"""The status of a running command, as the supervisor and bubblewrap below it report it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 
 
 class Status:
-    """Reads JSON, a line each. Bubblewrap tells of `first` and `exit_code`, the supervisor of the others.
+    """Reads JSON, a line each. Bubblewrap reports `first` and `exit_code`, the supervisor the others.
 
     `started` and `ended` are the supervisor's child, which is the command or bubblewrap, and its exit code.
     `first` is the first process in the sandbox, `exit_code` that of the command in it. `failure` is why nothing could
@@ -36,15 +36,15 @@ class Status:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             try:
-                told = json.loads(line)
+                report = json.loads(line)
             except ValueError:
-                # Nothing, or the half line of a bubblewrap that was killed; what that means is told otherwise.
+                # Nothing, or the half line of a bubblewrap that was killed; its meaning is reported otherwise.
                 continue
-            self.started = told.get("started", self.started)
-            self.ended = told.get("ended", self.ended)
-            self.first = told.get("child-pid", self.first)
-            self.exit_code = told.get("exit-code", self.exit_code)
-            self.left = told.get("left", self.left)
-            self.exceeded = told.get("exceeded", self.exceeded)
-            if "failed" in told:
-                self.failure = OSError(told["errno"] or errno.EIO, told["failed"])
+            self.started = report.get("started", self.started)
+            self.ended = report.get("ended", self.ended)
+            self.first = report.get("child-pid", self.first)
+            self.exit_code = report.get("exit-code", self.exit_code)
+            self.left = report.get("left", self.left)
+            self.exceeded = report.get("exceeded", self.exceeded)
+            if "failed" in report:
+                self.failure = OSError(report["errno"] or errno.EIO, report["failed"])

@@ -1,9 +1,9 @@
 """Run one command, and let nothing of it outlive the call.
 
-A script of its own, which knows the standard library only: `python -I -S supervisor.py STATUS_FD`. The first line
+A script that uses only the standard library: `python -I -S supervisor.py STATUS_FD`. The first line
 of its standard input is the job. A second line or SIGTERM ends the command. So does the end of that input, and then
 without grace: the runtime has died, and the next one may be about to undo what the command did. What happens is
-told as JSON, a line each, on STATUS_FD; a command that is bubblewrap tells of more there.
+reported as JSON, a line each, on STATUS_FD; bubblewrap reports more there.
 
 On Linux it adopts every process that the command leaves behind, those that made a session of their own among
 them, and is gone itself only when they are. What cannot be caught: work that the command had another program do,
@@ -104,7 +104,7 @@ def _start(job: dict[str, object], status: int) -> int:
             _set_limit(getattr(resource, name), value)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(directory)
-        os.set_inheritable(status, bool(job["tells"]))
+        os.set_inheritable(status, bool(job["reports_status"]))
         os.execve(arguments[0], arguments, {name: value for name, _, value in environment})
     except BaseException as error:
         _tell(status, {"failed": getattr(error, "strerror", None) or str(error), "errno": getattr(error, "errno", 0)})
@@ -167,9 +167,9 @@ def _seconds(value: object) -> float:
 
 
 def _wait_for(child: int, woken: int, census: _Census | None) -> tuple[int | None, bool]:
-    """Wait for the command's end and give its exit code, as a shell counts it; `None` when it is to be ended.
+    """Wait for the command's end and return its exit code, as a shell counts it; `None` when it must be ended.
 
-    The second value tells whether it is to be ended because nobody waits for it any more.
+    The second value is true if it must be ended because nobody waits for it any more.
     """
     while True:
         ready, _, _ = select.select([0, woken], [], [], None if census is None else _COUNTING)
@@ -193,7 +193,7 @@ def _reaped() -> Iterator[tuple[int, int]]:
 
 
 def _all_gone(child: int) -> bool:
-    """Reap what has ended, and tell whether neither a child nor a member of the command's group is left."""
+    """Reap what has ended, and return whether neither a child nor a member of the command's group is left."""
     for _ in _reaped():
         pass
     try:
@@ -204,7 +204,7 @@ def _all_gone(child: int) -> bool:
 
 
 def _signal_group(group: int, number: int) -> bool:
-    """Send a signal to a process group; tells whether there is one."""
+    """Send a signal to a process group; returns whether there is one."""
     try:
         os.killpg(group, number)
     except OSError:
@@ -226,7 +226,7 @@ def _children(parent: int) -> list[int]:
 
 
 def _end_all(child: int, woken: int, grace: float, killing: float) -> int:
-    """End every process that is left: asked first, then killed. Gives how many could not be."""
+    """End every process that is left, with SIGTERM and then SIGKILL; returns how many could not be killed."""
     asked: set[int] = set()
     until = time.monotonic() + grace
     while not _all_gone(child):

@@ -1,8 +1,8 @@
 """Find the lines of a text that match a regular expression, in time linear in the text (RE2).
 
-A text is bytes; its lines end at `\\n` only, and each is a text of its own: nothing matches across lines,
-`^` and `$` are a line's edges, and a `\\r` before the `\\n` belongs to the line, so that `$` comes after it
-(as in ripgrep). Bytes that are not UTF-8 are seen, and shown, as U+FFFD.
+A text is bytes; its lines end at `\\n` only, and each is a text of its own: nothing matches across lines but with a
+`MultilinePattern`, `^` and `$` are a line's edges, and a `\\r` before the `\\n` belongs to the line, so that `$` comes
+after it (as in ripgrep). Bytes that are not UTF-8 are seen, and shown, as U+FFFD.
 
 The engine runs over the whole text, or over many small ones that are joined, and Python only looks at the lines
 that it hits. What each line alone would answer is the definition, and the tests hold the one against the other.
@@ -23,7 +23,7 @@ from attrs import field, frozen
 from weakfs.search.grep_syntax import explain, for_lines, quoted, rarest_part, required_text
 from weakfs.session.interruption import check_interrupted
 
-__all__ = ["Hit", "LinePattern", "compile_pattern", "is_binary"]
+__all__ = ["Hit", "LinePattern", "MultilinePattern", "compile_multiline", "compile_pattern", "is_binary"]
 
 BINARY_PREFIX: Final = 8 * 1024
 MAX_PATTERN_BYTES: Final = 16 * 1024
@@ -40,12 +40,15 @@ MOST_SCOUTED: Final = 4
 # A longer text is searched in parts that end at line ends, so that a call can be ended between them.
 PART: Final = 1024 * 1024
 VALIDATED_AT_ONCE: Final = 1024 * 1024
+# A match of several lines may look at all that follows it, so that many of them take quadratic time in one text.
+MOST_MULTILINE: Final = 1_000
 REPLACEMENT: Final = "\ufffd"
 
 
 class Hit(NamedTuple):
     """One matching line, without its `\\n`. `line_number` counts from 1; `start` and `end` are the first
-    match's offsets in `line`, in characters."""
+    match's offsets in `line`, in characters. Of a match of several lines, `line` is all of them and the number the
+    first one's."""
 
     line_number: int
     line: str
@@ -167,6 +170,38 @@ class LinePattern:
         return None
 
 
+@frozen(eq=False)
+class MultilinePattern:
+    """A compiled expression whose matches may span lines. Immutable, and safe to share between threads."""
+
+    pattern: str
+    case_insensitive: bool
+    _regex: _Regex = field(repr=False)
+
+    def search_together(self, texts: Sequence[bytes], joined: bytes) -> Iterator[tuple[int, Hit]]:
+        """Yield the matches of many texts in order, each with its text's index.
+
+        A line is part of one match at most, and a text has at most `MOST_MULTILINE` of them.
+        """
+        for index, data in enumerate(texts):
+            for hit in islice(self._matching(_valid_utf8(data)), MOST_MULTILINE):
+                yield index, hit
+
+    def _matching(self, data: bytes) -> Iterator[Hit]:
+        position, number = 0, 1
+        while position < len(data):
+            match = self._regex.search(data, position, len(data))
+            if match is None or match.span()[0] == len(data):
+                return
+            start, end = match.span()
+            # A match that ends with a line break does not reach into the next line.
+            line_start, line_end = _edges(data, position, start, max(start, end - 1))
+            number += data.count(b"\n", position, line_start)
+            yield _hit(number, data[line_start:line_end], start - line_start, min(end, line_end) - line_start)
+            number += data.count(b"\n", line_start, line_end + 1)
+            position = line_end + 1
+
+
 def _edges(joined: bytes, position: int, start: int, end: int) -> tuple[int, int]:
     """Return where the line of a match starts and ends; `position` is the start of that line or of one before."""
     line_end = joined.find(b"\n", end)
@@ -240,6 +275,23 @@ def compile_pattern(pattern: str, *, case_insensitive: bool = False) -> LinePatt
     return LinePattern(pattern, case_insensitive, regex, scout)
 
 
+@lru_cache(maxsize=128)
+def compile_multiline(pattern: str, *, case_insensitive: bool = False) -> MultilinePattern:
+    """Return `pattern` compiled so that its matches may span lines: `.` matches a line break too.
+
+    `^` and `$` are the edges of every line. The syntax and the errors are those of `compile_pattern`.
+    """
+    if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a pattern is text, not {type(pattern).__name__}: {pattern!r:.60}")
+    _check_text(pattern)
+    reason = explain(pattern, multiline=True)
+    if reason is not None:
+        raise _refusal(pattern, reason)
+    _compile(pattern, pattern, case_insensitive=case_insensitive, by_lines=False)
+    regex = _compile(f"(?m){pattern}", pattern, case_insensitive=case_insensitive, by_lines=False)
+    return MultilinePattern(pattern, case_insensitive, regex)
+
+
 def _check_text(pattern: str) -> None:
     try:
         size = len(pattern.encode())
@@ -253,10 +305,11 @@ def _check_text(pattern: str) -> None:
         )
 
 
-def _compile(expression: str, pattern: str, *, case_insensitive: bool) -> _Regex:
+def _compile(expression: str, pattern: str, *, case_insensitive: bool, by_lines: bool = True) -> _Regex:
     re2 = cast(_Re2, importlib.import_module("re2"))  # 2 ms that most programs never need
     options = re2.Options()
-    options.never_nl = True
+    options.never_nl = by_lines
+    options.dot_nl = not by_lines
     options.log_errors = False
     options.case_sensitive = not case_insensitive
     try:

@@ -95,9 +95,9 @@ def tokens(pattern: str) -> Iterator[Token]:
         yield Token(match.lastgroup or "text", match.group(), match.start())
 
 
-def explain(pattern: str) -> str | None:
+def explain(pattern: str, *, multiline: bool = False) -> str | None:
     """Return what `pattern` asks for that a search by lines in linear time cannot give, and what to write
-    instead; None if there is no such thing."""
+    instead; None if there is no such thing. With `multiline` it may hold line breaks."""
     for token in tokens(pattern):
         trouble = _unsupported(token)
         if trouble is not None:
@@ -106,7 +106,7 @@ def explain(pattern: str) -> str | None:
                 f"{what}, {token.text!r} at position {token.position}, is not supported by the "
                 f"linear-time engine (RE2); {remedy}"
             )
-        if _is_line_break(token):
+        if not multiline and _is_line_break(token):
             return (
                 f"the line break, {token.text!r} at position {token.position}, can never match: the search "
                 "goes line by line; leave it out and search for one of the lines ('$' is the end of a line)"

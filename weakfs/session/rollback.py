@@ -49,7 +49,10 @@ class History(SessionCore):
             return SessionView(self._rules, line.seq, line.state, line.logs)
 
     def snapshot(self, tag: str | None = None) -> Snapshot:
-        """Keep this moment: O(1), by reference, plus what a snapshot of each attached filesystem costs."""
+        """Keep this moment: O(1), by reference, plus what a snapshot of each attached filesystem costs.
+
+        Several snapshots may have the same tag; the tag then stands for the newest of them.
+        """
         with self.lock:
             line = self._writable()
             checked_text("tag", tag)
@@ -227,7 +230,13 @@ class History(SessionCore):
         if entry is None and isinstance(target, str):
             entry = line.snapshots.newest(target)
         if entry is None:
-            known = ", ".join(repr(e.tag or e.snapshot_id) for e in ordered_snapshots(line)[-5:]) or "none"
+            names = dict.fromkeys(e.tag or e.snapshot_id for e in ordered_snapshots(line))
+            if not names:
+                raise UnknownSnapshot(
+                    f"session {self.session_id!r} keeps no snapshot {wanted!r}: it keeps none at all; take one with "
+                    f"snapshot({wanted!r}) first, or give a record number"
+                )
+            known = ", ".join(map(repr, list(names)[-5:]))
             raise UnknownSnapshot(
                 f"session {self.session_id!r} keeps no snapshot {wanted!r}: it may have been dropped; "
                 f"the newest are {known}"

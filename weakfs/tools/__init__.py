@@ -1,8 +1,8 @@
-"""Tools: what a model calls, checked, run so that a failure changes nothing, and recorded.
+"""Tools: calls of a model are checked, run so that a failure changes nothing, and recorded.
 
-Names are imported from their homes when they are first used: the registry of a session needs one small module of this
-package, and the rest takes half as long to import as all that is below it. The handlers of the tools that come with
-weakfs, their parameters and receipts, are in `weakfs.tools.handlers`; sections of prompts in `weakfs.tools.sections`.
+Names are imported from their modules when they are first used: the registry of a session needs one small module of this
+package, and the rest takes half as long to import as everything below it. The handlers of the built-in tools, their
+parameters and receipts are in `weakfs.tools.handlers`, sections of prompts in `weakfs.tools.sections`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from weakfs.tools.permissions import CONTENTS, CallToJudge, Capability, Policy, PolicyRule
     from weakfs.tools.results import Receipt, ToolResult
     from weakfs.tools.schemas.arguments import param
+    from weakfs.tools.schemas.content import Image
     from weakfs.tools.slices import ToolCall, ToolCalls
     from weakfs.tools.tool import Handler, Tool
     from weakfs.tools.toolset import Toolset
@@ -30,6 +31,7 @@ __all__ = [
     "Capability",
     "DeadlineExceeded",
     "Handler",
+    "Image",
     "Policy",
     "PolicyRule",
     "Receipt",
@@ -53,6 +55,7 @@ _NAMES = {
     "weakfs.tools.permissions": ("CONTENTS", "CallToJudge", "Capability", "Policy", "PolicyRule"),
     "weakfs.tools.results": ("Receipt", "ToolResult"),
     "weakfs.tools.schemas.arguments": ("param",),
+    "weakfs.tools.schemas.content": ("Image",),
     "weakfs.tools.slices": ("ToolCall", "ToolCalls"),
     "weakfs.tools.tool": ("Handler", "Tool"),
     "weakfs.tools.toolset": ("Toolset",),

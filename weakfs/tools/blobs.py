@@ -12,7 +12,7 @@ from weakfs.tools.errors import UnknownBlob
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.slices import KeptBlob, install_blobs
 
-# How much of a content its reference shows.
+# How many bytes of a content its reference shows.
 PREVIEW = 2000
 
 
@@ -55,11 +55,11 @@ class Blobs:
     _session: Session
     # The call for which contents are kept.
     _cause: str | None = None
-    # What is told of the files that a content comes from when a call is given it.
+    # Called with the paths of the files that a content comes from when a call gets it.
     _carry: Callable[[Iterable[str]], None] | None = None
 
     def keep(self, content: bytes, *, preview: int = PREVIEW, origins: Iterable[str] = ()) -> BlobReference:
-        """Keep a content and give the reference to it, which shows the first `preview` bytes.
+        """Keep a content and return the reference to it, which shows the first `preview` bytes.
 
         `origins` are the paths of the files that it comes from and that answers may not show.
         """
@@ -72,14 +72,14 @@ class Blobs:
         return BlobReference(digest, len(content), preview_of(content, preview) if preview else None)
 
     def get(self, digest: str) -> bytes:
-        """Give a content by its digest; `UnknownBlob` if the session does not have it.
+        """Return a content by its digest; raises `UnknownBlob` if the session does not have it.
 
-        The guarded filesystem of a call that is given the contents of files which answers may not show writes nothing
-        to a path where they could be seen.
+        A call that gets the contents of files which answers may not show cannot write to a path where they could be
+        seen.
         """
         found = self._kept(digest)
         if not found:
-            raise UnknownBlob(f"there is no blob {digest[:80]!r} in this session; use the blob_ref of a receipt")
+            raise UnknownBlob(f"this session has no blob {digest[:80]!r}; use the blob_ref of a receipt")
         if self._carry is not None:
             self._carry(self.origins(digest))
         return found[0].content
@@ -93,7 +93,7 @@ class Blobs:
 
 
 def preview_of(content: bytes, most: int) -> str | bytes:
-    """Give what a content begins with: text to the last whole character, bytes of one that is not text."""
+    """Return the beginning of a content: text to the last whole character, or bytes if it is not text."""
     head = content[:most]
     try:
         return head.decode()

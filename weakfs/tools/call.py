@@ -6,7 +6,7 @@ What runs the handler is left to the caller of `steps`: directly, or awaited.
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import suppress
 from typing import cast
 
@@ -21,7 +21,7 @@ from weakfs.session.external import INEXACT
 from weakfs.session.interruption import interruptible
 from weakfs.tools.call_json import recorded
 from weakfs.tools.context import ToolContext
-from weakfs.tools.errors import ANSWERED, PolicyDenied, classify
+from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, classify
 from weakfs.tools.permissions import CallToJudge, check_call, check_result, may_show
 from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
 from weakfs.tools.slices import ToolCall
@@ -49,8 +49,8 @@ def _check(tool: Tool, result: ToolResult[object]) -> None:
     fits = all(isinstance(text, str) for text in texts) and isinstance(result.error_code, str | None)
     if not fits or not isinstance(result.success, bool):
         raise TypeError(
-            f"the handler of {tool.name!r} gave a ToolResult of wrong types; let message, status and summary_text be "
-            f"text, error_code text or None, and success true or false"
+            f"the handler of {tool.name!r} returned a ToolResult with values of wrong types; message, "
+            f"status and summary_text must be str, error_code str or None, and success bool"
         )
 
 
@@ -63,7 +63,7 @@ def _with_inexact(result: ToolResult[object], error: BaseException) -> ToolResul
 
 
 def _cancelling() -> tuple[type[BaseException], ...]:
-    """Give what is raised in a call that is cancelled, without importing asyncio for it."""
+    """Return the exceptions of a cancelled call, without importing asyncio."""
     asyncio = sys.modules.get("asyncio")
     return (TransactionCancelled,) if asyncio is None else (TransactionCancelled, asyncio.CancelledError)
 
@@ -75,7 +75,8 @@ class Call:
     session: Session
     tool: Tool | ValueError
     name: str
-    arguments: Mapping[str, object]
+    # As plain values, or the error that says why there are none.
+    arguments: object
     call_id: str
     caller: str | None
     context: ToolContext
@@ -128,6 +129,8 @@ class Call:
             self.session._check_writable()
             if isinstance(tool, ValueError):
                 raise tool
+            if isinstance(self.arguments, ToolValidationError):
+                raise self.arguments
             params = self._params = tool.read_arguments(self.arguments)
             self._seen_after = self.session.seq
             if tool.read_only:
@@ -146,7 +149,7 @@ class Call:
             return _with_inexact(failed(kind, status, code, message or type(error).__name__, reason=reason), error)
 
     def _told(self, error: Exception) -> str:
-        """Give the message of an error, with the path that may be meant where there is nothing at the one given."""
+        """Return the message of an error, with the path that may be meant if there is nothing at the given one."""
         fs, absence = self.context.filesystem, absence_in(error)
         return str(error) if fs is None or absence is None else with_proposal(fs, absence)
 
@@ -204,7 +207,7 @@ class Call:
         context.check_deadline()
         result = yield params, context
         if not isinstance(result, ToolResult):
-            raise TypeError(f"the handler of {tool.name!r} gave a {type(result).__name__}; let it return a ToolResult")
+            raise TypeError(f"the handler of {tool.name!r} returned a {type(result).__name__}; return a ToolResult")
         _check(tool, result)
         if result.success:
             context.check_deadline()
@@ -232,7 +235,7 @@ class Call:
                 path = files.read_bytes(target, limit=0).path
             except (OSError, ValueError):
                 with suppress(OSError, ValueError):
-                    # There is none any more, or it is no file.
+                    # It does not exist any more, or is not a file.
                     readings.check(self.caller, normalize(target), files, may_show=False)
             else:
                 if self.require_read:

@@ -1,4 +1,4 @@
-"""Writing calls down: any arguments and any receipt as JSON, whatever is in them."""
+"""The JSON of calls: arguments as a model sent them are read, arguments and receipts of any kind are recorded."""
 
 from __future__ import annotations
 
@@ -11,20 +11,73 @@ from typing import cast
 import attrs
 import orjson
 
-from weakfs.messages import clip
+from weakfs.messages import clip, plural
+from weakfs.tools.errors import ToolValidationError
+from weakfs.tools.schemas.pydantic_models import is_model
 
 # JSON longer than this is kept as bytes, which a session file holds as a blob.
 INLINE = 1024
 
 
+# What a message shows on each side of an error in JSON text.
+AROUND = 20
+
+
+def read_json(text: str | bytes | bytearray) -> object:
+    """Return the value of JSON text; empty text stands for no arguments, as some models send it.
+
+    Raises `ToolValidationError`, with line and column, for text that is not JSON or names an argument twice.
+    """
+    if not isinstance(text, str):
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise _not_json(f"byte {error.start} is not UTF-8") from None
+    if not text.strip():
+        return {}
+    try:
+        return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        around = text[max(error.pos - AROUND, 0) : error.pos + AROUND]
+        where = f"line {error.lineno}, column {error.colno} (around {around!r})"
+        raise _not_json(f"{error.msg.removesuffix(' at')} at {where}") from None
+    except RecursionError:
+        raise _not_json("it is nested too deeply") from None
+    except ToolValidationError:
+        raise
+    except ValueError as error:
+        # An integer of more digits than Python reads.
+        raise _not_json(str(error)) from None
+
+
+def _not_json(reason: str) -> ToolValidationError:
+    return ToolValidationError(
+        f"arguments: not valid JSON: {reason}; send one JSON object with the arguments by name, "
+        'such as {"path": "/a.txt"}'
+    )
+
+
+def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _not_json(f"{clip(twice, 60)!r} is given {plural(names.count(twice), 'time')}")
+    return made
+
+
+def _refuse_constant(name: str) -> object:
+    raise _not_json(f"{name} is no JSON number")
+
+
 def recorded(value: object) -> str | bytes:
-    """Give `value` as JSON: text up to 1 KiB of UTF-8, else bytes. What JSON cannot hold is told in its place."""
+    """Return `value` as JSON: text up to 1 KiB of UTF-8, else bytes. A note replaces what JSON cannot hold."""
     data = _encode(value)
     return data if len(data) > INLINE else data.decode()
 
 
 def _encode(value: object) -> bytes:
-    # Whatever a value of somebody else's does while it is looked at, the call that it comes from is written down.
+    # A custom value may raise anything while it is encoded; its call is recorded all the same.
     try:
         return orjson.dumps(value, default=plain)
     except Exception:
@@ -37,8 +90,10 @@ def _encode(value: object) -> bytes:
 
 
 def plain(value: object) -> object:
-    """Give a value that JSON lacks in one that it has."""
+    """Return a value that JSON has in the place of one that it lacks."""
     kind = type(value)
+    if is_model(kind):
+        return dict(vars(value))
     if attrs.has(kind):
         return {one.name: getattr(value, one.name) for one in attrs.fields(kind) if one.init}
     if isinstance(value, bytes | bytearray):

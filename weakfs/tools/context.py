@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import asdict, field, frozen
 
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.session import Cancellation, Session
@@ -11,29 +11,43 @@ from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
 from weakfs.tools.permissions import Capability, GuardedFilesystem, Operation, Policy, guarded
 
 
-@frozen
-class ToolContext:
+def _cancellation(given: Cancellation | None) -> Cancellation:
+    return Cancellation() if given is None else given
+
+
+@frozen(kw_only=True)
+class CallOptions:
+    """What a runtime passes along with one call.
+
+    `call_id` is the cause of every record that the call makes, `caller` whoever made it. `deadline` is a reading of the
+    session's clock in nanoseconds (`session.now() + 30 * 10**9`). `cancellation` lets another thread undo the call
+    while it runs. `prompt`, `rendered_prompt`, `adapter` and `budget_tracker` are the runtime's own, handed through
+    untouched.
+    """
+
+    call_id: str | None = None
+    caller: str | None = None
+    deadline: int | None = None
+    cancellation: Cancellation = field(default=None, converter=_cancellation)
+    prompt: object = None
+    rendered_prompt: object = None
+    adapter: object = None
+    budget_tracker: object = None
+
+
+@frozen(kw_only=True)
+class ToolContext(CallOptions):
     """What one call is made in. Made by `build_tool_context` and nowhere else.
 
-    `filesystem` keeps to `capability` and `policy` by itself. `deadline` is a reading of the session's clock in
-    nanoseconds (`session.now() + 30 * 10**9`). `limits` bounds what an answer holds: read lines and grep matches, where
-    the call names no number. `prompt`, `rendered_prompt`, `adapter` and `budget_tracker` are the runtime's own, handed
-    through untouched.
+    `filesystem` keeps to `capability` and `policy` by itself. `limits` bounds what an answer holds: read lines and grep
+    matches, where the call names no number.
     """
 
     session: Session
     filesystem: Filesystem | None
     limits: Limits
-    deadline: int | None
     capability: Capability | None
     policy: Policy | None
-    cancellation: Cancellation
-    call_id: str | None
-    caller: str | None
-    prompt: object
-    rendered_prompt: object
-    adapter: object
-    budget_tracker: object
 
     @property
     def blobs(self) -> Blobs:
@@ -51,7 +65,7 @@ class ToolContext:
             late = self.session.now() - self.deadline
             if late > 0:
                 raise DeadlineExceeded(
-                    f"the call's time was over {late / 1e9:.3g} s ago and nothing was changed; ask for less at once, "
+                    f"the call's deadline passed {late / 1e9:.3g} s ago and nothing was changed; ask for less at once, "
                     f"or allow more time"
                 )
 
@@ -73,29 +87,54 @@ def build_tool_context(
     adapter: object = None,
     budget_tracker: object = None,
 ) -> ToolContext:
-    """Make the context of one call. Every adapter uses this, so that all handlers find the same in it.
+    """Return the context of one call. Every adapter uses this, so that all handlers find the same in it.
 
     `operation` is what the tool does: the filesystem is guarded for that, where there is a capability or a policy.
     """
+    options = CallOptions(
+        call_id=call_id,
+        caller=caller,
+        deadline=deadline,
+        cancellation=cancellation,
+        prompt=prompt,
+        rendered_prompt=rendered_prompt,
+        adapter=adapter,
+        budget_tracker=budget_tracker,
+    )
+    return context_of(
+        options,
+        session=session,
+        filesystem=filesystem,
+        limits=Limits.tools() if limits is None else limits,
+        capability=capability,
+        policy=policy,
+        operation=operation,
+    )
+
+
+def context_of(
+    options: CallOptions,
+    *,
+    session: Session,
+    filesystem: Filesystem | None,
+    limits: Limits,
+    capability: Capability | None,
+    policy: Policy | None,
+    operation: Operation | None,
+) -> ToolContext:
+    """Return the context of a call with these options."""
     return ToolContext(
-        session,
-        None if filesystem is None else guarded(filesystem, capability, policy, operation),
-        Limits.tools() if limits is None else limits,
-        deadline,
-        capability,
-        policy,
-        Cancellation() if cancellation is None else cancellation,
-        call_id,
-        caller,
-        prompt,
-        rendered_prompt,
-        adapter,
-        budget_tracker,
+        session=session,
+        filesystem=None if filesystem is None else guarded(filesystem, capability, policy, operation),
+        limits=limits,
+        capability=capability,
+        policy=policy,
+        **asdict(options, recurse=False),
     )
 
 
 def require_filesystem(context: ToolContext) -> Filesystem:
-    """Give the context's filesystem; `ToolValidationError` if there is none."""
+    """Return the context's filesystem; raises `ToolValidationError` if there is none."""
     if context.filesystem is None:
         raise ToolValidationError(
             "there is no filesystem in this context; pass one to build_tool_context, or use a Toolset"
@@ -104,7 +143,7 @@ def require_filesystem(context: ToolContext) -> Filesystem:
 
 
 def tighter(one: int | None, other: int | None) -> int | None:
-    """Give the smaller of two limits; `None` stands for no limit."""
+    """Return the smaller of two limits; `None` stands for no limit."""
     if one is None or other is None:
         return one if other is None else other
     return min(one, other)

@@ -1,4 +1,4 @@
-"""The tools that come with weakfs, as models are told of them."""
+"""The built-in tools: names, descriptions, aliases and operations."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ Example:
 DEFAULT_TOOLS: tuple[Tool, ...] = (
     Tool(
         "ls",
-        "List a directory: a name a line, with / behind directories and @ behind symbolic links.",
+        "List a directory: a name a line, with / behind directories and @ behind symbolic links. With depth above 1 "
+        "the entries of each directory follow it, indented.",
         h.LsParams,
         h.ls_handler,
         read_only=True,
@@ -53,7 +54,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     Tool(
         "read_file",
         "Read a file's text exactly as it is. offset and limit choose lines, counted from 1; offset_bytes and "
-        "max_bytes choose bytes instead. A line in brackets at the end tells how to read on.",
+        "max_bytes choose bytes instead. A line in brackets at the end says how to read on.",
         h.ReadFileParams,
         h.read_file_handler,
         read_only=True,
@@ -73,8 +74,8 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "edit_file",
-        "Replace old_string by new_string in a file. old_string must be in the file exactly once, to the last "
-        "space and line break, unless replace_all is set.",
+        "Replace old_string with new_string in a file. old_string must be in the file exactly once, to the last "
+        "space and line break, unless replace_all is set. Use edits to make several such changes at once.",
         h.EditFileParams,
         h.edit_file_handler,
         aliases=_FILE,
@@ -93,7 +94,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "glob",
-        "Find files by name, the newest first. * and ? stay inside one directory, ** crosses directories; a "
+        "Find files by name, newest first. * and ? stay inside one directory, ** crosses directories; a "
         "pattern without a slash matches names at any depth, one that ends in / matches directories.",
         h.GlobParams,
         h.glob_handler,
@@ -103,12 +104,19 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "grep",
-        "Find lines by a regular expression (RE2 syntax, without lookaround and backreferences); answers "
-        "path:line:text. glob narrows the files.",
+        "Find lines by a regular expression (RE2 syntax, without lookaround and backreferences). The answer has "
+        "path:line:text for each match and path-line-text for the lines around it. glob narrows the files.",
         h.GrepParams,
         h.grep_handler,
         read_only=True,
-        aliases={"glob_filter": "glob"},
+        aliases={
+            "glob_filter": "glob",
+            "-A": "context_after",
+            "-B": "context_before",
+            "-C": "context",
+            "-i": "case_insensitive",
+            "head_limit": "max_results",
+        },
         receipt=h.GrepReceipt,
         operation="search",
     ),
@@ -123,7 +131,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "mkdir",
-        "Make a directory, with missing parents.",
+        "Create a directory, with missing parents.",
         h.MkdirParams,
         h.mkdir_handler,
         receipt=h.MkdirReceipt,
@@ -131,7 +139,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "mv",
-        "Give a file or directory another path; a file that is there is replaced.",
+        "Move or rename a file or directory; an existing file at the destination is replaced.",
         h.TransferParams,
         h.mv_handler,
         aliases=_TRANSFER,
@@ -140,7 +148,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "cp",
-        "Copy a file, or a directory with all that is in it; a file that is there is replaced.",
+        "Copy a file, or a directory with everything in it; an existing file at the destination is replaced.",
         h.TransferParams,
         h.cp_handler,
         aliases=_TRANSFER,
@@ -149,7 +157,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "stat",
-        "Tell what a file or directory is: kind, size, mode, time of change.",
+        "Show what a file or directory is: kind, size, mode, modification time.",
         h.StatParams,
         h.stat_handler,
         read_only=True,
@@ -159,7 +167,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "exists",
-        "Tell whether there is a file or directory.",
+        "Check whether a file or directory exists.",
         h.ExistsParams,
         h.exists_handler,
         read_only=True,

@@ -1,4 +1,4 @@
-"""What a tool answers when it fails: one table from exceptions to a status and an error code."""
+"""Errors of tools, and one table from exceptions to the status and error code of an answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weakfs.session import MergeConflict, SessionClosed
 
 
 class ToolValidationError(WeakfsError, ValueError):
-    """A call cannot be made as it was asked for; `problems` names each thing that is wrong with it."""
+    """A call has invalid arguments; `problems` has one message for each of them."""
 
     def __init__(self, *problems: str) -> None:
         self.problems = problems
@@ -17,7 +17,7 @@ class ToolValidationError(WeakfsError, ValueError):
 
 
 class UnknownTool(ToolValidationError):
-    """A tool was called that the toolset does not have."""
+    """A call names a tool that the toolset does not have."""
 
 
 class DeadlineExceeded(WeakfsError, TimeoutError):
@@ -25,23 +25,23 @@ class DeadlineExceeded(WeakfsError, TimeoutError):
 
 
 class NotText(WeakfsError, ValueError):
-    """A file was to be read or edited as text and is not UTF-8."""
+    """A file that is not UTF-8 cannot be read or edited as text."""
 
 
 class InvalidRegex(WeakfsError, ValueError):
-    """A search was asked for with a regular expression that the engine does not have."""
+    """A search cannot use a regular expression that the engine does not support."""
 
 
 class InvalidPattern(WeakfsError, ValueError):
-    """A search was asked for with a malformed glob pattern."""
+    """A search cannot use a malformed glob pattern."""
 
 
 class OperationForbidden(WeakfsError, PermissionError):
-    """A call asked for an operation that its capability does not have."""
+    """A call needs an operation that its capability does not allow."""
 
 
 class PolicyDenied(WeakfsError, PermissionError):
-    """A rule of the policy forbids what a call asked for; `reason` is the rule's."""
+    """A rule of the policy forbids a call; `reason` is the reason of the rule."""
 
     def __init__(self, message: str, reason: str) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ class LimitExceeded(WeakfsError, PermissionError):
 
 
 class InlineTooLarge(WeakfsError, ValueError):
-    """An answer was required inline and is too large for that."""
+    """An answer that is required inline is too large for that, or may not be shown."""
 
 
 class UnknownBlob(WeakfsError, ValueError):
@@ -61,14 +61,14 @@ class UnknownBlob(WeakfsError, ValueError):
 
 
 class StaleRead(WeakfsError):
-    """A file is to be changed that somebody else changed since the caller last read it."""
+    """A call would change a file that another caller changed since this one last read it."""
 
 
 class UnreadFile(WeakfsError):
-    """A file is to be changed that the caller never read, where the toolset requires that."""
+    """A call would change a file that its caller never read, and the toolset requires that."""
 
 
-# What stands nearest to an error's own class counts.
+# The entry nearest to the class of an error in its MRO counts.
 BY_CLASS: dict[type, tuple[str, str]] = {
     FileNotFoundError: ("not_found", "not_found"),
     IsADirectoryError: ("is_directory", "is_directory"),
@@ -107,12 +107,12 @@ BY_ERRNO: dict[int, tuple[str, str]] = {
     errno.ELOOP: ("error", "too_many_links"),
 }
 
-# What becomes an answer. Everything else is a fault of a program and goes on to whoever made the call.
+# Errors that become answers. Every other one is a bug in a program and is raised to the caller.
 ANSWERED = (OSError, ValueError, MergeConflict, StaleRead, UnreadFile, SessionClosed)
 
 
 def classify(error: BaseException) -> tuple[str, str]:
-    """Give the status and the error code of an exception; `("error", "internal_error")` for an unforeseen one."""
+    """Return the status and error code of an exception; `("error", "internal_error")` for an unknown one."""
     number = error.errno if isinstance(error, OSError) else None
     if number in BY_ERRNO:
         return BY_ERRNO[number]

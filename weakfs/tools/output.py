@@ -1,10 +1,11 @@
-"""Answers that may be large: what is small goes inline, the rest is kept as a blob that the answer refers to."""
+"""Answers that may be large: small ones go inline, others are kept as a blob that the answer refers to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Literal
 
+from weakfs.messages import plural
 from weakfs.tools.blobs import PREVIEW, BlobReference
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import InlineTooLarge
@@ -13,7 +14,7 @@ from weakfs.tools.schemas.arguments import param
 
 OutputMode = Literal["auto", "require_inline"]
 
-# What is small: more than the lines that a tool gives by default, much less than a model can read.
+# Larger answers are kept as blobs: more than a tool returns by default, much less than a model can read.
 INLINE = 256 * 1024
 
 ABOUT_MODE = param("auto gives a large result as a reference to a blob, require_inline fails instead", for_models=False)
@@ -22,7 +23,7 @@ ABOUT_MODE = param("auto gives a large result as a reference to a blob, require_
 def kept_as_blob(
     content: str | bytes, mode: OutputMode, context: ToolContext, *operations: Operation, paths: Iterable[str] = ()
 ) -> BlobReference | None:
-    """Give the reference that stands for a content in an answer, or `None` if it goes inline.
+    """Return the reference that stands for a content in an answer, or `None` if it goes inline.
 
     `paths` are those of the files that it comes from by these operations: the policy or the capability may keep it out
     of answers. Raises `InlineTooLarge` where inline is required and not possible.
@@ -30,18 +31,18 @@ def kept_as_blob(
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     most = INLINE if context.capability is None else context.capability.max_inline_bytes
     most = INLINE if most is None else min(most, INLINE)
-    withheld = _withheld(context, operations, paths)
-    if len(data) <= most and not withheld:
+    hidden = withheld(context, operations, paths)
+    if len(data) <= most and not hidden:
         return None
     if mode == "require_inline":
-        size = f"it is {len(data)} bytes and {most} fit"
-        why = "the policy or the capability keeps it out of answers" if withheld else size
+        size = f"it has {plural(len(data), 'byte')} and the limit is {most}"
+        why = "the policy or the capability keeps it out of answers" if hidden else size
         raise InlineTooLarge(f"cannot answer inline: {why}; ask for less, or use output_mode='auto'")
-    return context.blobs.keep(data, preview=0 if withheld else min(most, PREVIEW), origins=withheld)
+    return context.blobs.keep(data, preview=0 if hidden else min(most, PREVIEW), origins=hidden)
 
 
-def _withheld(context: ToolContext, operations: tuple[Operation, ...], paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths of which an answer shows nothing that these operations find."""
+def withheld(context: ToolContext, operations: tuple[Operation, ...], paths: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the paths for which an answer may show nothing that these operations find."""
     policy, capability = context.policy, context.capability
     allowed = None if capability is None else capability.allowed_fs_ops
     if allowed is not None and "read" in operations and "read" not in allowed:
@@ -54,6 +55,6 @@ def _withheld(context: ToolContext, operations: tuple[Operation, ...], paths: It
 
 
 def shown(reference: BlobReference, remedy: str) -> str:
-    """Tell a model of a result that is kept as a blob: what it begins with, and how to see more of it."""
+    """Return the message for a result that is kept as a blob: its beginning, and how to see more of it."""
     note = f"[{reference.size_bytes} bytes, kept as blob {reference.blob_ref}; {remedy}]"
     return f"{reference.preview}\n{note}" if isinstance(reference.preview, str) else note

@@ -1,4 +1,4 @@
-"""What a tool gives back: the text for the model, and a receipt for the program."""
+"""What a tool returns: the text for the model, and a receipt for the program."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from typing import Generic, TypeVar
 from attrs import Factory, field, frozen
 
 from weakfs.messages import clip, one_line, printable
+from weakfs.tools.schemas.content import Image, content_parts
+from weakfs.tools.schemas.providers import OpenAIApi, Provider
 
 V_co = TypeVar("V_co", covariant=True)
+V = TypeVar("V")
 R = TypeVar("R", bound="Receipt")
 
-# A message that tells of a failure may quote what the model sent, which may be a megabyte.
+# An error message may quote what the model sent, which may be a megabyte.
 MAX_FAILURE = 2000
 MAX_SUMMARY = 300
 
 
 def summarize(text: str) -> str:
-    """Give the short one-line form of a text."""
+    """Return the short one-line form of a text."""
     return one_line(clip(text, MAX_SUMMARY))
 
 
@@ -29,10 +32,10 @@ def with_notes(message: str, notes: Iterable[object]) -> str:
 
 @frozen(kw_only=True)
 class Receipt:
-    """What became of a call. Each tool's receipt adds its own values, `None` where the call failed before them.
+    """The outcome of a call. Each tool's receipt adds its own values, `None` where the call failed before them.
 
-    `status` is "ok" or what kind of failure it was, `error_code` says which, `summary_text` tells it in one line.
-    `reason` is that of the policy's rule, where one stood against the call.
+    `status` is "ok" or the kind of failure, `error_code` the exact one, `summary_text` one line about it. `reason` is
+    the reason of the policy's rule that refused the call, if one did.
     """
 
     status: str = "ok"
@@ -53,7 +56,8 @@ def _summary(result: ToolResult[object]) -> str:
 class ToolResult(Generic[V_co]):
     """The answer to one call: `message` goes to the model, `value` is for the program.
 
-    `success=False` has everything that the call did rolled back. A handler may leave out all but the first two.
+    `success=False` has everything that the call did rolled back. `images` are pictures that the model is shown beside
+    the message. A handler may leave out all but the first two.
     """
 
     message: str
@@ -62,10 +66,31 @@ class ToolResult(Generic[V_co]):
     status: str = field(default=Factory(_status, takes_self=True))
     error_code: str | None = None
     summary_text: str = field(default=Factory(_summary, takes_self=True))
+    images: tuple[Image, ...] = field(default=(), kw_only=True)
+
+    def value_as(self, kind: type[V]) -> V:
+        """Return the value, typed: `toolset.call("read_file", ...).value_as(ReadFileReceipt).total_lines`.
+
+        A call that failed has a receipt of the tool's kind too. Raises `TypeError` for a value of another type.
+        """
+        if not isinstance(self.value, kind):
+            raise TypeError(
+                f"cannot take the result for a {kind.__name__}: its value is a {type(self.value).__name__}; name that"
+            )
+        return self.value
+
+    def content(self, provider: Provider, *, api: OpenAIApi = "chat") -> list[dict[str, object]]:
+        """Return the message and the images as the content parts of a provider's tool result.
+
+        They go into `content` of Anthropic's `tool_result`, of OpenAI's `tool` message (Chat Completions) and of MCP's
+        `CallToolResult`, into `output` of OpenAI's `function_call_output` (Responses), and into a turn beside Gemini's
+        function response. Chat Completions takes no images in a `tool` message: a note stands for them there.
+        """
+        return content_parts(self.message, self.images, provider, api)
 
 
 def answer(receipt: R, message: str | None = None) -> ToolResult[R]:
-    """Give the result that a receipt stands for; the model reads `message`, else the summary.
+    """Return the result that a receipt stands for; the model reads `message`, else the summary.
 
     Control characters in the message are escaped (see `printable`).
     """
@@ -82,6 +107,6 @@ def answer(receipt: R, message: str | None = None) -> ToolResult[R]:
 def failed(
     kind: type[Receipt], status: str, error_code: str, message: str, *, reason: str | None = None
 ) -> ToolResult[Receipt]:
-    """Give the result of a call that failed, with a receipt of the tool's own kind."""
+    """Return the result of a call that failed, with a receipt of the tool's own kind."""
     receipt = kind(status=status, error_code=error_code, summary_text=summarize(message), reason=reason)
     return answer(receipt, clip(message, MAX_FAILURE))

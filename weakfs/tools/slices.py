@@ -1,4 +1,4 @@
-"""What tools write down, kept across rollbacks: every call that was made, and the contents that answers refer to."""
+"""The LOG slices of tools, kept across rollbacks: calls, the contents that answers refer to, and files seen."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class ToolCall:
     last_seq: int | None
 
     def read_arguments(self) -> object:
-        """Give the arguments as they were sent, as plain JSON values."""
+        """Return the arguments as they were sent, as plain JSON values."""
         return json.loads(self.arguments)
 
     def read_receipt(self) -> object:
-        """Give the receipt as plain JSON values; bytes in it are `{"base64": "..."}`."""
+        """Return the receipt as plain JSON values; bytes in it are `{"base64": "..."}`."""
         return json.loads(self.receipt)
 
 
-# The slice goes by both names: `session[ToolCalls].all()` reads as what it gives.
+# The slice has both names: `session[ToolCalls].all()` reads as what it returns.
 ToolCalls = ToolCall
 
 
@@ -144,17 +144,17 @@ T = TypeVar("T")
 
 
 def install(session: Session) -> Slice[ToolCall]:
-    """Give the accessor of the calls; a session whose registry lacks the slice gains it."""
+    """Return the accessor of the calls; installs the slice if the session lacks it."""
     return _installed(session, ToolCall)
 
 
 def install_blobs(session: Session) -> Slice[KeptBlob]:
-    """Give the accessor of the contents that are kept; a session whose registry lacks the slice gains it."""
+    """Return the accessor of the contents that are kept; installs the slice if the session lacks it."""
     return _installed(session, KeptBlob)
 
 
 def install_seen(session: Session) -> Slice[FilesSeen]:
-    """Give the accessor of what callers saw; a session whose registry lacks the slice gains it."""
+    """Return the accessor of what callers saw; installs the slice if the session lacks it."""
     return session.install(FilesSeen, kind="log")
 
 

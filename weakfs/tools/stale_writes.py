@@ -120,9 +120,9 @@ class Readings:
         return [] if seen is None else seen.paths(self._name, caller)
 
     def _last_change(self, caller: Who, path: str, seq: int, *, most: int | None) -> ToolCall | None:
-        """Find the last successful call of somebody else that changed a file after record `seq`.
+        """Return the last successful call of another caller that changed a file after record `seq`.
 
-        Looks at as many windows of records as `most` says. O(records since the change).
+        Looks at up to `most` windows of records. O(records since the change).
         """
         own = None if caller is None else one_line(caller)
         above = set(_with_parents(path))
@@ -179,7 +179,7 @@ class Readings:
 
 
 def version_of(fs: Filesystem, path: str) -> str | None:
-    """Return what tells a file's contents from any other: the digest of a file of usual size; `None` for no file."""
+    """Return what identifies a file's contents, its digest unless it is very large; `None` for no file."""
     try:
         found = fs.read_bytes(path, limit=0)
         if found.size_bytes > MOST_HASHED:
@@ -210,7 +210,7 @@ def _with_parents(path: str) -> Iterator[str]:
 
 
 def _content(fs: Filesystem, path: str) -> bytes | None:
-    """Return what a file holds; empty if there is none, `None` if it is too large to be compared."""
+    """Return the contents of a file; empty if there is none, `None` if it is too large to be compared."""
     try:
         content = fs.read_bytes(path, limit=MOST_COMPARED + 1).content
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

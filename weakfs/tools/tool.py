@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
 from types import MappingProxyType
 from typing import Any
 
@@ -12,6 +12,7 @@ from attrs import Factory, field, frozen
 
 from weakfs.tools.permissions.operations import OPERATIONS, Operation
 from weakfs.tools.results import Receipt, ToolResult
+from weakfs.tools.schemas import Schema, schema_of
 from weakfs.tools.schemas.arguments import Parameter, build, parameters_of
 
 # `handler(params, *, context) -> ToolResult`, where params is an instance of the tool's `params` class.
@@ -29,6 +30,25 @@ def _is_async(tool: Tool) -> bool:
     return iscoroutinefunction(tool.handler) or iscoroutinefunction(type(tool.handler).__call__)
 
 
+def _check_handler(tool: Tool) -> None:
+    """Raise `TypeError` for a handler that cannot be called as `handler(params, context=context)`."""
+    if not callable(tool.handler):  # pyright: ignore[reportUnnecessaryComparison]
+        raise TypeError(
+            f"cannot make the tool {tool.name!r}: its handler is a {type(tool.handler).__name__}; give a function"
+        )
+    try:
+        signature(tool.handler).bind(None, context=None)
+    except TypeError as error:
+        name = getattr(tool.handler, "__name__", "handler")
+        raise TypeError(
+            f"cannot make the tool {tool.name!r}: its handler does not take parameters and a context ({error}); "
+            f"declare it as def {name}(params: {tool.params.__name__}, *, context: ToolContext) -> ToolResult"
+        ) from None
+    except ValueError:
+        # Some callables of extension modules have no signature.
+        return
+
+
 def _read_only(aliases: Mapping[str, str]) -> Mapping[str, str]:
     return MappingProxyType(dict(aliases))
 
@@ -37,12 +57,13 @@ def _read_only(aliases: Mapping[str, str]) -> Mapping[str, str]:
 class Tool:
     """One tool that a model may call.
 
-    `params` is an attrs class; a call's JSON is checked against its fields. `read_only` says that the handler
-    changes nothing, so that a call takes no transaction. `aliases` are further names of parameters. `receipt` is what a
-    failed call answers with; its handler gives its own. `operation` is what a capability and a policy take the
-    tool's work for; without one each method of the filesystem counts as what it is. `targets(params, context)` gives
-    the paths of files that a call replaces by what its caller believes of them. A handler may be a coroutine function;
-    such a tool is called with `Toolset.acall`. Raises `TypeError` or `ValueError` for a tool that no call could reach.
+    `params` is an attrs class, a dataclass or a pydantic model; a call's JSON is checked against its fields.
+    `read_only` says that the handler changes nothing, so that a call takes no transaction. `aliases` are further names
+    of parameters. `receipt` is the class of the receipt of a failed call; the handler makes that of a successful one.
+    `operation` is the operation that a capability and a policy judge the tool by; without one each method of the
+    filesystem is judged by itself. `targets(params, context)` returns the paths of the files whose contents a call
+    assumes to be known. A handler may be a coroutine function; such a tool is called with `Toolset.acall`. Raises
+    `TypeError` or `ValueError` for a tool that no call could reach, or whose handler takes no `context`.
     """
 
     name: str
@@ -65,8 +86,9 @@ class Tool:
             )
         if self.operation is not None and self.operation not in OPERATIONS:
             raise ValueError(
-                f"cannot take the tool {self.name!r} for {self.operation!r}: there are {', '.join(OPERATIONS)}"
+                f"the tool {self.name!r} has no operation {self.operation!r}: there are {', '.join(OPERATIONS)}"
             )
+        _check_handler(self)
         known = {parameter.name for parameter in self.parameters}
         for alias, name in self.aliases.items():
             if name not in known or alias in known:
@@ -74,6 +96,11 @@ class Tool:
                     f"cannot use {alias!r} for the parameter {name!r} of {self.name!r}: there are "
                     f"{', '.join(sorted(known))}; map a new name to one of them"
                 )
+
+    @property
+    def json_schema(self) -> Schema:
+        """The JSON Schema (2020-12) of the parameters, under their own names."""
+        return schema_of(self.params)
 
     def read_arguments(self, arguments: object) -> object:
         """Make the handler's parameters from a call's JSON; `ToolValidationError` names every problem."""

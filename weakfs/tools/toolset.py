@@ -7,20 +7,25 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import copy_context
 from difflib import get_close_matches
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, cast
+
+from attrs import evolve
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
 from weakfs.messages import clip, one_line
 from weakfs.session import Cancellation, Session
 from weakfs.tools.call import Call
-from weakfs.tools.call_json import recorded
-from weakfs.tools.context import build_tool_context
+from weakfs.tools.call_json import read_json, recorded
+from weakfs.tools.context import CallOptions, context_of, tighter
 from weakfs.tools.defaults import DEFAULT_TOOLS
-from weakfs.tools.errors import UnknownTool
+from weakfs.tools.errors import ToolValidationError, UnknownTool
 from weakfs.tools.permissions import Capability, Policy, guarded
 from weakfs.tools.results import Receipt, ToolResult, failed
-from weakfs.tools.schemas.definitions import OpenAIApi, Provider, definitions
+from weakfs.tools.schemas.definitions import check_provider, chosen_provider, definitions
+from weakfs.tools.schemas.profiles import with_defaults
+from weakfs.tools.schemas.providers import OpenAIApi, Provider
 from weakfs.tools.slices import install
 from weakfs.tools.stale_writes import Readings
 from weakfs.tools.tool import Tool
@@ -34,13 +39,16 @@ class Toolset:
 
     Without a filesystem the session's own files in memory are used, and `limits` bounds how large they grow. A
     filesystem that is given keeps its own limits. What an answer holds, read lines and grep matches, is bounded by
-    `limits` either way; the filesystem's own methods then give all, so that a handler can write back what it read.
+    `limits` either way; the filesystem's own methods return everything, so that a handler can write back what it read.
     Any number of threads may call at once: each call works on its own, and one that clashes with what another
     finished meanwhile is a `conflict`.
 
-    With `refuse_stale_writes` a call that names its caller may not change a file that is another by now than the
-    caller last saw, whoever changed it; with `require_read` neither one that exists and that the caller never saw.
+    With `refuse_stale_writes` a call that names its caller cannot change a file that has changed since the caller last
+    saw it; with `require_read` it cannot change an existing file that the caller never saw either.
     What callers saw is part of the session. Calls without a caller are only kept from undoing what a caller changed.
+
+    `provider` is whose models make the calls. It is the default of `definitions`, and sets the defaults of arguments:
+    `read_file` returns images, which `ToolResult.content(provider)` has, and for Anthropic's models line numbers.
     """
 
     def __init__(
@@ -54,7 +62,15 @@ class Toolset:
         limits: Limits = Limits.tools(),  # noqa: B008  # frozen
         refuse_stale_writes: bool = True,
         require_read: bool = False,
+        provider: Provider | None = None,
     ) -> None:
+        if not isinstance(session, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(_no_session(session))
+        if filesystem is not None and not isinstance(filesystem, Filesystem):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"cannot use {filesystem!r} as a filesystem: it is a {type(filesystem).__name__}; give a filesystem, "
+                f"such as HostFilesystem(...), or leave it out to use the session's files in memory"
+            )
         files: Filesystem = InMemoryFilesystem(session, limits=limits.for_files()) if filesystem is None else filesystem
         owner = getattr(files, "session", session)
         if isinstance(owner, Session) and owner is not session:
@@ -64,20 +80,28 @@ class Toolset:
             )
         # Raises for what cannot be guarded.
         guarded(files, capability, policy, None)
+        check_provider(provider)
         self.session = session
         self.filesystem = files
+        self.provider: Provider | None = provider
         self.capability = capability
         self.policy = policy
         self.limits = limits
         if require_read and not refuse_stale_writes:
-            raise ValueError("cannot require that files are read without refusing stale writes; leave one of them out")
+            raise ValueError("require_read needs refuse_stale_writes; leave one of them out")
         guards = refuse_stale_writes and isinstance(files, BaseFilesystem)
         self._readings = Readings(session, files) if guards else None
         self._require_read = require_read
         self._tools: dict[str, Tool] = {}
+        if isinstance(tools, Tool) or callable(tools):
+            raise TypeError(
+                f"tools is a {type(tools).__name__}: it takes several tools; use tools=[...] with Tool objects"
+            )
         for tool in tools:
+            if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(_no_tool(tool))
             if tool.name in self._tools:
-                raise ValueError(f"cannot have two tools named {tool.name!r}; give one of them another name")
+                raise ValueError(f"cannot use two tools named {tool.name!r}; give one of them another name")
             self._tools[tool.name] = tool
         install(session)
 
@@ -90,58 +114,62 @@ class Toolset:
         return tuple(self._tools.values())
 
     def definitions(
-        self, provider: Provider, *, api: OpenAIApi = "chat", strict_schemas: bool = True
+        self, provider: Provider | None = None, *, api: OpenAIApi = "chat", strict_schemas: bool = True
     ) -> list[dict[str, object]]:
-        """Give the tools as a provider's interface wants them told: "openai", "anthropic", "gemini" or "mcp".
+        """Return the tools in the form that a provider's API takes: "openai", "anthropic", "gemini" or "mcp".
 
-        OpenAI's models get `apply_patch`, Anthropic's and Gemini's `edit_file`, each with the names of arguments that
-        they know; `call` takes all of them. `api` and `strict_schemas` are for OpenAI's two interfaces.
+        Without `provider` it is the toolset's. OpenAI's models get `apply_patch`, Anthropic's and Gemini's `edit_file`,
+        each with the argument names that they know; `call` takes all of them. `api` and `strict_schemas` are for
+        OpenAI's two interfaces.
         """
-        return definitions(self.tools, provider, api=api, strict_schemas=strict_schemas)
+        chosen = chosen_provider(provider, self.provider)
+        return definitions(self.tools, chosen, api=api, strict_schemas=strict_schemas, used_by=self.provider)
 
     def call(
         self,
         name: str,
-        arguments: Mapping[str, object],
+        arguments: Mapping[str, object] | str | bytes,
         *,
         call_id: str | None = None,
         caller: str | None = None,
         deadline: int | None = None,
+        timeout: float | None = None,
         cancellation: Cancellation | None = None,
         prompt: object = None,
         rendered_prompt: object = None,
         adapter: object = None,
         budget_tracker: object = None,
     ) -> ToolResult[object]:
-        """Make one call and give its answer; a failure is an answer too, and has changed nothing.
+        """Make one call and return its answer; a failure is an answer too, and has changed nothing.
 
-        `call_id` is the cause of every record that the call makes, `caller` whoever made it, `deadline` a
-        reading of the session's clock in nanoseconds. `cancellation` lets another thread undo it while it runs. The
-        last four are handed to the handler in its context. Only what is no failure of the call but a fault of a
-        program is raised, after it was rolled back and recorded, and `TransactionCancelled`.
+        `arguments` are a mapping or JSON text, as the model sent it. `call_id` is the cause of every record that the
+        call makes, `caller` whoever made it. The call fails if it takes longer than `timeout` seconds, or goes past
+        `deadline`, a reading of the session's clock in nanoseconds; if both are given, the earlier one counts.
+        `cancellation` lets another thread undo the call while it runs. The last four are handed to the handler in its
+        context. Raises what is not a failure of the call but a fault of a program, after it was rolled back and
+        recorded, and `TransactionCancelled`.
         """
-        call = self._call(
-            name,
-            arguments,
-            call_id,
-            caller,
-            deadline,
-            cancellation,
-            prompt,
-            rendered_prompt,
-            adapter,
-            budget_tracker,
+        options = CallOptions(
+            call_id=call_id,
+            caller=caller,
+            deadline=self._earlier(deadline, timeout),
+            cancellation=cancellation,
+            prompt=prompt,
+            rendered_prompt=rendered_prompt,
+            adapter=adapter,
+            budget_tracker=budget_tracker,
         )
-        return self._perform(call)
+        return self._perform(self._call(name, arguments, options))
 
     async def acall(
         self,
         name: str,
-        arguments: Mapping[str, object],
+        arguments: Mapping[str, object] | str | bytes,
         *,
         call_id: str | None = None,
         caller: str | None = None,
         deadline: int | None = None,
+        timeout: float | None = None,
         prompt: object = None,
         rendered_prompt: object = None,
         adapter: object = None,
@@ -149,17 +177,24 @@ class Toolset:
     ) -> ToolResult[object]:
         """Make one call beside others: the handler runs in a thread, a coroutine function in this task.
 
-        A call that is cancelled is rolled back and recorded before `CancelledError` goes on, even if its handler hangs:
-        what that still tries to change raises, and a command that it runs is ended. One that had ended by then stays.
-        Tasks and threads that a handler starts with a copy of its context (`gather`, `asyncio.to_thread`) take part in
-        its call; what of them outlives a failure is refused. The thread is one of the event loop's default executor,
-        whose size bounds how many run at once.
+        The arguments are those of `call`. A call that is cancelled is rolled back and recorded before `CancelledError`
+        goes on, even if its handler hangs: what that still tries to change raises, and a command that it runs is ended.
+        One that had ended by then stays. Tasks and threads that a handler starts with a copy of its context (`gather`,
+        `asyncio.to_thread`) take part in its call; what of them outlives a failure is refused. The thread is one of the
+        event loop's default executor, whose size bounds how many run at once.
         """
         import asyncio
 
-        call = self._call(
-            name, arguments, call_id, caller, deadline, None, prompt, rendered_prompt, adapter, budget_tracker
+        options = CallOptions(
+            call_id=call_id,
+            caller=caller,
+            deadline=self._earlier(deadline, timeout),
+            prompt=prompt,
+            rendered_prompt=rendered_prompt,
+            adapter=adapter,
+            budget_tracker=budget_tracker,
         )
+        call = self._call(name, arguments, options)
         if isinstance(call.tool, Tool) and call.tool.is_async:
             return await self._await(call)
         loop = asyncio.get_running_loop()
@@ -172,61 +207,53 @@ class Toolset:
             await _in_own_thread(partial(_cancel, call))
             raise
 
-    def _call(
-        self,
-        name: str,
-        arguments: Mapping[str, object],
-        call_id: str | None,
-        caller: str | None,
-        deadline: int | None,
-        cancellation: Cancellation | None,
-        prompt: object,
-        rendered_prompt: object,
-        adapter: object,
-        budget_tracker: object,
-    ) -> Call:
-        for what, text in (("call_id", call_id), ("caller", caller)):
+    def _earlier(self, deadline: int | None, timeout: float | None) -> int | None:
+        """Return the deadline that a call has by both."""
+        if timeout is None:
+            return deadline
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"timeout is {timeout!r}; give a number of seconds above 0, or leave it out")
+        # No clock gets to the end of an endless timeout.
+        return deadline if timeout == inf else tighter(deadline, self.session.now() + int(timeout * 1e9))
+
+    def _call(self, name: str, arguments: object, options: CallOptions) -> Call:
+        for what, text in (("call_id", options.call_id), ("caller", options.caller)):
             if text is not None and not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(f"{what} is {text!r}; give text, or leave it out")
         started_at = self.session.now()
         name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
-        call_id = self.session.next_id("call") if call_id is None else one_line(call_id)
+        call_id = self.session.next_id("call") if options.call_id is None else one_line(options.call_id)
         tool = self._tools.get(name)
-        context = build_tool_context(
+        context = context_of(
+            evolve(options, call_id=call_id),
             session=self.session,
             filesystem=self.filesystem,
             limits=self.limits,
-            deadline=deadline,
             capability=self.capability,
             policy=self.policy,
             operation=None if tool is None else tool.operation,
-            cancellation=cancellation,
-            call_id=call_id,
-            caller=caller,
-            prompt=prompt,
-            rendered_prompt=rendered_prompt,
-            adapter=adapter,
-            budget_tracker=budget_tracker,
         )
-        known = self._unknown(name) if tool is None else tool
+        given, sent = _values(arguments)
         return Call(
             self.session,
-            known,
+            self._unknown(name) if tool is None else tool,
             name,
-            arguments,
+            given if tool is None else with_defaults(tool, given, self.provider),
             call_id,
-            caller,
+            options.caller,
             context,
             self._readings,
             self._require_read,
             self.filesystem,
             started_at,
-            recorded(arguments),
+            recorded(sent),
         )
 
     def _perform(self, call: Call) -> ToolResult[object]:
         if isinstance(call.tool, Tool) and call.tool.is_async:
-            raise TypeError(f"cannot call {call.name!r} and wait: its handler is a coroutine function; use acall")
+            raise TypeError(
+                f"cannot call {call.name!r} from synchronous code: its handler is a coroutine function; use acall"
+            )
         steps = call.steps()
         try:
             params, context = next(steps)
@@ -257,8 +284,39 @@ class Toolset:
         return UnknownTool(f"there is no tool {name!r}; {hint}there are {', '.join(self._tools)}")
 
 
+def _no_session(given: object) -> str:
+    kind = type(given).__name__
+    if isinstance(given, Filesystem):
+        return (
+            f"cannot make a Toolset of a {kind}: the session comes first; use Toolset(session, filesystem) with the "
+            f"session that the filesystem was made with"
+        )
+    return f"cannot make a Toolset of a {kind}: it takes a Session; use Toolset(Session())"
+
+
+def _no_tool(given: object) -> str:
+    name = getattr(given, "__name__", None)
+    if callable(given) and isinstance(name, str):
+        return (
+            f"cannot use the function {name!r} as a tool: models need its name, description and parameters; use "
+            f"Tool({name!r}, 'what it does', Params, {name})"
+        )
+    return f"cannot use {given!r} as a tool: it is a {type(given).__name__}; give Tool objects"
+
+
+def _values(arguments: object) -> tuple[object, object]:
+    """Return arguments as plain values, or why they are none, and what is recorded of them."""
+    if not isinstance(arguments, str | bytes | bytearray):
+        return arguments, arguments
+    try:
+        given = read_json(arguments)
+    except ToolValidationError as error:
+        return error, arguments if isinstance(arguments, str) else arguments.decode("utf-8", "replace")
+    return given, given
+
+
 def _ended(step: Callable[[], object]) -> ToolResult[object]:
-    """Take the last step of a call and give its answer."""
+    """Take the last step of a call and return its answer."""
     try:
         step()
     except StopIteration as end:
@@ -267,18 +325,18 @@ def _ended(step: Callable[[], object]) -> ToolResult[object]:
 
 
 def _heard(work: Future[ToolResult[object]]) -> None:
-    """Take note of an error that nobody waits for any more, so that it is not reported as forgotten."""
+    """Retrieve an error that nobody waits for any more, so that asyncio does not report it as never retrieved."""
     if not work.cancelled():
         work.exception()
 
 
 def _cancel(call: Call) -> None:
     if call.cancellation.cancel("the call was cancelled"):
-        call.write_down(failed(Receipt, "error", "cancelled", "the call was cancelled, and what it did is undone"))
+        call.write_down(failed(Receipt, "error", "cancelled", "the call was cancelled and its changes were undone"))
 
 
 async def _in_own_thread(work: Callable[[], object]) -> None:
-    """Do something in a thread that waits for no other, and to its end even if this is cancelled again."""
+    """Run something in a thread of its own to its end, even if this is cancelled again."""
     import asyncio
 
     loop = asyncio.get_running_loop()

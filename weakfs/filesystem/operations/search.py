@@ -11,7 +11,16 @@ from weakfs.filesystem.primitives import Primitives
 from weakfs.filesystem.results import GlobMatch, GlobResult, GrepMatch, GrepResult
 from weakfs.reducers.tree.leaf import MODIFIED_AT, Leaf, is_file
 from weakfs.reducers.tree.node import FileTree, Node, Segments
-from weakfs.search import GlobPattern, LinePattern, compile_glob, compile_pattern, is_binary
+from weakfs.search import (
+    GlobPattern,
+    Hit,
+    LinePattern,
+    MultilinePattern,
+    compile_glob,
+    compile_multiline,
+    compile_pattern,
+    is_binary,
+)
 from weakfs.session.interruption import check_interrupted
 
 # Small files are searched together, up to this many bytes at once: one call of the engine on 2 kB costs more
@@ -65,6 +74,8 @@ class Searching(Reading):
         hidden: bool = True,
         case_insensitive: bool = False,
         max_matches: int | None = None,
+        max_per_file: int | None = None,
+        multiline: bool = False,
     ) -> GrepResult:
         """Find the lines that match a regular expression (RE2 syntax), in files below a directory or in one file.
 
@@ -72,19 +83,25 @@ class Searching(Reading):
         `hidden` is false, and then only if `glob` or `path` names them; binary files, links, FIFOs and the like are
         not.
         `max_matches=None` gives what `limits.max_grep_matches` says, -1 all. The search stops where the cap is
-        exceeded: `files_searched` and `binary_skipped` count to that file.
+        exceeded: `files_searched` and `binary_skipped` count to that file. `max_per_file` bounds the matches of each
+        file. With `multiline` a match may span lines, and `.` matches a line break; then a match has all of its lines,
+        and a file has at most 1,000.
         Raises `ValueError` for an expression that the engine does not have. Linear in what is searched.
         """
         most = self.limits.max_grep_matches if max_matches is None else max_matches
         most = None if most == -1 else most
         if most is not None and most < 0:
             raise ValueError(f"cannot give {max_matches} matches; give a number from 0 on, or -1 for all")
-        compiled = compile_pattern(pattern, case_insensitive=case_insensitive)
+        if max_per_file is not None and max_per_file < 1:
+            raise ValueError(
+                f"cannot give {max_per_file} matches of each file; give a number from 1 on, or None for all"
+            )
+        compiled = (compile_multiline if multiline else compile_pattern)(pattern, case_insensitive=case_insensitive)
         chosen = None if glob is None and hidden else compile_glob(glob or "**/*", hidden=hidden)
         now = self._pinned()
         canonical, segments, node = now._existing(path, "search")
         if type(node) is FileTree:
-            return _search(compiled, _batches(now, canonical, segments, chosen), most)
+            return _search(compiled, _batches(now, canonical, segments, chosen), most, max_per_file)
         parent = canonical.rpartition("/")[0]
         chosen_too = glob is None or chosen is None or chosen.matches_path(canonical, base=parent or "/")
         alone = _Batch()
@@ -92,7 +109,7 @@ class Searching(Reading):
             data = now._content_searched_alone(canonical, node)
             if data is not None:
                 alone.add(parent, segments[-1], data)
-        return _search(compiled, [alone], most)
+        return _search(compiled, [alone], most, max_per_file)
 
 
 def _matching(now: Primitives, pattern: GlobPattern, path: str, segments: Segments) -> Iterator[tuple[str, int, bool]]:
@@ -207,7 +224,9 @@ def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern
     yield batch
 
 
-def _search(pattern: LinePattern, batches: Iterable[_Batch], most: int | None) -> GrepResult:
+def _search(
+    pattern: LinePattern | MultilinePattern, batches: Iterable[_Batch], most: int | None, per_file: int | None
+) -> GrepResult:
     searched = binary = 0
     matches: list[GrepMatch] = []
     for batch in batches:
@@ -218,7 +237,10 @@ def _search(pattern: LinePattern, batches: Iterable[_Batch], most: int | None) -
             texts = batch.without_binary()
             joined = b"\n".join(texts.texts)
         room = None if most is None else most - len(matches)
-        hits = islice(pattern.search_together(texts.texts, joined), None if room is None else room + 1)
+        found = pattern.search_together(texts.texts, joined)
+        hits = islice(
+            found if per_file is None else _first_of_each(found, per_file), None if room is None else room + 1
+        )
         for count, (index, hit) in enumerate(hits):
             if count == room:
                 binary += batch.binary_before(index)
@@ -227,3 +249,13 @@ def _search(pattern: LinePattern, batches: Iterable[_Batch], most: int | None) -
         searched += len(texts.texts)
         binary += len(batch.texts) - len(texts.texts)
     return GrepResult(matches, truncated=False, files_searched=searched, binary_skipped=binary)
+
+
+def _first_of_each(hits: Iterable[tuple[int, Hit]], most: int) -> Iterator[tuple[int, Hit]]:
+    """Yield at most so many hits of each file."""
+    last, count = -1, 0
+    for index, hit in hits:
+        count = count + 1 if index == last else 1
+        last = index
+        if count <= most:
+            yield index, hit

@@ -10,6 +10,7 @@ from weakfs.filesystem import paths
 from weakfs.filesystem.errors import fault, no_directory, not_found
 from weakfs.filesystem.operations.read import PathArg, Reading
 from weakfs.filesystem.results import WriteMode, WriteResult
+from weakfs.messages import plural
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
@@ -144,8 +145,8 @@ class Writing(Reading):
                     raise fault(
                         OSError,
                         ENOTEMPTY,
-                        f"cannot delete {canonical!r}: the directory is not empty; delete its {below} entries first, "
-                        f"or use recursive=True",
+                        f"cannot delete {canonical!r}: the directory is not empty; delete its "
+                        f"{plural(below, 'entry')} first, or use recursive=True",
                     )
                 count += below
             self._commit(EntryDeleted(canonical, self._now()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Generic, Literal, Protocol, TypeVar, cast, get_args
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast, get_args, get_type_hints
 
 from attrs import field, frozen
 
@@ -192,8 +192,28 @@ def marked_reducers(type_: type) -> list[tuple[type, Reducer]]:
     found: list[tuple[type, Reducer]] = []
     for name in dir(type_):
         method = getattr(type_, name, None)
+        for event in getattr(method, "__reduces__", ()):
+            _check_annotations(type_, name, cast(Reducer, method), event)
         found.extend((event, _on_value(type_, cast(Reducer, method))) for event in getattr(method, "__reduces__", ()))
     return found
+
+
+def _check_annotations(type_: type, name: str, method: Reducer, event: type) -> None:
+    """Raise `TypeError` for a reducer annotated to take another event or to return another type than its slice.
+
+    Only classes are compared; what is not annotated, or cannot be resolved, is fine.
+    """
+    try:
+        hints = get_type_hints(method)
+    except Exception:
+        return
+    result = hints.pop("return", type_)
+    taken = next(iter(hints.values()), event)
+    where = f"cannot install {type_.__name__}: its reducer {name!r} of {event.__name__}"
+    if isinstance(taken, type) and not issubclass(event, taken):
+        raise TypeError(f"{where} takes a {taken.__name__}; annotate its event as {event.__name__}, or change on=...")
+    if isinstance(result, type) and not (issubclass(result, type_) or issubclass(type_, result)):
+        raise TypeError(f"{where} returns a {result.__name__}; return the new {type_.__name__}")
 
 
 def _on_value(type_: type, method: Reducer) -> Reducer:

@@ -45,6 +45,21 @@ class GrepCases(FilesystemCases):
         (match,) = fs.grep("needle")
         assert match.line_number == text.count("\n", 0, text.index("needle")) + 1
 
+    def test_a_multiline_match_has_all_of_its_lines(self, fs: Filesystem) -> None:
+        fs.write("/a.txt", "one\ntwo\nthree\nfour\n")
+        (match,) = fs.grep("two.*hree", multiline=True)
+        assert (match.line_number, match.line_content) == (2, "two\nthree")
+        assert list(fs.grep("two.*hree")) == []
+
+    def test_the_matches_of_each_file_can_be_bounded(self, fs: Filesystem) -> None:
+        fs.write("/a.txt", "x\n" * 5)
+        fs.write("/b.txt", "x\n")
+        result = fs.grep("x", max_per_file=2)
+        assert [(match.path, match.line_number) for match in result] == [("/a.txt", 1), ("/a.txt", 2), ("/b.txt", 1)]
+        assert result.truncated is False
+        with refused(fs, ValueError):
+            fs.grep("x", max_per_file=0)
+
     def test_an_empty_file_has_no_lines_to_match(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "")
         assert list(fs.grep("x*")) == []

@@ -1,7 +1,7 @@
-"""The handlers of the tools that come with weakfs: functions that take the filesystem from the context.
+"""The handlers of the built-in tools: functions that take the filesystem from the context.
 
-Each file has, for each of its tools, what the tool takes, what its receipt tells, and the function itself. A
-handler raises built-in errors; `weakfs.tools.errors` says what becomes of them.
+Each module has, for each of its tools, the parameters, the receipt and the function itself. A handler raises built-in
+errors; `weakfs.tools.errors` maps them to statuses and error codes.
 """
 
 from weakfs.tools.handlers.apply_patch import ApplyPatchParams, ApplyPatchReceipt, apply_patch_handler
@@ -18,6 +18,8 @@ from weakfs.tools.handlers.entries import (
     mv_handler,
     rm_handler,
 )
+from weakfs.tools.handlers.glob import GlobParams, GlobReceipt, glob_handler
+from weakfs.tools.handlers.grep import GrepParams, GrepReceipt, grep_handler
 from weakfs.tools.handlers.ls import (
     ExistsParams,
     ExistsReceipt,
@@ -30,7 +32,6 @@ from weakfs.tools.handlers.ls import (
     stat_handler,
 )
 from weakfs.tools.handlers.read_file import ReadFileParams, ReadFileReceipt, read_file_handler
-from weakfs.tools.handlers.search import GlobParams, GlobReceipt, GrepParams, GrepReceipt, glob_handler, grep_handler
 from weakfs.tools.handlers.shell import ShellOptions, ShellParams, ShellReceipt, shell_handler, shell_tool
 from weakfs.tools.handlers.write_file import WriteFileParams, WriteFileReceipt, write_file_handler
 

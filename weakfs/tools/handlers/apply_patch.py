@@ -31,20 +31,20 @@ class ApplyPatchParams:
     patch_format: PatchFormat = field(
         default="v4a",
         metadata=param(
-            "unified for what git diff writes; search_replace for a file name and, below it, <<<<<<< SEARCH, =======, "
-            ">>>>>>> REPLACE around whole lines"
+            "unified for the output of git diff; search_replace for a file name and, below it, <<<<<<< SEARCH, "
+            "=======, >>>>>>> REPLACE around whole lines"
         ),
     )
-    dry_run: bool = field(default=False, metadata=param("whether only to tell what would change"))
+    dry_run: bool = field(default=False, metadata=param("only report what would change"))
 
 
 @frozen(kw_only=True)
 class ApplyPatchReceipt(Receipt):
-    """What was changed, or would be with `dry_run`.
+    """The changes, or with `dry_run` those that would be made.
 
-    `changed_paths` are in the order of the patch, of a move the old path and the new one; `replaced` those where
-    another file gave way; `inexact` says of each hunk that was not applied to the letter what was passed over or done.
-    After a refusal `errors` tell what is wrong, at most ten things.
+    `changed_paths` are in the order of the patch, for a move the old path and the new one; `replaced` are those of
+    existing files that were replaced; `inexact` has a note about each hunk that did not match exactly.
+    After a refusal `errors` has at most ten messages.
     """
 
     files_changed: int | None = None
@@ -79,7 +79,7 @@ def apply_patch_handler(params: ApplyPatchParams, *, context: ToolContext) -> To
 
 
 def patched_paths(params: ApplyPatchParams, context: ToolContext) -> tuple[str, ...]:
-    """Give the paths that a patch names; none for one that is malformed, not there or not to be used."""
+    """Return the paths that a patch names; empty if it is malformed, missing or forbidden."""
     try:
         return paths_in(_patch_of(params, context), patch_format=params.patch_format)
     except (PatchError, UnknownBlob, PermissionError):
@@ -105,7 +105,9 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise ToolValidationError(f"patch: the blob is not UTF-8, its byte {error.start} is no text") from None
+        raise ToolValidationError(
+            f"patch: the blob is not UTF-8 text at byte {error.start}; use a blob of text"
+        ) from None
 
 
 def _summary(report: PatchReport) -> str:
@@ -119,10 +121,10 @@ def _told(report: PatchReport, receipt: ApplyPatchReceipt) -> list[str]:
     lines = [one_line(_summary(report))]
     if receipt.replaced:
         named = ", ".join(receipt.replaced[:MAX_NAMED]) + _more(receipt.replaced)
-        lines.append(one_line(f"Replaced what was there before: {named}"))
+        lines.append(one_line(f"Replaced existing files: {named}"))
     lines += receipt.inexact[:MAX_NAMED]
     if len(receipt.inexact) > MAX_NAMED:
-        lines.append(f"and {plural(len(receipt.inexact) - MAX_NAMED, 'hunk')} more")
+        lines.append(f"and {plural(len(receipt.inexact) - MAX_NAMED, 'more hunk')}")
     return lines
 
 

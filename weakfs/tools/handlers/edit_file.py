@@ -1,4 +1,4 @@
-"""`edit_file`: one text in a file replaced by another; the record of it is as small as the change."""
+"""`edit_file`: texts in a file replaced by others; the record of it is as small as the change."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Literal
 from attrs import field, frozen
 
 from weakfs.editing import EditError, EmptyOldString, Replacement, replace
-from weakfs.filesystem import Filesystem
+from weakfs.filesystem import Filesystem, Note
 from weakfs.filesystem.errors import absence_in, fault, not_found
 from weakfs.messages import clip, plural
 from weakfs.tools.context import ToolContext, require_filesystem
-from weakfs.tools.errors import NotText
+from weakfs.tools.errors import NotText, ToolValidationError
 from weakfs.tools.permissions import may_show
 from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, summarize, with_notes
 from weakfs.tools.schemas.arguments import param
@@ -24,24 +24,57 @@ PIECE = 40
 
 
 @frozen
+class Edit:
+    """One of several edits of a call."""
+
+    old_string: str = field(repr=False, metadata=param("as above"))
+    new_string: str = field(repr=False, metadata=param("as above"))
+    replace_all: bool = field(default=False, metadata=param("as above"))
+
+
+@frozen
 class EditFileParams:
-    """What `edit_file` takes."""
+    """What `edit_file` takes: one edit, or several in `edits`."""
 
     path: str = field(metadata=param("the file"))
-    old_string: str = field(
-        repr=False, metadata=param("the exact text to replace, with enough around it to be the only one")
+    old_string: str | None = field(
+        default=None,
+        repr=False,
+        metadata=param("the exact text to replace, with enough context to be unique"),
     )
-    new_string: str = field(repr=False, metadata=param("the text to put in its place"))
-    replace_all: bool = field(default=False, metadata=param("whether every match is replaced"))
+    new_string: str | None = field(default=None, repr=False, metadata=param("the text to put in its place"))
+    replace_all: bool = field(default=False, metadata=param("replace every match"))
+    edits: tuple[Edit, ...] | None = field(
+        default=None,
+        repr=False,
+        metadata=param("several edits instead of old_string and new_string, made in order, all or none"),
+    )
+
+    def each(self) -> tuple[Edit, ...]:
+        """Return the edits of the call; raises `ToolValidationError` unless they are given in one way."""
+        if self.edits is None:
+            given = (("old_string", self.old_string, "replace"), ("new_string", self.new_string, "put in its place"))
+            missing = [f"{name}: missing; give the text to {what}" for name, text, what in given if text is None]
+            if self.old_string is None or self.new_string is None:
+                raise ToolValidationError(*missing)
+            return (Edit(self.old_string, self.new_string, self.replace_all),)
+        if self.old_string is not None or self.new_string is not None or self.replace_all:
+            raise ToolValidationError(
+                "edits: given together with old_string, new_string or replace_all; put each edit into edits"
+            )
+        if not self.edits:
+            raise ToolValidationError("edits: the list is empty; give at least one edit")
+        return self.edits
 
 
 @frozen(kw_only=True)
 class EditFileReceipt(Receipt):
     """What was edited.
 
-    `replacements` counts the matches, which were replaced if `applied`; `matched` says how, "exact" or "fuzzy".
-    After a refusal `lines` are the lines (from 1) that matched, at most the first 1,000; where none did, the first
-    and the last line of the nearest text, and `hint` is a word for why that is not the same.
+    `replacements` counts the matches of all edits, which were replaced if `applied`; `matched` is "fuzzy" if an edit
+    did not match exactly. After a refusal `edit` is the number of the edit that was refused (from 1), and `lines` are
+    the lines (from 1) that matched, at most the first 1,000; where none did, the first and the last line of the nearest
+    text, and `hint` is a word for why that is not the same. Lines count in the text as the edits before left it.
     """
 
     path: str | None = None
@@ -50,13 +83,23 @@ class EditFileReceipt(Receipt):
     matched: Literal["exact", "fuzzy"] | None = None
     lines: tuple[int, ...] = ()
     hint: str | None = None
+    edit: int | None = None
+
+
+class _Refused(Exception):
+    """Tells which edit of a call was refused, and why."""
+
+    def __init__(self, number: int, error: EditError) -> None:
+        self.number = number
+        self.error = error
 
 
 def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolResult[EditFileReceipt]:
-    """Replace `old_string` in a file; nothing is written unless it is clear which place is meant."""
+    """Replace texts in a file; nothing is written unless it is clear which place each edit means."""
     fs = require_filesystem(context)
-    if not params.old_string:
-        return _nothing_to_replace(fs, params.path)
+    edits = params.each()
+    if not edits[0].old_string:
+        return _nothing_to_replace(fs, params.path, len(edits))
     path, data = _contents(fs, params.path)
     try:
         text = data.decode()
@@ -65,23 +108,57 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
             f"cannot edit {path!r}: the byte at offset {error.start} is not UTF-8; only text files can be edited"
         ) from error
     try:
-        done = replace(text, params.old_string, params.new_string, replace_all=params.replace_all)
-    except EditError as error:
-        return _refused(path, error if may_show(fs, path) else error.without_quotes())
-    if context.capability is not None:
-        context.capability.check_replacements(path, done.count)
-    added = _check_size(fs, path, text, data, done)
-    if done.count == 1 or done.count * PIECE + added < len(data):
-        written = fs.splice(path, _in_bytes(text, done))
-    else:
-        written = fs.write(path, done.text)
-    differing = f", matched with other {done.overlooked}" if done.overlooked else ""
-    summary = summarize(f"Updated {path} ({plural(done.count, 'replacement')}{differing})")
-    receipt = EditFileReceipt(path=path, replacements=done.count, applied=True, matched=done.how, summary_text=summary)
-    return answer(receipt, with_notes(summary, written.notes))
+        made = list(_made(fs, path, text, edits, context))
+    except _Refused as refused:
+        why = refused.error if may_show(fs, path) else refused.error.without_quotes()
+        return _refused(path, why, refused.number, len(edits))
+    notes: dict[Note, None] = {}
+    for one in made:
+        if one.done.count == 1 or one.done.count * PIECE + one.added < one.size:
+            written = fs.splice(path, _in_bytes(one.text, one.done))
+        else:
+            written = fs.write(path, one.done.text)
+        notes.update(dict.fromkeys(written.notes))
+    count = sum(one.done.count for one in made)
+    overlooked = dict.fromkeys(one.done.overlooked for one in made if one.done.overlooked)
+    differing = f", matched with other {' and '.join(overlooked)}" if overlooked else ""
+    several = f" in {len(edits)} edits" if len(edits) > 1 else ""
+    summary = summarize(f"Updated {path} ({plural(count, 'replacement')}{several}{differing})")
+    matched: Literal["exact", "fuzzy"] = "fuzzy" if overlooked else "exact"
+    receipt = EditFileReceipt(path=path, replacements=count, applied=True, matched=matched, summary_text=summary)
+    return answer(receipt, with_notes(summary, notes))
 
 
-def _nothing_to_replace(fs: Filesystem, path: str) -> ToolResult[EditFileReceipt]:
+@frozen
+class _Made:
+    """An edit that can be written: the text that it was made in, that text's size, and how many bytes it adds."""
+
+    text: str
+    size: int
+    done: Replacement
+    added: int
+
+
+def _made(fs: Filesystem, path: str, text: str, edits: tuple[Edit, ...], context: ToolContext) -> Iterator[_Made]:
+    """Make edits one after another, without writing any; raises `_Refused` for one that cannot be made."""
+    count = 0
+    for number, edit in enumerate(edits, 1):
+        try:
+            if not edit.old_string:
+                raise EmptyOldString("the text to replace is empty; give the exact text that is to change")
+            done = replace(text, edit.old_string, edit.new_string, replace_all=edit.replace_all)
+        except EditError as error:
+            raise _Refused(number, error) from error
+        count += done.count
+        if context.capability is not None:
+            context.capability.check_replacements(path, count)
+        size = len(text.encode())
+        yield _Made(text, size, done, _check_size(fs, path, text, size, done))
+        if number < len(edits):
+            text = done.text
+
+
+def _nothing_to_replace(fs: Filesystem, path: str, count: int) -> ToolResult[EditFileReceipt]:
     """Refuse an edit without a text to replace, and name the tool that makes or replaces whole files."""
     try:
         path, _ = _contents(fs, path)
@@ -90,18 +167,20 @@ def _nothing_to_replace(fs: Filesystem, path: str) -> ToolResult[EditFileReceipt
         cause = absence.cause if absence is not None else f"cannot edit {path!r}: there is no such file"
         path = absence.path if absence is not None else path
         reason = f"{cause.removeprefix(f'cannot edit {path!r}: ')}, and the text to replace is empty"
-        return _refused(path, EmptyOldString(f"{reason}; to make a new file use write_file"))
+        return _refused(path, EmptyOldString(f"{reason}; to make a new file use write_file"), 1, count)
     return _refused(
         path,
         EmptyOldString(
             "the text to replace is empty; give the exact text that is to change, or use write_file to replace the "
             "whole file"
         ),
+        1,
+        count,
     )
 
 
 def _contents(fs: Filesystem, path: str) -> tuple[str, bytes]:
-    """Give a file's canonical path and its bytes; what is no file is refused as an edit of it."""
+    """Return a file's canonical path and its bytes; errors say that it cannot be edited."""
     try:
         found = fs.read_bytes(path)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
@@ -114,15 +193,15 @@ def _contents(fs: Filesystem, path: str) -> tuple[str, bytes]:
     return found.path, found.content
 
 
-def _check_size(fs: Filesystem, path: str, text: str, data: bytes, done: Replacement) -> int:
-    """Refuse what would be too large before it is made, and give how many bytes are put in.
+def _check_size(fs: Filesystem, path: str, text: str, size: int, done: Replacement) -> int:
+    """Refuse a result that would be too large before it is made, and return how many bytes are put in.
 
     A file of one letter times a page of text is more than fits in memory.
     """
     if done.how == "exact":
         start, stop, inserted = next(done.pieces)
         put, gone = len(inserted.encode()), len(text[start:stop].encode())
-        fs.limits.check_size(path, len(data) + done.count * (put - gone))
+        fs.limits.check_size(path, size + done.count * (put - gone))
         return done.count * put
     size = added = end = 0
     for start, stop, inserted in done.pieces:
@@ -136,8 +215,11 @@ def _check_size(fs: Filesystem, path: str, text: str, data: bytes, done: Replace
     return added
 
 
-def _refused(path: str, error: EditError) -> ToolResult[EditFileReceipt]:
+def _refused(path: str, error: EditError, number: int, count: int) -> ToolResult[EditFileReceipt]:
     message = f"cannot edit {path!r}: {error.reason}"
+    if count > 1:
+        after = ", in the text after the edits before it" if number > 1 else ""
+        message = f"cannot edit {path!r}: edit {number} of {count}{after}: {error.reason}\nNothing was changed."
     receipt = EditFileReceipt(
         status=error.status,
         error_code=error.error_code,
@@ -145,13 +227,14 @@ def _refused(path: str, error: EditError) -> ToolResult[EditFileReceipt]:
         replacements=error.matches,
         lines=error.lines,
         hint=error.hint,
+        edit=number,
         summary_text=summarize(message),
     )
     return answer(receipt, clip(message, MAX_FAILURE))
 
 
 def _in_bytes(text: str, done: Replacement) -> Iterator[tuple[int, int, bytes]]:
-    """Give the pieces of a replacement in bytes of the UTF-8 text."""
+    """Yield the pieces of a replacement in bytes of the UTF-8 text."""
     if text.isascii():
         for start, stop, inserted in done.pieces:
             yield start, stop, inserted.encode()

@@ -1,4 +1,4 @@
-"""Where things are: `rm`, `mkdir`, `mv` and `cp`."""
+"""`rm`, `mkdir`, `mv` and `cp`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class RmParams:
     """What `rm` takes."""
 
     path: str = field(metadata=param("the file or directory"))
-    recursive: bool = field(default=False, metadata=param("whether a directory goes with all that is in it"))
+    recursive: bool = field(default=False, metadata=param("remove a directory with everything in it"))
 
 
 @frozen(kw_only=True)
 class RmReceipt(Receipt):
-    """What was removed: the path, and how many entries went with it, itself among them."""
+    """The path that was removed, and how many entries were removed with it, itself included."""
 
     path: str | None = None
     removed: int | None = None
@@ -39,14 +39,14 @@ def rm_handler(params: RmParams, *, context: ToolContext) -> ToolResult[RmReceip
 class MkdirParams:
     """What `mkdir` takes."""
 
-    path: str = field(metadata=param("the directory to make"))
-    parents: bool = field(default=True, metadata=param("whether missing parents are made"))
-    exist_ok: bool = field(default=True, metadata=param("whether it may be there already"))
+    path: str = field(metadata=param("the directory to create"))
+    parents: bool = field(default=True, metadata=param("create missing parents"))
+    exist_ok: bool = field(default=True, metadata=param("succeed if it exists already"))
 
 
 @frozen(kw_only=True)
 class MkdirReceipt(Receipt):
-    """Which directory there is now, and whether it is new."""
+    """The directory, and whether it is new."""
 
     path: str | None = None
     created: bool | None = None
@@ -58,7 +58,7 @@ def mkdir_handler(params: MkdirParams, *, context: ToolContext) -> ToolResult[Mk
     created = not fs.exists(params.path)
     fs.mkdir(params.path, parents=params.parents, exist_ok=params.exist_ok)
     path = fs.stat(params.path).path
-    summary = f"Made {path}" if created else f"{path} was there already"
+    summary = f"Created {path}" if created else f"{path} exists already"
     return answer(MkdirReceipt(path=path, created=created, summary_text=summarize(summary)))
 
 
@@ -67,12 +67,12 @@ class TransferParams:
     """What `mv` and `cp` take."""
 
     source: str = field(metadata=param("the file or directory"))
-    destination: str = field(metadata=param("the path that it is to have, not the directory to put it in"))
+    destination: str = field(metadata=param("its new path, not the directory to put it in"))
 
 
 @frozen(kw_only=True)
 class TransferReceipt(Receipt):
-    """From where to where; `replaced` tells that a file there gave way."""
+    """The old path and the new one; `replaced` is true if a file at the new path was replaced."""
 
     source: str | None = None
     destination: str | None = None
@@ -80,7 +80,7 @@ class TransferReceipt(Receipt):
 
 
 def mv_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[TransferReceipt]:
-    """Give an entry another path; a file there is replaced."""
+    """Move or rename an entry; a file at the destination is replaced."""
     fs = require_filesystem(context)
     source, existed = fs.stat(params.source).path, fs.exists(params.destination)
     fs.move(source, params.destination)
@@ -88,7 +88,7 @@ def mv_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[Tr
 
 
 def cp_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[TransferReceipt]:
-    """Copy an entry, a directory with all that is in it; a file there is replaced."""
+    """Copy an entry, a directory with everything in it; a file at the destination is replaced."""
     fs = require_filesystem(context)
     source, existed = fs.stat(params.source).path, fs.exists(params.destination)
     fs.copy(source, params.destination)
@@ -97,10 +97,10 @@ def cp_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[Tr
 
 def _transferred(verb: str, source: str, destination: str, existed: bool) -> ToolResult[TransferReceipt]:
     if source == destination:
-        summary, replaced = f"{source} is there already", False
+        summary, replaced = f"{source} is already there", False
     else:
         replaced = existed
-        summary = f"{verb} {source} to {destination}" + (", in the place of the file there" if replaced else "")
+        summary = f"{verb} {source} to {destination}" + (", replacing the file there" if replaced else "")
     return answer(
         TransferReceipt(source=source, destination=destination, replaced=replaced, summary_text=summarize(summary))
     )

@@ -79,7 +79,7 @@ class NameSearch:
     only_files: bool
 
     def matches(self, pattern: str, *, hidden: bool) -> bool:
-        """Tell whether a pattern matches anything that may be named."""
+        """Return whether a pattern matches anything that may be named."""
         try:
             return self.count(pattern, hidden=hidden, at_most=1)[0] > 0
         except (ValueError, PermissionError):
@@ -87,7 +87,7 @@ class NameSearch:
             return False
 
     def count(self, pattern: str, *, hidden: bool, at_most: int = MAX_ENTRIES) -> tuple[int, bool]:
-        """Count what a pattern matches and may be named, and tell whether that is all."""
+        """Return how many entries a pattern matches that may be named, and whether these are all."""
         capability = self.context.capability
         left = MAX_ENTRIES
         if capability is not None and capability.max_scan_files is not None:

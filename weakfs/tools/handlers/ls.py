@@ -1,12 +1,15 @@
-"""What is there: `ls`, `stat` and `exists`."""
+"""`ls`, `stat` and `exists`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice, repeat
 from typing import Literal
 
 from attrs import field, frozen
 
-from weakfs.filesystem import FileEntry, FileStat, normalize
+from weakfs.filesystem import FileEntry, FileStat, Filesystem, normalize
 from weakfs.messages import one_line, plural
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
@@ -29,21 +32,27 @@ class LsParams:
     """What `ls` takes."""
 
     path: str = field(default="/", metadata=param("the directory"))
-    max_results: int = field(default=1000, metadata=param("how many entries at most", at_least=1))
+    max_results: int = field(default=1000, metadata=param("maximum number of entries", at_least=1))
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
+    depth: int = field(default=1, metadata=param("how many levels of directories to list", at_least=1))
+    sizes: bool = field(default=False, metadata=param("show file sizes in bytes"))
 
 
 @frozen(kw_only=True)
 class LsReceipt(Receipt):
-    """The entries of a directory by name; `count` is how many it has, `truncated` whether some were left out.
+    """The entries of a directory by name, each directory followed by its own if there are several levels.
 
-    Where they are too many to show, `entries` refers to their names, one a line.
+    `count` is how many the directory has; of several levels how many there are, or `None` if they were not counted to
+    the end. `truncated` is true if some were left out. `sizes` has the size of each entry in bytes, if it was asked
+    for, `None` for what is no file. Where the entries are too many to show, `entries` refers to the lines of the
+    answer.
     """
 
     path: str | None = None
     entries: tuple[FileEntry, ...] | BlobReference | None = None
     count: int | None = None
     truncated: bool | None = None
+    sizes: tuple[int | None, ...] | None = None
 
 
 # What stands behind a name, as in `ls -F`.
@@ -51,21 +60,34 @@ MARKS: dict[Kind, str] = {"file": "", "directory": "/", "symlink": "@"}
 
 
 def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceipt]:
-    """List a directory: a name a line, `/` behind directories and `@` behind links."""
-    found = require_filesystem(context).list(params.path)
-    entries = found[: params.max_results]
-    path = found[0].path.rpartition("/")[0] or "/" if found else normalize(params.path)
-    truncated = len(entries) < len(found)
-    part = f", of which {len(entries)} are shown" if truncated else ""
-    lines = [one_line(entry.name) + MARKS[kind_of(entry)] for entry in entries]
+    """List a directory: a name a line, indented by level, with `/` behind directories and `@` behind links."""
+    fs = require_filesystem(context)
+    top = fs.list(params.path)
+    path = top[0].path.rpartition("/")[0] or "/" if top else normalize(params.path)
+    # One more than is shown, so that it is known whether there are more.
+    below = list(islice(_levels(fs, top, params.depth), params.max_results + 1))
+    entries = tuple(entry for _, entry in below[: params.max_results])
+    truncated = len(below) > len(entries)
+    count = len(top) if params.depth == 1 else None if truncated else len(entries)
+    sizes = tuple(_size(fs, entry) for entry in entries) if params.sizes else None
+    lines = [
+        f"{'  ' * level}{one_line(entry.name)}{MARKS[kind_of(entry)]}{'' if size is None else f' {size}'}"
+        for (level, entry), size in zip(below, sizes or repeat(None), strict=False)
+    ][: len(entries)]
     named = (path, *(entry.path for entry in entries))
     kept = kept_as_blob("\n".join(lines), params.output_mode, context, "list", paths=named)
+    many = f"at least {plural(len(entries), 'entry')}" if count is None else plural(count, "entry")
     receipt = LsReceipt(
         path=path,
         entries=entries if kept is None else kept,
-        count=len(found),
+        count=count,
         truncated=truncated,
-        summary_text=summarize(f"{path} has {plural(len(found), 'entry')}{part}"),
+        sizes=sizes if kept is None else None,
+        summary_text=summarize(
+            f"{path} has {many}"
+            + (f" in {params.depth} levels" if params.depth > 1 else "")
+            + (f", of which {len(entries)} are shown" if truncated else "")
+        ),
     )
     if not entries:
         return answer(receipt)
@@ -74,6 +96,27 @@ def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceip
     if truncated:
         lines.append(f"[{receipt.summary_text}; set max_results to see more]")
     return answer(receipt, "\n".join(lines))
+
+
+def _levels(fs: Filesystem, entries: Sequence[FileEntry], depth: int) -> Iterator[tuple[int, FileEntry]]:
+    """Yield entries and those below them, each with its level from 0; a directory that cannot be listed has none."""
+    stack = [iter(entries)]
+    while stack:
+        entry = next(stack[-1], None)
+        if entry is None:
+            stack.pop()
+            continue
+        yield len(stack) - 1, entry
+        if entry.is_directory and len(stack) < depth:
+            with suppress(OSError):
+                stack.append(iter(fs.list(entry.path)))
+
+
+def _size(fs: Filesystem, entry: FileEntry) -> int | None:
+    """Return the size of a file; `None` for other entries, and for one that is gone or may not be looked at."""
+    with suppress(OSError):
+        return fs.stat(entry.path).size_bytes if entry.is_file else None
+    return None
 
 
 @frozen
@@ -97,7 +140,7 @@ class StatReceipt(Receipt):
 
 
 def stat_handler(params: StatParams, *, context: ToolContext) -> ToolResult[StatReceipt]:
-    """Tell what an entry is without reading it."""
+    """Describe an entry without reading it."""
     found = require_filesystem(context).stat(params.path)
     kind = kind_of(found)
     what = f"symbolic link to {found.target}" if kind == "symlink" else kind
@@ -134,7 +177,7 @@ class ExistsReceipt(Receipt):
 
 
 def exists_handler(params: ExistsParams, *, context: ToolContext) -> ToolResult[ExistsReceipt]:
-    """Tell whether there is an entry; a link counts, wherever it points."""
+    """Check whether an entry exists; a link counts, wherever it points."""
     fs = require_filesystem(context)
     if not fs.exists(params.path):
         path = normalize(params.path)

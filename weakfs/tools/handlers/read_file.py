@@ -1,4 +1,4 @@
-"""`read_file`: text by lines, or a range of bytes."""
+"""`read_file`: text by lines, a range of bytes, or an image."""
 
 from __future__ import annotations
 
@@ -12,10 +12,16 @@ from weakfs.filesystem.operations.read import count_lines
 from weakfs.messages import plural, printable
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
-from weakfs.tools.errors import NotText, ToolValidationError
-from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
+from weakfs.tools.errors import InlineTooLarge, NotText, ToolValidationError
+from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown, withheld
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
+from weakfs.tools.schemas.content import Image, ImageType, image_type
+
+# In base64 it is 5 MiB, the most that every provider takes for one image.
+MAX_IMAGE = 3_932_160
+# Where the signature of every image that models take has ended.
+SIGNATURE = 16
 
 
 @frozen
@@ -23,22 +29,25 @@ class ReadFileParams:
     """What `read_file` takes: lines from 1 on, or bytes from 0 on, never both."""
 
     path: str = field(metadata=param("the file"))
-    offset: int | None = field(default=None, metadata=param("the first line, from 1", at_least=1))
-    limit: int | None = field(default=None, metadata=param("how many lines at most", at_least=1))
-    offset_bytes: int | None = field(default=None, metadata=param("the first byte, from 0", at_least=0))
-    max_bytes: int | None = field(default=None, metadata=param("how many bytes at most", at_least=1))
+    offset: int | None = field(default=None, metadata=param("the first line, counted from 1", at_least=1))
+    limit: int | None = field(default=None, metadata=param("maximum number of lines", at_least=1))
+    offset_bytes: int | None = field(default=None, metadata=param("the first byte, counted from 0", at_least=0))
+    max_bytes: int | None = field(default=None, metadata=param("maximum number of bytes", at_least=1))
     encoding: Literal["utf8", "bytes"] = field(
         default="utf8", metadata=param("utf8, or bytes for a file that is not text")
     )
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
+    line_numbers: bool = field(default=False, metadata=param("start each line with its number and a tab"))
+    images: bool = field(default=False, metadata=param("return image files as images", for_models=False))
 
 
 @frozen(kw_only=True)
 class ReadFileReceipt(Receipt):
-    """What was read: text, bytes if `encoding="bytes"` was asked for, or a reference to what is too large to show.
+    """The content: text, bytes if `encoding="bytes"` was asked for, or a reference to what is too large to show.
 
-    By lines, `first_line` (from 1) and `lines` say which lines `content` holds, of `total_lines`. By bytes,
-    `offset_bytes` and `read_bytes` say which of `size_bytes`. `truncated` tells that the file goes on.
+    By lines, `first_line` (from 1) and `lines` say which lines `content` holds, of `total_lines`; it never holds line
+    numbers. By bytes, `offset_bytes` and `read_bytes` say which of `size_bytes`. `truncated` is true if the file goes
+    on. Of an image `media_type` is set and `content` is `None`: it is in `ToolResult.images`.
     """
 
     path: str | None = None
@@ -50,12 +59,14 @@ class ReadFileReceipt(Receipt):
     total_lines: int | None = None
     offset_bytes: int | None = None
     read_bytes: int | None = None
+    media_type: ImageType | None = None
 
 
 def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolResult[ReadFileReceipt]:
-    """Give a file's text as it is, so that an edit can quote it; a note follows where the file goes on.
+    """Return a file's text as it is, so that an edit can quote it; a note follows where the file goes on.
 
-    This is the one message in which control characters are not escaped.
+    With `images`, PNG, JPEG, GIF and WebP files of up to `MAX_IMAGE` bytes are returned as images. This is the only
+    message in which control characters are not escaped.
     """
     fs = require_filesystem(context)
     by_lines = params.offset is not None or params.limit is not None
@@ -77,6 +88,9 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     try:
         found = fs.read(params.path, offset=first - 1, limit=-1 if limit is None else limit)
     except ValueError as error:
+        image = _read_image(fs, params, context) if params.images else None
+        if image is not None:
+            return image
         raise NotText(
             f"cannot read {params.path!r} as text: it is not UTF-8; "
             f"read it with encoding='bytes', offset_bytes and max_bytes, or use stat"
@@ -87,7 +101,7 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     if not total:
         summary, note = f"{found.path} is empty", f"[{found.path} is empty]"
     elif not count:
-        summary = f"{found.path} has {plural(total, 'line')} and none from line {first} on"
+        summary = f"{found.path} has {plural(total, 'line')} and line {first} is past its end"
         note = f"[{summary}]"
     elif not found.truncated and count == total:
         summary, note = f"Read {found.path} ({plural(total, 'line')})", ""
@@ -107,7 +121,43 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     )
     if kept is not None:
         return answer(receipt, shown(kept, f"read parts of {found.path} with offset and limit"))
-    return evolve(answer(receipt), message=found.content + printable(note))
+    text = _numbered(found.content, first) if params.line_numbers else found.content
+    return evolve(answer(receipt), message=text + printable(note))
+
+
+def _numbered(text: str, first: int) -> str:
+    """Return lines with their numbers, as `cat -n` prints them."""
+    lines = text.split("\n")
+    end = lines.pop()
+    numbered = [f"{number:6}\t{line}\n" for number, line in enumerate(lines, first)]
+    return "".join(numbered) + (f"{first + len(lines):6}\t{end}" if end else "")
+
+
+def _read_image(fs: Filesystem, params: ReadFileParams, context: ToolContext) -> ToolResult[ReadFileReceipt] | None:
+    """Return a file as an image; `None` for one that is no image, or is asked for by lines."""
+    if params.offset is not None or params.limit is not None:
+        return None
+    head = fs.read_bytes(params.path, limit=SIGNATURE)
+    media_type, path = image_type(head.content), head.path
+    if media_type is None:
+        return None
+    what = f"image ({media_type}, {plural(head.size_bytes, 'byte')})"
+    if withheld(context, ("read",), (path,)):
+        raise InlineTooLarge(f"cannot show the {what} {path!r}: the policy or the capability keeps it out of answers")
+    most = MAX_IMAGE if context.capability is None else tighter(MAX_IMAGE, context.capability.max_inline_bytes)
+    found = fs.read_bytes(path, limit=most)
+    if found.truncated:
+        raise InlineTooLarge(
+            f"cannot show the {what} {path!r}: {len(found.content)} bytes are allowed; make it smaller first"
+        )
+    receipt = ReadFileReceipt(
+        path=path,
+        truncated=False,
+        size_bytes=found.size_bytes,
+        media_type=media_type,
+        summary_text=summarize(f"Read {path}, an {what}"),
+    )
+    return evolve(answer(receipt), images=(Image(media_type, found.content),))
 
 
 def _how_to_go_on(found: ReadResult, first: int, last: int) -> str:
@@ -127,7 +177,7 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     if stop < found.size_bytes:
         note = f"[bytes {found.offset} to {stop} of {found.size_bytes}; read on with offset_bytes={stop}]"
     elif not count:
-        note = f"[{found.path} has {plural(found.size_bytes, 'byte')} and none from byte {found.offset} on]"
+        note = f"[{found.path} has {plural(found.size_bytes, 'byte')} and byte {found.offset} is past its end]"
     else:
         note = ""
     kept = kept_as_blob(content, params.output_mode, context, "read", paths=(found.path,))
@@ -148,7 +198,7 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
 
 
 def _whole_characters(found: ReadBytesResult) -> str:
-    """Decode a range of bytes, less a last character that the range cuts in two."""
+    """Decode a range of bytes, without a last character that the range cuts in two."""
     data = found.content
     try:
         return data.decode()
@@ -158,7 +208,9 @@ def _whole_characters(found: ReadBytesResult) -> str:
             return data[: error.start].decode()
         what = f"cannot read {found.path!r} as text at byte {found.offset + error.start}"
         if cut:
-            raise NotText(f"{what}: max_bytes={len(data)} is less than its character takes; use 4 or more") from error
+            raise NotText(
+                f"{what}: max_bytes={len(data)} is less than the size of its character; use 4 or more"
+            ) from error
         if error.start == 0 and found.offset and data[0] & 0xC0 == 0x80:
-            raise NotText(f"{what}: it is the middle of a character; start up to 3 bytes earlier") from error
+            raise NotText(f"{what}: it is inside a character; start up to 3 bytes earlier") from error
         raise NotText(f"{what}: the byte is not UTF-8; use encoding='bytes'") from error

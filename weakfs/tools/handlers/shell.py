@@ -49,7 +49,7 @@ class ShellParams:
 
     command: str = field(metadata=param("the command, as /bin/sh takes it"))
     timeout: float | None = field(
-        default=None, metadata=param(f"after how many seconds it is ended; {DEFAULT_TIMEOUT} unless told", at_least=0)
+        default=None, metadata=param(f"seconds until it is stopped; {DEFAULT_TIMEOUT} by default", at_least=0)
     )
     workdir: str = field(default="/", metadata=param("the directory to run it in"))
 
@@ -59,7 +59,7 @@ class ShellReceipt(Receipt):
     """How the command ended, what it printed, and what it changed.
 
     `exit_code` is `None` if the command was ended before its time, and 128 + n if signal n ended it. Of long output
-    the middle is left out, which `truncated` tells; what a capability keeps from being inline is referred to.
+    the middle is left out and `truncated` is true; output too large for a capability is a reference.
     `changed_paths` are canonical and sorted; there are none if the call failed, whatever the command did until then.
     `unsandboxed_because` says why there was no sandbox. `limits_hit` names the limits of the sandbox that the command
     seems to have reached, each as `name=value`; see `CommandLimits`. `set_id_removed` are the files that the command
@@ -143,7 +143,7 @@ def shell_handler(
     options = ShellOptions() if options is None else options
     fs = require_filesystem(context)
     if not params.command.strip():
-        raise ToolValidationError("command: it is empty; give a command to run")
+        raise ToolValidationError("command: it is empty; name a command to run")
     check_command(params.command)
     if params.timeout is not None and not params.timeout > 0:
         raise ToolValidationError(f"timeout: expected a number above 0, got {params.timeout}")
@@ -156,7 +156,7 @@ def shell_handler(
         )
     if not isinstance(fs, SupportsCheckout):
         raise ToolValidationError(
-            f"cannot run a command on a {type(fs).__name__}: its files cannot be laid out in a directory; use an "
+            f"cannot run a command on a {type(fs).__name__}: its files cannot be put into a directory; use an "
             f"InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem"
         )
     try:
@@ -176,8 +176,8 @@ def shell_tool(options: ShellOptions | None = None, *, name: str = "shell") -> T
     options = ShellOptions() if options is None else options
     return Tool(
         name,
-        "Run a shell command over the files and answer with its exit code and output. Nothing can be typed in, and "
-        "nothing runs on in the background. There may be no network, and no files but these and the system's own.",
+        "Run a shell command on the files and return its exit code and output. The command gets no input, and nothing "
+        "keeps running in the background. There may be no network, and no files except these and the system's.",
         ShellParams,
         partial(shell_handler, options=options),
         aliases={"cmd": "command", "cwd": "workdir"},
@@ -235,18 +235,18 @@ def _run(
 
 def _read_back_too_long(done: Finished, timeout: float, context: ToolContext) -> ToolResult[ShellReceipt]:
     summary = (
-        f"The command ended, but its changes could not be read back in the {timeout:g} s of the call; all of them are "
-        f"undone. Change fewer files, or allow more time"
+        f"The command ended, but its changes could not be read back within the {timeout:g} s of the call; all of them "
+        f"were undone. Change fewer files, or allow more time"
     )
     return _answered(done, summary, "error", "timed_out", (), context)
 
 
 def _timed_out(done: Finished, timeout: float, context: ToolContext, *, late: bool) -> ToolResult[ShellReceipt]:
     if late:
-        code, why = "deadline_exceeded", "the call's deadline came before the command's end"
+        code, why = "deadline_exceeded", "the call's deadline passed"
     else:
         code, why = "timed_out", f"it ran for {timeout:g} s"
-    summary = f"The command was ended because {why}; what it changed is undone"
+    summary = f"The command was stopped because {why}; its changes were undone"
     return _answered(done, summary, "error", code, (), context)
 
 
@@ -262,7 +262,7 @@ def _answered(
     if done.unsandboxed_because:
         summary += f"; not sandboxed: {done.unsandboxed_because}"
     if done.limits_hit:
-        summary += f"; limits that it may have hit: {', '.join(done.limits_hit)}"
+        summary += f"; limits that may have been reached: {', '.join(done.limits_hit)}"
     kept = [kept_as_blob(text, "auto", context, "shell") for text in (done.stdout, done.stderr)]
     receipt = ShellReceipt(
         status=status,
@@ -280,7 +280,7 @@ def _answered(
         set_id_removed=set_id_removed,
     )
     out, err = (
-        text if reference is None else shown(reference, "print less to see all of it")
+        text if reference is None else shown(reference, "print less to see all of the output")
         for text, reference in zip((done.stdout, done.stderr), kept, strict=True)
     )
     parts = [out, f"[stderr]\n{err}" if err else "", f"[{receipt.summary_text}]"]
@@ -288,7 +288,7 @@ def _answered(
 
 
 def _directory(fs: Filesystem, path: str) -> str:
-    """Give a directory's canonical path; raises as `ls` would."""
+    """Return a directory's canonical path; raises the errors of `ls`."""
     found = fs.stat(path)
     if not found.is_directory:
         fs.list(found.path)
@@ -296,6 +296,6 @@ def _directory(fs: Filesystem, path: str) -> str:
 
 
 def _host_path(directory: str, path: str) -> str:
-    """Give the host's path of a canonical one, below the directory that stands for the root."""
+    """Return the host's path of a canonical one, below the directory that stands for the root."""
     below = "/".join(names.to_bytes(name).decode("utf-8", "surrogateescape") for name in path.split("/") if name)
     return f"{directory}/{below}" if below else directory

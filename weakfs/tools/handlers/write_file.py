@@ -30,7 +30,7 @@ class InlineBytes:
     base64: str = field(repr=False, metadata=param("the bytes, in base64", for_models=False))
 
     def decode(self) -> bytes:
-        """Give the bytes; `ToolValidationError` for what is not base64."""
+        """Return the bytes; raises `ToolValidationError` if the text is not base64."""
         try:
             return b64decode(self.base64, validate=True)
         except ValueError as error:
@@ -49,7 +49,7 @@ class WriteFileParams:
     mode: Literal["overwrite", "create", "create_new", "append"] = field(
         default="overwrite", metadata=param("create refuses to replace a file, append adds to its end")
     )
-    create_parents: bool = field(default=True, metadata=param("whether missing directories are made"))
+    create_parents: bool = field(default=True, metadata=param("create missing directories"))
 
 
 @frozen(kw_only=True)

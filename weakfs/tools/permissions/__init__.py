@@ -1,7 +1,7 @@
-"""What a call may do: a capability and a policy, enforced once, below all tools.
+"""Permissions of calls: a capability and a policy, enforced in one place below all tools.
 
-A handler that is to be restricted gets a `GuardedFilesystem` for its `context.filesystem`, so that a tool of yours is
-held to the same rules as those of weakfs.
+A handler that is to be restricted gets a `GuardedFilesystem` for its `context.filesystem`, so that custom
+tools are held to the same rules as the built-in ones.
 """
 
 from weakfs.tools.permissions.call_rules import CallToJudge, check_call, check_result

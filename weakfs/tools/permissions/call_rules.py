@@ -1,4 +1,4 @@
-"""Rules of one's own about whole calls: what a policy's `check` and `on_result` see, and how they are asked."""
+"""Custom rules about whole calls: what a policy's `check` and `on_result` see, and how they are called."""
 
 from __future__ import annotations
 
@@ -59,13 +59,15 @@ def _ask(hook: str, ask: Callable[[], object], call: CallToJudge) -> None:
     except TransactionCancelled:
         raise
     except Exception as error:
-        told = clip(f"{type(error).__name__}: {error}", QUOTED)
-        raise _denied(call, f"the policy's {hook} failed ({told}), and what cannot be judged is refused") from error
+        cause = clip(f"{type(error).__name__}: {error}", QUOTED)
+        raise _denied(
+            call, f"the policy's {hook} failed ({cause}), and a call that cannot be judged is refused"
+        ) from error
     if reason is None:
         return
     if not isinstance(reason, str):
         kind = type(reason).__name__
-        raise _denied(call, f"the policy's {hook} gave a {kind} where None or a reason is expected")
+        raise _denied(call, f"the policy's {hook} returned a {kind} instead of None or a reason")
     raise _denied(call, reason or "the policy gave no reason")
 
 

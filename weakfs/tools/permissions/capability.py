@@ -1,15 +1,17 @@
-"""A capability: what a toolset may do at all, and how much of it."""
+"""A capability: the operations that a toolset may do, and their limits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import get_args
+from difflib import get_close_matches
+from typing import Self, get_args
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, field, fields, frozen
 from attrs.validators import in_, optional
 
 from weakfs.editing import PatchFormat
 from weakfs.filesystem import SymlinkPolicy
+from weakfs.messages import plural
 from weakfs.tools.errors import LimitExceeded, OperationForbidden
 from weakfs.tools.permissions.operations import Operation, checked
 
@@ -39,10 +41,10 @@ def _known_formats(
 
 @frozen(kw_only=True)
 class Capability:
-    """Bounds of every call of a toolset; each is optional, and `None` stands for no bound.
+    """Limits of every call of a toolset; each is optional, and `None` stands for no limit.
 
-    `allowed_fs_ops` are the operations that may be done, `fs_roots` the directories in which. What a call asks for
-    is clamped: `max_read_bytes` of a file are read, `max_inline_bytes` of an answer are inline,
+    `allowed_fs_ops` are the allowed operations, `fs_roots` the directories where they are allowed. Requests are
+    clamped: `max_read_bytes` of a file are read, `max_inline_bytes` of an answer are inline,
     `max_grep_results` lines and `max_glob_results` paths found, in at most `max_scan_files` files of together
     `max_scan_bytes`; the answer says that it was cut. What would change more is refused: `max_write_bytes` in one
     write, a patch of more than `max_patch_bytes` or of none of `allowed_patch_formats`, a call that changes more
@@ -69,6 +71,15 @@ class Capability:
         default=None, validator=optional(in_(("deny", "within_root_only", "allow")))
     )
 
+    def __new__(cls, *args: object, **given: object) -> Self:
+        names = [one.name for one in fields(cls)]
+        for name in given:
+            if name not in names:
+                near = get_close_matches(name, names, n=1)
+                remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+                raise TypeError(f"a Capability has no {name!r}; {remedy}")
+        return super().__new__(cls)
+
     def __attrs_post_init__(self) -> None:
         if self.fs_roots is not None and self.follow_symlinks == "allow":
             raise ValueError(
@@ -85,13 +96,13 @@ class Capability:
             )
         if self.max_patch_bytes is not None and size > self.max_patch_bytes:
             raise LimitExceeded(
-                f"cannot apply a patch of {size} bytes: {self.max_patch_bytes} are allowed; apply it in parts"
+                f"cannot apply a patch of {plural(size, 'byte')}: the limit is {self.max_patch_bytes}; split it"
             )
 
     def check_replacements(self, path: str, count: int) -> None:
         """Raise `LimitExceeded` for an edit of too many places."""
         if self.max_edit_replacements is not None and count > self.max_edit_replacements:
             raise LimitExceeded(
-                f"cannot edit {path!r}: {count} places would change and {self.max_edit_replacements} may at once; "
-                f"give an old_string that fewer of them match"
+                f"cannot edit {path!r}: {plural(count, 'replacement')} would be made and the limit is "
+                f"{self.max_edit_replacements}; use an old_string that matches fewer places"
             )

@@ -10,6 +10,7 @@ from attrs import define, field
 from weakfs.filesystem import SymlinkPolicy
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import is_within
+from weakfs.messages import plural
 from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied
 from weakfs.tools.permissions.capability import Capability
 from weakfs.tools.permissions.operations import Operation, judged_as
@@ -39,7 +40,7 @@ class Access:
     _carried: set[str] = field(factory=set[str])
 
     def plain(self) -> Access:
-        """Give the same for no tool's own operation: each is judged as what it is."""
+        """Return the same access without the operation of a tool: each operation is judged by itself."""
         return Access(self.capability, self.policy, None, self.roots)
 
     def check_operation(self, operation: Operation) -> None:
@@ -47,7 +48,9 @@ class Access:
         allowed = self.capability.allowed_fs_ops
         if allowed is not None and operation not in allowed:
             names = ", ".join(sorted(allowed)) or "none"
-            raise OperationForbidden(f"cannot {operation} here: allowed are {names}; do without it")
+            raise OperationForbidden(
+                f"cannot {operation} here: only these operations are allowed: {names}; use one of them"
+            )
 
     def check(self, operation: Operation, path: str, *, passing: bool = False) -> None:
         """Raise the `PermissionError` that stands against an operation at a canonical path, if one does."""
@@ -56,11 +59,11 @@ class Access:
             raise refused
 
     def permits(self, operation: Operation, path: str, *, passing: bool = False) -> bool:
-        """Tell whether an operation may be done at a canonical path."""
+        """Return whether an operation is allowed at a canonical path."""
         return self.refusal(operation, path, passing=passing) is None
 
     def refusal(self, operation: Operation, path: str, *, passing: bool = False) -> PermissionError | None:
-        """Give what stands against an operation at a canonical path."""
+        """Return the error for an operation that is not allowed at a canonical path."""
         judged = judged_as(self.operation, operation)
         try:
             self.check_operation(judged)
@@ -71,7 +74,7 @@ class Access:
             return fault(
                 PermissionError,
                 EACCES,
-                f"cannot {judged} {path!r}: it lies outside the directories that may be used; stay inside {places}",
+                f"cannot {judged} {path!r}: it is outside the allowed directories; use a path in {places}",
             )
         against = self.denial(judged, path, passing=passing)
         if against is None and operation == "read" and judged != "read":
@@ -80,22 +83,22 @@ class Access:
         return against
 
     def denial(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyDenied | None:
-        """Give what the policy has against an operation at a canonical path, taken for itself."""
+        """Return the error for an operation that the policy forbids at a canonical path."""
         rule = self.policy.against(operation, path, passing=passing)
         if rule is None:
             return None
-        places = f"; it is allowed in {', '.join(rule.paths)}" if rule.effect == "only" else "; leave it as it is"
+        places = f"; it is allowed in {', '.join(rule.paths)}" if rule.effect == "only" else "; leave it unchanged"
         return PolicyDenied(f"cannot {operation} {path!r}: {rule.reason}{places}", rule.reason)
 
     def may_show(self, path: str) -> bool:
-        """Tell whether an answer of this call may quote the file at a canonical path."""
+        """Return whether an answer of this call may quote the file at a canonical path."""
         if not self.plain().permits("read", path):
             return False
         operations: tuple[Operation, ...] = ("read",) if self.operation is None else ("read", self.operation)
         return all(self.policy.visibility(operation, path) != Visibility.WITHHELD for operation in operations)
 
     def may_name(self, path: str) -> bool:
-        """Tell whether a message may propose a path that nobody asked for: one that may be shown, listed and found."""
+        """Return whether a message may suggest a path: one that may be shown, listed and found."""
         if not (self.may_show(path) and self.plain().permits("list", path)):
             return False
         looking: tuple[Operation, ...] = ("list", "search", "stat")
@@ -121,7 +124,7 @@ class Access:
             self.check_transfer(origin, path, (*FOLLOWING, "list"))
 
     def hides(self, operation: Operation, path: str, *, is_directory: bool) -> bool:
-        """Tell whether a rule of the policy keeps an entry from a search or a listing."""
+        """Return whether a rule of the policy hides an entry from a search or a listing."""
         judged = judged_as(self.operation, operation)
         return self.policy.against(judged, path, passing=is_directory) is not None
 
@@ -155,7 +158,7 @@ class Access:
             raise fault(
                 PermissionError,
                 EACCES,
-                f"cannot {why}: it concerns all files, and the policy has rules about some; use other tools",
+                f"cannot {why}: it affects all files, and the policy has rules about some of them; use other tools",
             )
 
     def check_size(self, path: str, size: int) -> None:
@@ -163,14 +166,14 @@ class Access:
         most = self.capability.max_write_bytes
         if most is not None and size > most:
             raise LimitExceeded(
-                f"cannot write {path!r}: it is {size} bytes and {most} may be written at once; split it"
+                f"cannot write {path!r}: it has {plural(size, 'byte')} and the limit of one write is {most}; split it"
             )
 
     def check_unbounded(self, why: str) -> None:
         """Raise `LimitExceeded` where changes are bounded: for what replaces all files at once."""
         capability = self.capability
         if (capability.max_changed_files, capability.max_write_bytes) != (None, None):
-            raise LimitExceeded(f"cannot {why}: it replaces all files, and what a call may change is bounded")
+            raise LimitExceeded(f"cannot {why}: it replaces all files, and the changes of a call are limited")
 
     def check_changes(self, paths: tuple[str, ...], below: int = 0) -> None:
         """Count entries that are to change, `below` of them under these paths; raise `LimitExceeded` if too many."""
@@ -180,13 +183,14 @@ class Access:
         count = len(self._changed.union(paths)) + self._changed_more + below
         if count > most:
             raise LimitExceeded(
-                f"cannot change {paths[0]!r}: one call may change {most} entries and this makes {count}; do it in parts"
+                f"cannot change {paths[0]!r}: one call may change {plural(most, 'entry')} and this one would change "
+                f"{count}; use several calls"
             )
         self._changed.update(paths)
         self._changed_more += below
 
     def narrowed(self, policy: SymlinkPolicy) -> SymlinkPolicy:
-        """Give the narrower of a filesystem's way with links and the capability's.
+        """Return the stricter of a filesystem's policy on links and the capability's.
 
         What lies outside the filesystem's root is in none of the capability's, so that no link leads there.
         """
@@ -197,7 +201,7 @@ class Access:
 
 
 def clamped(asked: int | None, most: int | None) -> int | None:
-    """Give what is asked for, at most `most`; `None` and -1 ask for all."""
+    """Return the smaller of `asked` and `most`; `None` and -1 ask for all."""
     if most is None:
         return asked
     return most if asked is None or asked == -1 else min(asked, most)

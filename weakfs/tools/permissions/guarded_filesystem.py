@@ -30,6 +30,7 @@ from weakfs.filesystem import (
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.operations.streams import BytesMode, TextMode
 from weakfs.filesystem.paths import is_within
+from weakfs.messages import plural
 from weakfs.reducers import FileTree
 from weakfs.session import Session
 from weakfs.tools.errors import LimitExceeded, ToolValidationError
@@ -46,10 +47,13 @@ def guarded(
     policy: Policy | None,
     operation: Operation | None,
 ) -> Filesystem:
-    """Give a filesystem for one call of a tool: itself where nothing restricts it, else a guard around it.
+    """Return the filesystem for one call of a tool: `filesystem` itself, or a guard around it if it is restricted.
 
     Raises `TypeError` for a filesystem that cannot be guarded, which is one that does not extend `BaseFilesystem`.
     """
+    for name, given, kind in (("capability", capability, Capability), ("policy", policy, Policy)):
+        if given is not None and not isinstance(given, kind):
+            raise TypeError(f"{name} is a {type(given).__name__}; give a {kind.__name__}, or leave it out")
     if capability is None and policy is None:
         return filesystem
     if not isinstance(filesystem, BaseFilesystem):
@@ -71,7 +75,7 @@ def guarded(
 
 
 def may_show(filesystem: Filesystem | None, path: str) -> bool:
-    """Tell whether an answer may quote a file: a guard may keep it from being read, or out of answers."""
+    """Return whether an answer may quote a file: a guard may keep it from being read, or out of answers."""
     return not isinstance(filesystem, GuardedFilesystem) or filesystem.may_show(path)
 
 
@@ -112,11 +116,11 @@ class GuardedFilesystem:
         return session if isinstance(session, Session) else None
 
     def may_name(self, path: str) -> bool:
-        """Tell whether a message may propose a path that nobody asked for: one that may be shown, listed and found."""
+        """Return whether a message may suggest a path: one that may be shown, listed and found."""
         return self._access.may_name(path)
 
     def may_show(self, path: str) -> bool:
-        """Tell whether a message may quote the file at a canonical path."""
+        """Return whether a message may quote the file at a canonical path."""
         return self._access.may_show(path)
 
     def carry(self, origins: Iterable[str]) -> None:
@@ -131,7 +135,7 @@ class GuardedFilesystem:
         return None if self._access.operation in ("edit", "patch") else self._access.capability.max_read_bytes
 
     def _asks_for_all(self, limit: int | None) -> bool:
-        """Tell whether all of a file is asked for by a tool that may write it back: then nothing is cut silently."""
+        """Return whether a tool that may write a file back asks for all of it: then nothing is cut silently."""
         return limit in (None, -1) and self._access.operation != "read"
 
     def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:
@@ -197,23 +201,23 @@ class GuardedFilesystem:
         return gate.open(path, mode, encoding=encoding)
 
     def exists(self, path: PathArg) -> bool:
-        """Tell whether there is an entry."""
+        """Return whether there is an entry."""
         return self._as("stat").exists(path)
 
     def is_file(self, path: PathArg) -> bool:
-        """Tell whether there is a file."""
+        """Return whether there is a file."""
         return self._as("stat").is_file(path)
 
     def is_directory(self, path: PathArg) -> bool:
-        """Tell whether there is a directory."""
+        """Return whether there is a directory."""
         return self._as("stat").is_directory(path)
 
     def stat(self, path: PathArg) -> FileStat:
-        """Tell what is known of an entry."""
+        """Return what is known of an entry."""
         return self._as("stat").stat(path)
 
     def readlink(self, path: PathArg) -> str:
-        """Give the target of a symbolic link."""
+        """Return the target of a symbolic link."""
         return self._as("stat").readlink(path)
 
     def statistics(self) -> Statistics:
@@ -255,6 +259,8 @@ class GuardedFilesystem:
         hidden: bool = True,
         case_insensitive: bool = False,
         max_matches: int | None = None,
+        max_per_file: int | None = None,
+        multiline: bool = False,
     ) -> GrepResult:
         """Find lines, less those of files that may not be searched or read."""
         gate = self._as("search", reads=True)
@@ -267,6 +273,8 @@ class GuardedFilesystem:
             hidden=hidden,
             case_insensitive=case_insensitive,
             max_matches=-1 if most is None else most,
+            max_per_file=max_per_file,
+            multiline=multiline,
         )
         if not gate.cut:
             return found
@@ -309,7 +317,7 @@ class GuardedFilesystem:
         return self._as("write").delete(path, recursive=recursive)
 
     def move(self, src: PathArg, dst: PathArg) -> None:
-        """Give an entry another path."""
+        """Move or rename an entry."""
         self._as("write").move(src, dst)
 
     def copy(self, src: PathArg, dst: PathArg) -> None:
@@ -351,12 +359,12 @@ class GuardedFilesystem:
         return self._inner.restore(snapshot, dry_run=dry_run, foreign=foreign)
 
     def tree(self) -> FileTree:
-        """Give all files as one value, where all of them may be read."""
-        self._access.check_everything("read", why="give the whole tree")
+        """Return all files as one value, where all of them may be read."""
+        self._access.check_everything("read", why="read the whole tree")
         return self._inner.tree()
 
     def export_bytes(self) -> bytes:
-        """Give all files as one archive, where all of them may be read."""
+        """Return all files as one archive, where all of them may be read."""
         self._access.check_everything("read", why="export all files")
         return self._inner.export_bytes()
 
@@ -373,9 +381,9 @@ class GuardedFilesystem:
         *,
         read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
     ) -> Iterator[Checkout]:
-        """Lay the files out for a program, where it may see all of them; what it changed is judged at its end."""
+        """Put the files into a directory for a program that may see all of them; check its changes at the end."""
         if not isinstance(self._inner, SupportsCheckout):
-            raise ToolValidationError(f"the files of a {type(self._inner).__name__} cannot be laid out in a directory")
+            raise ToolValidationError(f"the files of a {type(self._inner).__name__} cannot be put into a directory")
         self._access.check_command()
         # In a transaction, so that what is judged at the end can still be undone.
         with nullcontext() if self.session is None else self.session.transaction():
@@ -395,9 +403,11 @@ class GuardedFilesystem:
             self._access.check_changes(changed)
 
     def bind(self, session: Session) -> Filesystem:
-        """Give the same files of another session, within the same bounds."""
+        """Return the same files of another session, within the same limits."""
         return GuardedFilesystem(self._inner.bind(session), self._access)
 
 
 def _too_large(path: PathArg, size: int, most: int) -> LimitExceeded:
-    return LimitExceeded(f"cannot read all of {path!r}: it is {size} bytes and {most} may be read; read a part")
+    return LimitExceeded(
+        f"cannot read all of {path!r}: it has {plural(size, 'byte')} and the limit is {most}; read a part of it"
+    )

@@ -84,7 +84,7 @@ class Gate(BaseFilesystem):
         return canonical, self._inner._noted(canonical, leaf, verb)
 
     def _resolved(self) -> Primitives:
-        """Give the files for a change at a path without links, so that one which is swapped in meanwhile is refused."""
+        """Return the files for a change at a path without links, so that a link swapped in meanwhile is refused."""
         bounded = self._access.roots is not None or bool(self._access.policy.rules)
         wanted: SymlinkPolicy = "deny" if bounded else self.follow_symlinks
         if self._inner.follow_symlinks == wanted:
@@ -212,7 +212,7 @@ class Gate(BaseFilesystem):
         return not self._access.hides(self._operation, path, is_directory=is_directory)
 
     def _within_budget(self, prefix: str, entries: Iterable[tuple[str, Node]]) -> Iterable[tuple[str, Node]]:
-        """Give entries in order of name, until the search has looked at as much as it may."""
+        """Return entries in order of name, up to what the search may look at."""
         shown: list[tuple[str, Node]] = []
         for name, node in sorted(entries, key=lambda entry: entry[0]):
             if self.cut:

@@ -1,18 +1,19 @@
-"""The operations that a capability and a policy speak of, and which of them a tool's own stands for."""
+"""The operations that capabilities and policies are about, and which of them the operation of a tool includes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Literal, cast, get_args
 
 Operation = Literal["read", "write", "edit", "patch", "search", "list", "stat", "shell"]
 
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
-# Those by which contents come to light: who hides a file denies them all.
+# The operations that reveal contents: to hide a file, deny all of them.
 CONTENTS: tuple[Operation, ...] = ("read", "edit", "patch", "search", "shell")
 
-# What a tool does as a part of its own operation is judged as that: an edit reads the file that it edits.
+# What a tool does as part of its own operation is judged as that operation: an edit reads the file that it edits.
 COVERED: dict[Operation, tuple[Operation, ...]] = {
     "read": ("stat",),
     "write": ("stat",),
@@ -31,9 +32,11 @@ def judged_as(own: Operation | None, operation: Operation) -> Operation:
 
 
 def checked(operations: str | Iterable[str]) -> frozenset[Operation]:
-    """Give operations as a set; `ValueError` for a name that stands for none."""
+    """Return operations as a set; raises `ValueError` for an unknown name."""
     named = frozenset((operations,) if isinstance(operations, str) else operations)
     unknown = sorted(repr(name) for name in named if name not in OPERATIONS)
     if unknown:
-        raise ValueError(f"there is no operation {', '.join(unknown)}; there are {', '.join(OPERATIONS)}")
+        near = get_close_matches(unknown[0].strip("'"), OPERATIONS, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ValueError(f"there is no operation {', '.join(unknown)}; {hint}there are {', '.join(OPERATIONS)}")
     return cast("frozenset[Operation]", named)

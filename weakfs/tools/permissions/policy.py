@@ -1,4 +1,4 @@
-"""A policy: rules that narrow what a capability allows, by operation and path, each with its reason."""
+"""A policy: rules that restrict what a capability allows, by operation and path, each with its reason."""
 
 from __future__ import annotations
 
@@ -34,8 +34,15 @@ def _patterns(given: str | Iterable[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _rules(given: Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
-    return tuple(given)
+def _rules(given: PolicyRule | Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
+    rules = (given,) if isinstance(given, PolicyRule) else tuple(given)
+    for rule in rules:
+        if not isinstance(rule, PolicyRule):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"cannot use {rule!r} as a rule of a policy: it is a {type(rule).__name__}; give "
+                f"PolicyRule(effect=..., operations=..., paths=..., reason=...)"
+            )
+    return rules
 
 
 def _compiled(rule: PolicyRule) -> tuple[GlobPattern, ...]:
@@ -48,7 +55,7 @@ class PolicyRule:
 
     `effect` is "deny" (never at these paths), "only" (nowhere else), or "blob" (what is read there goes into no answer,
     which refers to it as a blob). `paths` are glob patterns, hidden files included; one that matches a directory covers
-    what is in it: `/src` is all of it, `*.key` every such name at any depth. `reason` is told to the model.
+    what is in it: `/src` is all of it, `*.key` every such name at any depth. The model reads `reason`.
     """
 
     effect: Effect = field(validator=in_(("deny", "only", "blob")))
@@ -60,7 +67,7 @@ class PolicyRule:
     )
 
     def covers(self, path: str) -> bool:
-        """Tell whether a canonical path is one of `paths` or below one."""
+        """Return whether a canonical path is one of `paths` or below one."""
         while True:
             if any(glob.matches_path(path) or glob.matches_path(path, True) for glob in self._globs):
                 return True
@@ -71,7 +78,7 @@ class PolicyRule:
 
 @frozen
 class Policy:
-    """Rules, each of which takes something away and none of which gives: the order does not matter.
+    """Rules that only restrict, so that their order does not matter.
 
     ```python
     Policy([
@@ -80,11 +87,11 @@ class Policy:
     ])
     ```
 
-    Rules of one's own see whole calls: `check` before a call is made, `on_result` when it has been. Each returns
-    `None`, or the reason of a refusal, with which the call fails and what it did is undone; neither can allow what a
-    rule or a capability forbids. They are given here, or overridden in a subclass. One that raises refuses the call.
-    What they have to remember between calls, such as a count, is kept in a slice of `context.session`: it is saved and
-    rolled back with the session. A call that failed is shown to `on_result` too, after it was undone.
+    Custom rules see whole calls: `check` is called before a call is made, `on_result` after it. Each returns `None`, or
+    the reason of a refusal: then the call fails and is undone. Neither can allow what a rule or a capability forbids.
+    Pass them here, or override the methods in a subclass. A rule that raises refuses the call. Keep what they have to
+    remember between calls, such as a count, in a slice of `context.session`: it is saved and rolled back with the
+    session. `on_result` also sees calls that failed, after they were undone.
     """
 
     rules: tuple[PolicyRule, ...] = field(default=(), converter=_rules)
@@ -100,7 +107,7 @@ class Policy:
         return None if self._on_result is None else self._on_result(call, result, context)
 
     def against(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyRule | None:
-        """Give the rule that forbids an operation at a path, if one does.
+        """Return the rule that forbids an operation at a path, if there is one.
 
         `passing` is for a directory on the way of a search, which "only" does not stop.
         """
@@ -113,7 +120,7 @@ class Policy:
         return None
 
     def speaks_of(self, *operations: Operation, withheld: bool = False) -> bool:
-        """Tell whether a rule forbids one of these operations anywhere, or with `withheld` keeps it out of answers."""
+        """Return whether a rule forbids one of these operations, or with `withheld` keeps it out of answers."""
         return any(
             (withheld or rule.effect != "blob") and not rule.operations.isdisjoint(operations) for rule in self.rules
         )
@@ -125,7 +132,7 @@ class Policy:
         return Visibility.SHOWN if self._withholding(operation, path) is None else Visibility.WITHHELD
 
     def loosened(self, operations: Iterable[Operation], source: str, destination: str) -> PolicyRule | None:
-        """Return a rule about one of these operations that what is at `source` would get away from at `destination`."""
+        """Return a rule about one of these operations that holds at `source` and not at `destination`."""
         for operation in operations:
             if self.visibility(operation, destination) > self.visibility(operation, source):
                 return self.against(operation, source) or self._withholding(operation, source)

@@ -1,7 +1,7 @@
-"""From the JSON of a call to a handler's parameters: strict, every problem named, nothing guessed.
+"""From the JSON of a call to a handler's parameters: strict, with every problem named and nothing guessed.
 
-What may be a parameter: text, numbers, true and false, literals, lists, objects with text keys, attrs classes, and
-unions of those. `null` stands for a parameter that is left out.
+Types of parameters: text, numbers, true and false, literals, lists, objects with text keys, attrs classes,
+dataclasses, pydantic models, and unions of those. `null` stands for a parameter that is left out.
 """
 
 from __future__ import annotations
@@ -9,27 +9,28 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
-import attrs
 from attrs import frozen
 
 from weakfs.messages import clip, one_line
 from weakfs.tools.errors import ToolValidationError
+from weakfs.tools.schemas.fields import Schema, fields_of, has_fields
+from weakfs.tools.schemas.pydantic_models import is_model, model_schema, read_model, takes_unknown
 
-# Takes a value and where it stands, adds what is wrong to the list, and gives the value to use.
+# Takes a value and its place, adds problems to the list, and returns the value to use.
 Reader = Callable[[object, str, list[str]], object]
 
 # A name or a value that a message repeats is cut to this many characters.
 SHOWN = 60
-# So many names of no argument are told, each with what it may mean; of the others only how many there are.
+# An error lists this many unknown names, each with a suggestion, and counts the others.
 MAX_UNKNOWN = 10
 
 
 def param(description: str, *, at_least: int | None = None, for_models: bool = True) -> dict[str, object]:
-    """Give the metadata of a parameter, for `attrs.field(metadata=...)`: what it is, and its smallest number.
+    """Return the metadata of a parameter, for `field(metadata=...)`: its description and its minimum.
 
-    One that is not `for_models` may be given by a program, and is left out of what models are told.
+    A parameter that is not `for_models` can be passed by a program and is left out of definitions.
     """
     return {"description": description, "at_least": at_least, "for_models": for_models}
 
@@ -47,30 +48,37 @@ class Parameter:
 
 
 def parameters_of(params: type) -> tuple[Parameter, ...]:
-    """Read the parameters that a class declares.
+    """Return the parameters that a class declares.
 
-    Raises `TypeError` for a class that is not an attrs class, and for a field of a type that no JSON stands for.
+    Raises `TypeError` for a class that is no attrs class, dataclass or pydantic model, and for a field of a type that
+    no JSON stands for.
     """
-    if not attrs.has(params):
-        raise TypeError(f"cannot take parameters as {params.__name__}: decorate it with @attrs.frozen")
-    hints = get_type_hints(params)
+    if is_model(params):
+        return _parameters_of_model(model_schema(params))
     found: list[Parameter] = []
-    for field in attrs.fields(params):
-        if not field.init:
-            continue
+    for field in fields_of(params):
         least = cast("int | None", field.metadata.get("at_least"))
-        read = _reader(hints.get(field.name, object), f"{params.__name__}.{field.name}")
+        read = _reader(field.hint, f"{params.__name__}.{field.name}")
         found.append(
             Parameter(
                 field.name,
-                cast(str, field.alias),
+                field.init_name,
                 cast(str, field.metadata.get("description", "")),
-                field.default is attrs.NOTHING,
+                field.required,
                 read if least is None else _bounded(read, least),
-                field.metadata.get("for_models", True) is not False,
+                field.for_models,
             )
         )
     return tuple(found)
+
+
+def _parameters_of_model(schema: Schema) -> tuple[Parameter, ...]:
+    """Return the parameters of a pydantic model, which reads their values itself."""
+    required = cast("list[str]", schema.get("required", []))
+    return tuple(
+        Parameter(name, name, cast(str, one.get("description", "")), name in required, PLAIN[object], True)
+        for name, one in cast("dict[str, Schema]", schema["properties"]).items()
+    )
 
 
 def build(
@@ -79,7 +87,7 @@ def build(
     arguments: object,
     aliases: Mapping[str, str],
 ) -> object:
-    """Make the parameters of a call; `ToolValidationError` names everything that is wrong with the arguments."""
+    """Return the parameters of a call; raises `ToolValidationError`, which names every problem of the arguments."""
     problems: list[str] = []
     made = _build(params, parameters, arguments, aliases, "", problems)
     if problems:
@@ -104,29 +112,34 @@ def _build(
     seen: dict[str, str] = {}
     before = len(problems)
     unknown = 0
+    is_open = takes_unknown(params)
     for key, value in given.items():
         name = aliases.get(key, key) if isinstance(key, str) else ""
         parameter = known.get(name)
-        if parameter is None:
+        if parameter is None and is_open and isinstance(key, str):
+            values[key] = value
+        elif parameter is None:
             unknown += 1
             if unknown > MAX_UNKNOWN:
                 continue
-            told = [one.name for one in parameters if one.for_models]
-            problems.append(_unknown(where, key, [*known, *aliases], [*told, *aliases]))
+            offered = [one.name for one in parameters if one.for_models]
+            problems.append(_unknown(where, key, [*known, *aliases], [*offered, *aliases]))
         elif name in seen:
-            problems.append(f"{where}{key}: the same argument as {seen[name]}; give one of them")
+            problems.append(f"{where}{key}: the same argument as {seen[name]}; give only one of them")
         else:
             seen[name] = cast(str, key)
             if value is not None or parameter.required:
                 values[parameter.init_name] = parameter.read(value, f"{where}{key}", problems)
     if unknown > MAX_UNKNOWN:
-        problems.append(f"{where.rstrip('.') or 'arguments'}: {unknown - MAX_UNKNOWN} more names of no argument")
+        problems.append(f"{where.rstrip('.') or 'arguments'}: {unknown - MAX_UNKNOWN} more unknown names")
     for parameter in parameters:
         if parameter.required and parameter.name not in seen:
             meaning = f"; give {parameter.description}" if parameter.description else ""
             problems.append(f"{where}{parameter.name}: missing{meaning}")
     if len(problems) > before:
         return None
+    if is_model(params):
+        return read_model(params, values, where, problems)
     try:
         return params(**values)
     except (ValueError, TypeError) as error:
@@ -134,17 +147,17 @@ def _build(
         return None
 
 
-def _unknown(where: str, key: object, known: Sequence[str], told: Sequence[str]) -> str:
+def _unknown(where: str, key: object, known: Sequence[str], offered: Sequence[str]) -> str:
     if not isinstance(key, str):
-        return f"{where}{shown(key)}: no argument has this name; names are text"
+        return f"{where}{shown(key)}: not an argument name; names are text"
     name = one_line(clip(key, SHOWN))
     near = get_close_matches(name, known, n=1)
-    remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(told)}" if told else "there are none"
+    remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(offered)}" if offered else "there are none"
     return f"{where}{name}: no such argument; {remedy}"
 
 
 def shown(value: object) -> str:
-    """Say what a JSON value is, in a few words."""
+    """Return a few words about a JSON value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -188,7 +201,7 @@ def _read_text(value: object, where: str, problems: list[str]) -> object:
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            problems.append(f"{where}: holds half of a surrogate pair at {error.start}; leave it out")
+            problems.append(f"{where}: has half of a surrogate pair at position {error.start}; leave it out")
     return value
 
 
@@ -206,7 +219,7 @@ PLAIN: dict[object, Reader] = {
 def _bounded(read: Reader, least: int) -> Reader:
     def read_bounded(value: object, where: str, problems: list[str]) -> object:
         if _is_number(value) and cast(float, value) < least:
-            problems.append(f"{where}: expected a number from {least} on, got {shown(value)}")
+            problems.append(f"{where}: expected a number of at least {least}, got {shown(value)}")
             return value
         return read(value, where, problems)
 
@@ -279,9 +292,9 @@ def _reader(hint: object, name: str) -> Reader:
         return _list(_reader(inner[0], name))
     if origin in (dict, Mapping) and inner[0] is str:
         return _mapping(_reader(inner[1], name))
-    if isinstance(hint, type) and attrs.has(hint):
-        return _nested(hint)
+    if has_fields(hint) or is_model(hint):
+        return _nested(cast(type, hint))
     raise TypeError(
         f"cannot take {name} from a call: no JSON stands for {hint!r}; use str, int, float, bool, Literal, "
-        f"tuple[X, ...], Mapping[str, X] or an attrs class"
+        f"tuple[X, ...], Mapping[str, X], an attrs class, a dataclass or a pydantic model"
     )

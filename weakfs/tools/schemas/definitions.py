@@ -1,4 +1,4 @@
-"""Tools as providers want to be told of them: made from the same classes that calls are checked by.
+"""Tool definitions in the form that each provider takes, made from the classes that check the calls.
 
 What each provider gets, and where it goes:
 
@@ -18,14 +18,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
 from weakfs.tools.schemas import Schema, openapi, schema_of, strict, strict_can_say
-from weakfs.tools.schemas.profiles import hints_of, names_of, offered
+from weakfs.tools.schemas.profiles import defaults_for, hints_of, left_out_of, names_of, offered
+from weakfs.tools.schemas.providers import OpenAIApi, Provider
 from weakfs.tools.tool import Tool
-
-Provider = Literal["openai", "anthropic", "gemini", "mcp"]
-OpenAIApi = Literal["chat", "responses"]
 
 # What Gemini takes for names: they start with a letter or an underscore.
 _GEMINI_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -37,30 +35,51 @@ def definitions(
     *,
     api: OpenAIApi = "chat",
     strict_schemas: bool = True,
+    used_by: Provider | None = None,
 ) -> list[dict[str, object]]:
-    """Describe tools in a provider's own shape, one definition a tool, ready to be sent as JSON.
+    """Return the definitions of tools for a provider, one for each tool, ready to be sent as JSON.
 
     `api` and `strict_schemas` concern OpenAI only: `strict_schemas=False` leaves optional parameters optional, for
-    servers that take its API and know no strict mode. Raises `ValueError` for a provider that is not known, and for a
-    tool that the provider could not be told of.
+    servers that take its API and know no strict mode. `used_by` is the provider whose defaults calls have. Raises
+    `ValueError` for a provider that is not known, and for a tool that the provider does not accept.
     """
-    if provider not in get_args(Provider):
-        raise ValueError(f"there is no provider {provider!r}; there are {', '.join(get_args(Provider))}")
+    check_provider(provider)
     if api not in get_args(OpenAIApi):
         raise ValueError(f"there is no API {api!r} of OpenAI's; there are {', '.join(get_args(OpenAIApi))}")
     chosen = offered(list(tools), provider)
     if provider == "openai":
-        return [_openai(tool, api, strict_schemas) for tool in chosen]
+        return [_openai(tool, _schema(tool, provider, used_by), api, strict_schemas) for tool in chosen]
     describe = _DESCRIBE[provider]
-    return [describe(tool, _schema(tool, provider)) for tool in chosen]
+    return [describe(tool, _schema(tool, provider, used_by)) for tool in chosen]
 
 
-def _schema(tool: Tool, provider: str) -> Schema:
-    return schema_of(tool.params, names_of(tool, provider))
+def check_provider(provider: str | None) -> None:
+    """Raise `ValueError` for a provider that is not known."""
+    if provider is not None and provider not in get_args(Provider):
+        raise ValueError(f"there is no provider {provider!r}; there are {', '.join(get_args(Provider))}")
 
 
-def _openai(tool: Tool, api: OpenAIApi, strict_schemas: bool) -> dict[str, object]:
-    schema = _schema(tool, "openai")
+def chosen_provider(asked: Provider | None, own: Provider | None) -> Provider:
+    """Return the provider whose definitions are asked for, by default that of the toolset or prompt itself."""
+    if asked is None and own is None:
+        raise ValueError(
+            f"cannot define tools for no provider: there are {', '.join(get_args(Provider))}; name one here, or with "
+            f"provider=... where the tools are"
+        )
+    return cast(Provider, own if asked is None else asked)
+
+
+def _schema(tool: Tool, provider: str, used_by: str | None) -> Schema:
+    names = names_of(tool, provider)
+    schema = schema_of(tool.params, names, without=left_out_of(tool, provider))
+    properties = cast("dict[str, Schema]", schema["properties"])
+    for name, value in defaults_for(tool, used_by).items():
+        if names.get(name, name) in properties:
+            properties[names.get(name, name)]["default"] = value
+    return schema
+
+
+def _openai(tool: Tool, schema: Schema, api: OpenAIApi, strict_schemas: bool) -> dict[str, object]:
     is_strict = strict_schemas and strict_can_say(schema)
     function: dict[str, object] = {
         "name": tool.name,
@@ -81,7 +100,7 @@ def _gemini(tool: Tool, schema: Schema) -> dict[str, object]:
     for name in (tool.name, *properties):
         if not _GEMINI_NAME.fullmatch(name):
             raise ValueError(
-                f"cannot tell Gemini of {tool.name!r}: names start with a letter or an underscore and go on with "
+                f"cannot describe {tool.name!r} to Gemini: names start with a letter or an underscore and go on with "
                 f"those, digits and '-'; give {name!r} another name"
             )
     declaration: dict[str, object] = {"name": tool.name, "description": tool.description}

@@ -1,4 +1,4 @@
-"""What providers take of JSON Schema: OpenAI's strict mode, and Gemini's subset of OpenAPI."""
+"""Dialects of JSON Schema: OpenAI's strict mode, and Gemini's subset of OpenAPI."""
 
 from __future__ import annotations
 
@@ -6,7 +6,26 @@ import json
 from collections.abc import Callable
 from typing import cast
 
-from weakfs.tools.schemas.parameters import Schema, nullable
+from weakfs.tools.schemas.fields import Schema
+from weakfs.tools.schemas.parameters import nullable
+
+# Keywords that OpenAI's strict mode takes.
+_STRICT = frozenset(
+    {
+        "type", "anyOf", "properties", "required", "additionalProperties", "items", "enum", "description", "default",
+        "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "format", "minItems",
+        "maxItems",
+    }
+)  # fmt: skip
+
+# Keywords that Gemini takes; those that it does not know are left out, and a call is checked against them all the same.
+_OPENAPI = frozenset(
+    {
+        "type", "format", "description", "nullable", "enum", "items", "properties", "required", "anyOf", "minimum",
+        "maximum", "minItems", "maxItems", "minLength", "maxLength", "pattern",
+    }
+)  # fmt: skip
+_OPENAPI_FORMATS = frozenset({"enum", "date-time", "int32", "int64", "float", "double"})
 
 
 def _properties(schema: Schema) -> dict[str, Schema]:
@@ -22,13 +41,13 @@ def _options(schema: Schema) -> list[Schema]:
 
 
 def _inside(schema: Schema) -> list[Schema]:
-    """List the schemas right inside one."""
+    """Return the schemas directly inside one."""
     items = [cast(Schema, schema["items"])] if "items" in schema else []
     return [*_properties(schema).values(), *_options(schema), *items]
 
 
 def _rebuilt(schema: Schema, rebuild: Callable[[Schema], Schema]) -> Schema:
-    """Give a schema with all that is right inside it rebuilt."""
+    """Return a schema with the schemas directly inside it rebuilt."""
     made = dict(schema)
     if "properties" in schema:
         made["properties"] = {name: rebuild(one) for name, one in _properties(schema).items()}
@@ -40,7 +59,7 @@ def _rebuilt(schema: Schema, rebuild: Callable[[Schema], Schema]) -> Schema:
 
 
 def _noted(schema: Schema, how: str) -> Schema:
-    """Tell of the default in the description, for a dialect that has no other place for it."""
+    """Move the default into the description, for a dialect that has no other place for it."""
     if "default" not in schema:
         return schema
     made = {key: value for key, value in schema.items() if key != "default"}
@@ -50,8 +69,8 @@ def _noted(schema: Schema, how: str) -> Schema:
 
 
 def strict_can_say(schema: Schema) -> bool:
-    """Tell whether OpenAI's strict mode can express a schema: it knows no free values and no maps with free keys."""
-    if "type" not in schema and "anyOf" not in schema:
+    """Return whether OpenAI's strict mode can express a schema: it has no arbitrary values and no free-form objects."""
+    if ("type" not in schema and "anyOf" not in schema) or not schema.keys() <= _STRICT:
         return False
     if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
         return False
@@ -78,7 +97,9 @@ def openapi(schema: Schema) -> Schema:
     are closed; defaults go into the description; and nothing stands beside `anyOf`: what did is in each option.
     """
     made = _rebuilt(_noted(schema, "by default"), openapi)
-    made.pop("additionalProperties", None)
+    made = {key: value for key, value in made.items() if key in _OPENAPI}
+    if made.get("format", "enum") not in _OPENAPI_FORMATS:
+        del made["format"]
     kind = made.get("type")
     if isinstance(kind, list):
         made.update(type=cast("list[object]", kind)[0], nullable=True)
@@ -95,7 +116,7 @@ def openapi(schema: Schema) -> Schema:
 
 
 def _written_choices(schema: Schema) -> Schema:
-    """Give the choices of a text, or of a whole number as texts; a truth value needs none, and "" is refused."""
+    """Return the choices of a string, or of an integer as strings; a boolean needs none, and "" is refused."""
     choices = cast("list[object]", schema["enum"])
     if schema.get("type") == "integer":
         return {"format": "enum", "enum": [str(choice) for choice in choices if choice is not None]}

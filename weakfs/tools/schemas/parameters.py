@@ -8,11 +8,10 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
-import attrs
-
-Schema = dict[str, object]
+from weakfs.tools.schemas.fields import Field, Schema, fields_of, has_fields
+from weakfs.tools.schemas.pydantic_models import is_model, model_schema
 
 NULL: type = type(None)
 
@@ -27,31 +26,31 @@ PLAIN: dict[object, Schema] = {
 }
 
 
-def schema_of(params: type, names: Mapping[str, str] | None = None) -> Schema:
-    """Describe what a call may give for the parameters of an attrs class.
+def schema_of(params: type, names: Mapping[str, str] | None = None, *, without: Sequence[str] = ()) -> Schema:
+    """Return the JSON Schema of what a call may give for the parameters of a class.
 
-    `names` gives parameters other names. What is marked with `about(..., for_models=False)` is left out: a parameter,
-    and of a union each attrs class of which nothing else remains. Raises `TypeError` if that leaves out a parameter
-    that every call must give.
+    `names` gives parameters other names, and `without` leaves optional ones out. What is marked with
+    `param(..., for_models=False)` is left out too: a parameter, and of a union each class of which nothing else
+    remains. Raises `TypeError` if that leaves out a parameter that every call must give.
     """
-    hints = get_type_hints(params)
+    if is_model(params):
+        return _renamed(model_schema(params), names or {})
     properties: dict[str, object] = {}
     required: list[str] = []
-    for field in attrs.fields(params):
-        if not field.init:
+    for field in fields_of(params):
+        if field.name in without and not field.required:
             continue
-        shown = _shown(hints.get(field.name, object)) if _for_models(field) else None
-        must = field.default is attrs.NOTHING
+        shown = _shown(field.hint) if field.for_models else None
         if shown is None:
-            if must:
+            if field.required:
                 raise TypeError(
                     f"cannot keep {params.__name__}.{field.name} from models: every call must give it; "
                     f"give it a default, or leave out for_models=False"
                 )
             continue
         name = field.name if names is None else names.get(field.name, field.name)
-        properties[name] = _with_metadata(shown if must else _without_null(shown), field)
-        if must:
+        properties[name] = _with_metadata(shown if field.required else _without_null(shown), field)
+        if field.required:
             required.append(name)
     schema: Schema = {"type": "object", "properties": properties}
     if required:
@@ -71,11 +70,13 @@ def nullable(schema: Schema) -> Schema:
     return {**schema, "type": [kind, "null"], **more}
 
 
-def _for_models(field: attrs.Attribute[object]) -> bool:
-    return field.metadata.get("for_models", True) is not False
+def _renamed(schema: Schema, names: Mapping[str, str]) -> Schema:
+    properties, required = cast(Schema, schema["properties"]), cast("list[str]", schema.get("required", []))
+    made = {**schema, "properties": {names.get(name, name): one for name, one in properties.items()}}
+    return {**made, "required": [names.get(name, name) for name in required]} if required else made
 
 
-def _with_metadata(schema: Schema, field: attrs.Attribute[object]) -> Schema:
+def _with_metadata(schema: Schema, field: Field) -> Schema:
     least, description = field.metadata.get("at_least"), field.metadata.get("description")
     if isinstance(least, int | float):
         schema = _bounded(schema, least)
@@ -107,7 +108,7 @@ def _without_null(schema: Schema) -> Schema:
 
 
 def _shown(hint: object) -> Schema | None:
-    """Describe one type; `None` if it is none of a model's business."""
+    """Return the schema of one type; `None` if models are not shown it."""
     if hint in PLAIN:
         return dict(PLAIN[hint])
     origin, inner = get_origin(hint), get_args(hint)
@@ -121,9 +122,11 @@ def _shown(hint: object) -> Schema | None:
     if origin in (dict, Mapping):
         item = _shown(inner[1])
         return None if item is None else {"type": "object", "additionalProperties": item}
-    if isinstance(hint, type) and attrs.has(hint):
-        fields = [field for field in attrs.fields(hint) if field.init]
-        return schema_of(hint) if not fields or any(map(_for_models, fields)) else None
+    if isinstance(hint, type) and is_model(hint):
+        return model_schema(hint)
+    if isinstance(hint, type) and has_fields(hint):
+        fields = fields_of(hint)
+        return schema_of(hint) if not fields or any(field.for_models for field in fields) else None
     raise TypeError(f"cannot describe {hint!r} to models: no JSON stands for it")
 
 
@@ -147,5 +150,5 @@ def _any_of(kinds: Sequence[Schema | None]) -> Schema | None:
 
 
 def _flat(schema: Schema | None) -> Sequence[Schema | None]:
-    """Give the options of a schema that is nothing but those, such as that of literals of several types."""
+    """Return the options of a schema that is only a choice, such as that of literals of several types."""
     return cast("list[Schema]", schema["anyOf"]) if schema and "anyOf" in schema else [schema]

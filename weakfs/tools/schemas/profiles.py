@@ -1,12 +1,13 @@
-"""What differs from provider to provider: which tools their models know, what arguments are called, what they hint at.
+"""Differences between providers: the tools that their models know, names and defaults of arguments, hints.
 
-A table row holds for the tools that come with weakfs. A tool of one's own is offered to every model as it is.
+The tables apply to the built-in tools. A custom tool is offered to every model as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import cast
 
 from attrs import frozen
 
@@ -25,9 +26,26 @@ _FILE = {tool: {"path": "file_path"} for tool in ("read_file", "write_file", "ed
 ARGUMENT_NAMES: dict[str, dict[str, dict[str, str]]] = {"openai": _FILE, "anthropic": _FILE, "gemini": _FILE}
 
 
+# Defaults for calls of a provider's models where they differ from the tool's own. Images need a runtime that sends the
+# content of results, as one does that names its provider; to a runtime that sends messages they would be invisible.
+_IMAGES: dict[str, dict[str, object]] = {"read_file": {"images": True}}
+DEFAULTS: dict[str, dict[str, dict[str, object]]] = {
+    "openai": _IMAGES,
+    "anthropic": {"read_file": {"images": True, "line_numbers": True}},
+    "gemini": _IMAGES,
+    "mcp": _IMAGES,
+}
+
+# Parameters that a provider's models are not shown: they do without -C, and take -A and -B by their names.
+PARAMETERS_LEFT_OUT: dict[str, dict[str, tuple[str, ...]]] = {
+    "openai": {"grep": ("context",)},
+    "mcp": {"grep": ("context",)},
+}
+
+
 @frozen(kw_only=True)
 class Hints:
-    """What MCP's `annotations` tell of a tool: for people who decide which calls to allow.
+    """MCP's `annotations` of a tool, for people who decide which calls to allow.
 
     `destructive` says that something may be lost, `idempotent` that a second call like the first changes nothing more,
     `open_world` that it reaches beyond the files.
@@ -63,12 +81,12 @@ def _own_params() -> frozenset[type]:
 
 
 def _is_own(tool: Tool) -> bool:
-    """Tell whether a tool is one of weakfs's, also in a variant with other options."""
+    """Return whether a tool is a built-in one, possibly with other options."""
     return tool.params in _own_params()
 
 
 def offered(tools: Sequence[Tool], provider: str) -> list[Tool]:
-    """Choose the tools that a provider's models are told of, in their order.
+    """Return the tools that a provider's models are offered, in their order.
 
     Of `edit_file` and `apply_patch` one is left out where both are there; a toolset that has only the other keeps it.
     """
@@ -77,11 +95,34 @@ def offered(tools: Sequence[Tool], provider: str) -> list[Tool]:
 
 
 def names_of(tool: Tool, provider: str) -> Mapping[str, str]:
-    """Give the provider's names of a tool's parameters; each is an alias that a call of the tool takes."""
+    """Return the provider's names of a tool's parameters; each is an alias that calls of the tool take."""
     names = ARGUMENT_NAMES.get(provider, {}).get(tool.name, {}) if _is_own(tool) else {}
     return {name: other for name, other in names.items() if tool.aliases.get(other) == name}
 
 
+def left_out_of(tool: Tool, provider: str) -> tuple[str, ...]:
+    """Return the parameters of a tool that a provider's models are not shown."""
+    return PARAMETERS_LEFT_OUT.get(provider, {}).get(tool.name, ()) if _is_own(tool) else ()
+
+
+def defaults_for(tool: Tool, provider: str | None) -> Mapping[str, object]:
+    """Return what a call of a provider's models has for parameters that it leaves out, by weakfs's own names."""
+    if provider is None or not _is_own(tool):
+        return {}
+    return DEFAULTS.get(provider, {}).get(tool.name, {})
+
+
+def with_defaults(tool: Tool, arguments: object, provider: str | None) -> object:
+    """Return the arguments of a call with the provider's defaults for what it leaves out."""
+    defaults = defaults_for(tool, provider)
+    if not defaults or not isinstance(arguments, Mapping):
+        return arguments
+    given = cast("Mapping[str, object]", arguments)
+    named = {tool.aliases.get(name, name) for name, value in given.items() if value is not None}
+    left_out = {name: value for name, value in defaults.items() if name not in named}
+    return {**{name: value for name, value in given.items() if name not in left_out}, **left_out}
+
+
 def hints_of(tool: Tool) -> Hints | None:
-    """Give what is known of a tool's ways; `None` for a tool of somebody's own."""
+    """Return the hints of a built-in tool; `None` for a custom one."""
     return HINTS.get(tool.name) if _is_own(tool) else None

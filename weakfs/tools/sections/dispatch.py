@@ -12,18 +12,19 @@ from weakfs.tools.sections.prompt import Prompt
 def dispatch_tool_call(
     prompt: Prompt,
     name: str,
-    arguments: Mapping[str, object],
+    arguments: Mapping[str, object] | str | bytes,
     *,
     session: Session,
     call_id: str | None = None,
     caller: str | None = None,
     adapter: object = None,
     deadline: int | None = None,
+    timeout: float | None = None,
     budget_tracker: object = None,
 ) -> ToolResult[object]:
     """Make a call of one of a prompt's tools, on the filesystem of the section that provides it.
 
-    A section without one uses the prompt's; if there is none at all, handlers that need one answer so. The handler
+    A section without one uses the prompt's; without any, handlers that need one fail. The handler
     finds the prompt, the prompt as it is rendered, `adapter`, `deadline` and `budget_tracker` in its context. All else
     is as in `Toolset.call`: a failure is an answer, has changed nothing, and is written down.
     """
@@ -33,6 +34,7 @@ def dispatch_tool_call(
         call_id=call_id,
         caller=caller,
         deadline=deadline,
+        timeout=timeout,
         prompt=prompt,
         rendered_prompt=prompt.render(),
         adapter=adapter,
@@ -43,13 +45,14 @@ def dispatch_tool_call(
 async def adispatch_tool_call(
     prompt: Prompt,
     name: str,
-    arguments: Mapping[str, object],
+    arguments: Mapping[str, object] | str | bytes,
     *,
     session: Session,
     call_id: str | None = None,
     caller: str | None = None,
     adapter: object = None,
     deadline: int | None = None,
+    timeout: float | None = None,
     budget_tracker: object = None,
 ) -> ToolResult[object]:
     """Make a call beside others, as `Toolset.acall` does; see `dispatch_tool_call`."""
@@ -59,6 +62,7 @@ async def adispatch_tool_call(
         call_id=call_id,
         caller=caller,
         deadline=deadline,
+        timeout=timeout,
         prompt=prompt,
         rendered_prompt=prompt.render(),
         adapter=adapter,

@@ -12,7 +12,8 @@ from weakfs.filesystem import Filesystem
 from weakfs.session import Session
 from weakfs.tools.context import ToolContext
 from weakfs.tools.results import ToolResult
-from weakfs.tools.schemas.definitions import OpenAIApi, Provider, definitions
+from weakfs.tools.schemas.definitions import check_provider, chosen_provider, definitions
+from weakfs.tools.schemas.providers import OpenAIApi, Provider
 from weakfs.tools.sections.section import FilesystemSection, Section
 from weakfs.tools.tool import Tool
 from weakfs.tools.toolset import Toolset
@@ -20,26 +21,31 @@ from weakfs.tools.toolset import Toolset
 
 @frozen
 class RenderedPrompt:
-    """What goes to the model: the text, and the tools that it is told of there."""
+    """What is sent to the model: the text and the tools."""
 
     text: str = field(repr=False)
     tools: tuple[Tool, ...]
+    provider: Provider | None = None
 
     def definitions(
-        self, provider: Provider, *, api: OpenAIApi = "chat", strict_schemas: bool = True
+        self, provider: Provider | None = None, *, api: OpenAIApi = "chat", strict_schemas: bool = True
     ) -> list[dict[str, object]]:
-        """Give the tools in a provider's own shape; see `weakfs.tools.schemas.definitions`."""
-        return definitions(self.tools, provider, api=api, strict_schemas=strict_schemas)
+        """Return the tools in the form that a provider's API takes, as `Toolset.definitions` does."""
+        chosen = chosen_provider(provider, self.provider)
+        return definitions(self.tools, chosen, api=api, strict_schemas=strict_schemas, used_by=self.provider)
 
 
 class Prompt:
     """Sections in the order in which a model reads them.
 
-    Raises `ValueError` if two sections have one key, or provide tools of one name: a call could not tell them apart.
+    `provider` is whose models make the calls, as in `Toolset`. Raises `ValueError` if two sections have one key, or
+    provide tools of one name: a call could not tell them apart.
     """
 
-    def __init__(self, *, sections: Iterable[Section], key: str = "prompt") -> None:
+    def __init__(self, *, sections: Iterable[Section], key: str = "prompt", provider: Provider | None = None) -> None:
+        check_provider(provider)
         self.key = key
+        self.provider: Provider | None = provider
         self.sections = tuple(sections)
         self._homes: dict[str, Section] = {}
         keys: set[str] = set()
@@ -72,8 +78,8 @@ class Prompt:
         return tuple(tool for section in self.sections for tool in section.tools)
 
     def render(self) -> RenderedPrompt:
-        """Give the text of all sections with their tools."""
-        return RenderedPrompt("\n".join(section.render() for section in self.sections), self.tools)
+        """Return the text of all sections with their tools."""
+        return RenderedPrompt("\n".join(section.render() for section in self.sections), self.tools, self.provider)
 
     def section_of(self, name: str) -> Section | None:
         """Find the section that provides a tool; `None` if there is no such tool."""
@@ -91,9 +97,9 @@ class Prompt:
         return None if home is None else home.filesystem
 
     def toolset(self, name: str, session: Session) -> Toolset:
-        """Give the toolset that a tool is called through; of a name that is no tool's, one that tells what there is.
+        """Return the toolset that a tool is called through; for an unknown name, one whose answer lists the tools.
 
-        The same for all tools that work on one filesystem, as long as the session is the same.
+        It is the same for all tools that work on one filesystem, as long as the session is the same.
         """
         home = self._home_of(name)
         key = None if home is None else home.key
@@ -112,7 +118,7 @@ class Prompt:
 
     def _open(self, home: FilesystemSection | None, session: Session) -> Toolset:
         if home is None:
-            return Toolset(session, tools=map(_without_filesystem, self.tools))
+            return Toolset(session, tools=map(_without_filesystem, self.tools), provider=self.provider)
         # It has all tools, so that the answer to a wrong name can list them; each is called through its own.
         return Toolset(
             session,
@@ -121,11 +127,12 @@ class Prompt:
             capability=home.capability,
             policy=home.policy,
             limits=home.limits,
+            provider=self.provider,
         )
 
 
 def _without_filesystem(tool: Tool) -> Tool:
-    """Give a tool whose handler finds no filesystem, not even the session's files in memory."""
+    """Return a tool whose handler gets no filesystem, not even the session's files in memory."""
 
     def call(params: object, *, context: ToolContext) -> ToolResult[object]:
         handler = cast("Callable[..., ToolResult[object]]", tool.handler)

@@ -12,7 +12,7 @@ from weakfs.tools.tool import Tool
 
 
 class Section:
-    """A title, what the model reads under it, and the tools that it is told of there.
+    """A title, the text under it, and the tools of the section.
 
     `key` names the section in its prompt. `template` is Markdown; with `values` each `$name` and `${name}` in it is
     replaced (`$$` is a dollar sign), without them it is taken as it is. Raises `ValueError` if a value is missing.
@@ -36,7 +36,7 @@ class Section:
         return f"<{type(self).__name__} {self.key!r}>"
 
     def render(self) -> str:
-        """Give the section's Markdown, under its title."""
+        """Return the section's Markdown, under its title."""
         return f"## {self.title}\n\n{self._text.strip()}\n"
 
 

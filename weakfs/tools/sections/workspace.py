@@ -28,7 +28,7 @@ class WorkspaceSection(FilesystemSection):
 
     It has no tools of its own unless some are given: agents that run programs use their native ones. `mounts` are
     copied into the temporary directory; what was left out of them is in `mount_reports`. A runtime that resumes its
-    sessions gives `root`, since a temporary directory does not outlive the section.
+    sessions passes `root`, since a temporary directory does not outlive the section.
     """
 
     def __init__(

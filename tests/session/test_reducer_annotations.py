@@ -1,0 +1,79 @@
+"""Annotations of marked reducers: what cannot be right is an error when the slice is installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve, frozen
+
+from weakfs import Registry, Session, event, reducer
+
+
+@event("test/counted")
+@frozen
+class Counted:
+    by: int
+
+
+@event("test/named")
+@frozen
+class Named:
+    name: str
+
+
+def install(type_: type) -> Session:
+    session = Session(registry=Registry.empty().with_types(Counted, Named))
+    session.install(type_, tag="test/slice", initial=type_)
+    return session
+
+
+def test_a_reducer_that_takes_another_event_is_refused() -> None:
+    @frozen
+    class Counter:
+        count: int = 0
+
+        @reducer(on=Counted)
+        def add(self, event: Named) -> Counter:
+            return self
+
+    # Its own name is not found in the function that it stands in.
+    Counter.add.__annotations__["return"] = Counter
+    with pytest.raises(TypeError, match="its reducer 'add' of Counted takes a Named; annotate its event as Counted"):
+        install(Counter)
+
+
+@pytest.mark.parametrize("result", [int, type(None), Named])
+def test_a_reducer_that_returns_another_type_is_refused(result: type) -> None:
+    @frozen
+    class Counter:
+        count: int = 0
+
+        @reducer(on=Counted)
+        def add(self, event: Counted) -> Any:
+            return self
+
+    Counter.add.__annotations__["return"] = result
+    with pytest.raises(TypeError, match=rf"'add' of Counted returns a {result.__name__}; return the new Counter"):
+        install(Counter)
+
+
+def test_annotations_that_are_missing_wide_or_unknown_are_fine() -> None:
+    @frozen
+    class Counter:
+        count: int = 0
+
+        @reducer(on=Counted)
+        def add(self, event):  # type: ignore[no-untyped-def]  # as many people write it
+            return evolve(self, count=self.count + event.by)
+
+        @reducer(on=Named)
+        def name(self, event: Named | Counted) -> object:
+            return self
+
+    session = install(Counter)
+    session.dispatch(Counted(2))
+
+    latest = session[Counter].latest()
+    assert latest is not None
+    assert latest.count == 2

@@ -1,0 +1,190 @@
+"""`grep`: lines with what stands around them, files, counts, and matches that span lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from weakfs import Capability, InMemoryFilesystem, Policy, PolicyRule, Session, ToolResult, Toolset
+from weakfs.tools.blobs import BlobReference
+from weakfs.tools.handlers import GrepReceipt
+
+POEM = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
+
+
+def toolset(policy: Policy | None = None, capability: Capability | None = None, **files: str) -> Toolset:
+    session = Session()
+    fs = InMemoryFilesystem(session)
+    for name, text in files.items():
+        fs.write(f"/{name}", text)
+    return Toolset(session, fs, policy=policy, capability=capability)
+
+
+def grep(tools: Toolset, pattern: str, **more: object) -> ToolResult[object]:
+    return tools.call("grep", {"pattern": pattern, **more})
+
+
+def receipt(result: ToolResult[object]) -> GrepReceipt:
+    return result.value_as(GrepReceipt)
+
+
+# Lines around a match
+
+
+def test_lines_before_and_after_a_match_are_marked_as_grep_marks_them() -> None:
+    tools = toolset(poem=POEM)
+
+    assert grep(tools, "three", context_before=1).message == "/poem-2-two\n/poem:3:three"
+    assert grep(tools, "three", context_after=2).message == "/poem:3:three\n/poem-4-four\n/poem-5-five"
+    assert grep(tools, "three", context=1).message == "/poem-2-two\n/poem:3:three\n/poem-4-four"
+    assert grep(tools, "three", context=1, context_after=0).message == "/poem-2-two\n/poem:3:three"
+    assert grep(tools, "one|seven", context=1).message == ("/poem:1:one\n/poem-2-two\n--\n/poem-6-six\n/poem:7:seven")
+
+
+def test_the_names_that_models_know_from_the_command_are_taken() -> None:
+    tools = toolset(poem=POEM)
+
+    assert grep(tools, "THREE", **{"-i": True, "-A": 1}).message == "/poem:3:three\n/poem-4-four"
+    assert grep(tools, "three", **{"-B": 1}).message == "/poem-2-two\n/poem:3:three"
+    assert grep(tools, "three", **{"-C": 1, "head_limit": 1}).message == grep(tools, "three", context=1).message
+
+
+def test_no_line_is_shown_twice() -> None:
+    tools = toolset(poem=POEM)
+
+    assert grep(tools, "two|three|five", context=1).message == (
+        "/poem-1-one\n/poem:2:two\n/poem:3:three\n/poem-4-four\n/poem:5:five\n/poem-6-six"
+    )
+
+
+def test_files_are_set_apart() -> None:
+    tools = toolset(a="x\nend", b="start\nx\n")
+
+    assert grep(tools, "x", context=1).message == "/a:1:x\n/a-2-end\n--\n/b-1-start\n/b:2:x"
+
+
+def test_the_receipt_has_the_matches_without_the_lines_around_them() -> None:
+    result = receipt(grep(toolset(poem=POEM), "three", context=2))
+
+    assert isinstance(result.matches, tuple)
+    assert [match.line_number for match in result.matches] == [3]
+
+
+def test_context_is_bounded() -> None:
+    tools = toolset(long="".join(f"{number}\n" for number in range(1, 1001)))
+
+    assert len(grep(tools, "^500$", context=900).message.splitlines()) == 101
+
+
+def test_a_long_line_around_a_match_is_cut() -> None:
+    tools = toolset(long="x" * 5000 + "\nneedle\n")
+
+    assert len(grep(tools, "needle", context=1).message) < 700
+
+
+# Files and counts
+
+
+def test_files_are_named_once_however_many_lines_match() -> None:
+    tools = toolset(a="x\n" * 5000, b="x\n", c="y\n")
+
+    result = grep(tools, "x", output="files")
+
+    assert result.message == "/a\n/b"
+    assert result.summary_text == "2 files with matches"
+    assert (receipt(result).files, receipt(result).matches) == (("/a", "/b"), None)
+
+
+def test_counts_are_told_by_file() -> None:
+    tools = toolset(a="x\nx x\n", b="x\n", c="y\n")
+
+    result = grep(tools, "x", output="counts")
+
+    assert result.message == "/a:2\n/b:1"
+    assert result.summary_text == "3 matches in 2 files"
+    assert receipt(result).counts == (2, 1)
+
+
+def test_counts_of_a_file_are_bounded_and_say_so() -> None:
+    tools = toolset(a="x\n" * 5000, b="x\n")
+
+    assert grep(tools, "x", output="counts").message == "/a:1000 or more\n/b:1"
+
+
+@pytest.mark.parametrize(("output", "first"), [("files", "/f0\n/f1"), ("counts", "/f0:2\n/f1:2")])
+def test_files_and_counts_are_cut_at_max_results(output: str, first: str) -> None:
+    tools = toolset()
+    for number in range(5):
+        tools.filesystem.write(f"/f{number}", "x\nx\n")
+
+    result = grep(tools, "x", output=output, max_results=2)
+
+    assert result.message == f"{first}\n[the first 2 files are shown; narrow the search or set max_results]"
+    assert receipt(result).truncated is True
+    assert receipt(grep(tools, "x", output=output, max_results=5)).truncated is False
+
+
+@pytest.mark.parametrize("output", ["files", "counts"])
+def test_no_file_with_matches_is_said_as_in_a_search_for_lines(output: str) -> None:
+    assert grep(toolset(a="x"), "y", output=output).message == "No matches found"
+    assert grep(toolset(a="x"), "x", output=output, glob="*.py").message.startswith("No matches found: no file matches")
+
+
+# Several lines
+
+
+def test_a_multiline_match_shows_each_of_its_lines() -> None:
+    tools = toolset(poem=POEM)
+
+    assert grep(tools, "two.*four", multiline=True).message == "/poem:2:two\n/poem:3:three\n/poem:4:four"
+    assert grep(tools, "two\nthree", multiline=True, context=1).message == (
+        "/poem-1-one\n/poem:2:two\n/poem:3:three\n/poem-4-four"
+    )
+    assert grep(tools, "two.*four", multiline=True, output="counts").message == "/poem:1"
+    assert grep(tools, "two.*four").message == "No matches found"
+    assert grep(tools, "two\nthree").error_code == "invalid_regex"
+
+
+# Hidden contents
+
+
+def hidden(effect: str) -> Policy:
+    rule = PolicyRule(
+        effect=effect,  # type: ignore[arg-type]  # one of the literals
+        operations=["read"],
+        paths="/secret",
+        reason="credentials",
+    )
+    return Policy([rule])
+
+
+@pytest.mark.parametrize("more", [{"context": 2}, {"output": "files"}, {"output": "counts"}, {"multiline": True}])
+def test_a_file_that_may_not_be_read_is_not_searched(more: dict[str, object]) -> None:
+    result = grep(toolset(hidden("deny"), secret="before\nkey x\nwombat\n", open="x\n"), "x", **more)
+
+    assert "/open" in result.message
+    assert not any(word in f"{result.message}{result.value}" for word in ("secret", "wombat", "before"))
+
+
+@pytest.mark.parametrize("more", [{"context": 2}, {"multiline": True, "context": 2}, {"output": "counts"}])
+def test_contents_that_no_answer_may_show_are_kept_as_a_blob(more: dict[str, object]) -> None:
+    result = grep(toolset(hidden("blob"), secret="before\nkey x\nwombat\n"), "x", **more)
+
+    assert result.success
+    assert not any(word in f"{result.message}{result.value}" for word in ("wombat", "before", "key"))
+    assert isinstance(receipt(result).matches or receipt(result).files, BlobReference)
+
+
+def test_lines_around_a_match_keep_to_what_may_be_read_of_a_file() -> None:
+    tools = toolset(capability=Capability(max_read_bytes=8), poem=POEM)
+
+    assert grep(tools, "two", context=1).message == "/poem-1-one\n/poem:2:two"
+    assert grep(tools, "three", context=1).message == "/poem:3:three"
+
+
+def test_without_the_right_to_read_no_line_is_shown() -> None:
+    tools = toolset(capability=Capability(allowed_fs_ops=["search"]), poem=POEM)
+
+    result = grep(tools, "three", context=2)
+
+    assert result.success
+    assert "three" not in result.message

@@ -1,0 +1,195 @@
+"""Mistakes that newcomers make: each error says what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from weakfs import (
+    Capability,
+    HostFilesystem,
+    HostMount,
+    InMemoryFilesystem,
+    Policy,
+    PolicyRule,
+    Session,
+    Tool,
+    ToolContext,
+    ToolResult,
+    Toolset,
+)
+
+
+@frozen
+class Nothing:
+    pass
+
+
+def without_context(params: Nothing) -> ToolResult[object]:
+    return ToolResult("", None)
+
+
+def with_positional_context(params: Nothing, context: ToolContext) -> ToolResult[object]:
+    return ToolResult("", None)
+
+
+RULE = PolicyRule(effect="deny", operations=["read"], paths="/a", reason="private")
+
+# What somebody writes, and what the error says to do. `Any` stands for a caller without a type checker.
+CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
+    "a directory as a session": (
+        lambda any: any(InMemoryFilesystem)("dir"),
+        TypeError,
+        "use HostFilesystem('dir') for a directory of the host, or mounts=[HostMount('dir')]",
+    ),
+    "a toolset as a session": (
+        lambda any: any(InMemoryFilesystem)(any(InMemoryFilesystem())),
+        TypeError,
+        "cannot keep files in a InMemoryFilesystem: an InMemoryFilesystem takes a Session",
+    ),
+    "a directory as a mount": (
+        lambda any: any(InMemoryFilesystem)(mounts=["."]),
+        TypeError,
+        "cannot mount '.': it is a str; give HostMount('.')",
+    ),
+    "a directory as all mounts": (
+        lambda any: any(InMemoryFilesystem)(mounts="src"),
+        TypeError,
+        "mounts is a str: it takes several mounts; use mounts=[HostMount('src')]",
+    ),
+    "a number as a mount": (
+        lambda any: any(InMemoryFilesystem)(mounts=[5]),
+        TypeError,
+        "cannot mount 5: it is a int; give a HostMount",
+    ),
+    "one mount": (
+        lambda any: any(InMemoryFilesystem)(mounts=HostMount(".")),
+        TypeError,
+        "mounts is a HostMount: it takes several mounts; use mounts=[mount]",
+    ),
+    "a mount of no directory": (
+        lambda any: any(InMemoryFilesystem)(mounts=[HostMount("/no/such/directory")]),
+        FileNotFoundError,
+        "cannot mount '/no/such/directory': there is no such directory; name a directory of the host",
+    ),
+    "a filesystem without its session": (
+        lambda any: any(Toolset)(InMemoryFilesystem()),
+        TypeError,
+        "use Toolset(session, filesystem) with the session that the filesystem was made with",
+    ),
+    "no session at all": (
+        lambda any: any(Toolset)(None),
+        TypeError,
+        "cannot make a Toolset of a NoneType: it takes a Session; use Toolset(Session())",
+    ),
+    "a directory as a filesystem": (
+        lambda any: any(Toolset)(Session(), "dir"),
+        TypeError,
+        "cannot use 'dir' as a filesystem: it is a str; give a filesystem, such as HostFilesystem(...)",
+    ),
+    "a function as a tool": (
+        lambda any: any(Toolset)(Session(), tools=[without_context]),
+        TypeError,
+        "use Tool('without_context', 'what it does', Params, without_context)",
+    ),
+    "a function as all tools": (
+        lambda any: any(Toolset)(Session(), tools=without_context),
+        TypeError,
+        "tools is a function: it takes several tools; use tools=[...] with Tool objects",
+    ),
+    "a name as a tool": (
+        lambda any: any(Toolset)(Session(), tools=["ls"]),
+        TypeError,
+        "cannot use 'ls' as a tool: it is a str; give Tool objects",
+    ),
+    "a pattern as a rule": (
+        lambda any: any(Policy)(["x"]),
+        TypeError,
+        "cannot use 'x' as a rule of a policy: it is a str; give PolicyRule(effect=...,",
+    ),
+    "a rule as a policy": (
+        lambda any: any(Toolset)(Session(), policy=RULE),
+        TypeError,
+        "policy is a PolicyRule; give a Policy, or leave it out",
+    ),
+    "a dictionary as a capability": (
+        lambda any: any(Toolset)(Session(), capability={"max_read_bytes": 5}),
+        TypeError,
+        "capability is a dict; give a Capability, or leave it out",
+    ),
+    "a capability of another name": (
+        lambda any: any(Capability)(max_write=5),
+        TypeError,
+        "a Capability has no 'max_write'; did you mean max_write_bytes?",
+    ),
+    "a capability of no name": (
+        lambda any: any(Capability)(zzz=5),
+        TypeError,
+        "a Capability has no 'zzz'; there are allowed_fs_ops, fs_roots, ",
+    ),
+    "an operation of another name": (
+        lambda any: any(Capability)(allowed_fs_ops=["raed"]),
+        ValueError,
+        "there is no operation 'raed'; did you mean 'read'? there are read, write, ",
+    ),
+    "a handler without a context": (
+        lambda any: any(Tool)("probe", "", Nothing, without_context),
+        TypeError,
+        "declare it as def without_context(params: Nothing, *, context: ToolContext) -> ToolResult",
+    ),
+    "a text as a handler": (
+        lambda any: any(Tool)("probe", "", Nothing, "ls"),
+        TypeError,
+        "cannot make the tool 'probe': its handler is a str; give a function",
+    ),
+    "a tag when there are no snapshots": (
+        lambda any: Session().rollback("before"),
+        LookupError,
+        "it keeps none at all; take one with snapshot('before') first, or give a record number",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_error_says_what_to_do(case: str) -> None:
+    do, kind, says = CASES[case]
+
+    def untyped(given: Any) -> Any:
+        return given
+
+    with pytest.raises(kind) as raised:
+        do(untyped)
+    assert says in str(raised.value)
+
+
+def test_one_rule_is_a_policy_of_one_rule() -> None:
+    assert Policy(RULE).rules == (RULE,)
+
+
+def test_a_missing_host_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="there is no such directory; make it first"):
+        HostFilesystem(tmp_path / "none")
+
+
+def test_a_handler_may_take_the_context_by_position_or_among_any_names() -> None:
+    Tool("probe", "", Nothing, with_positional_context)
+    Tool("probe", "", Nothing, lambda params, **more: ToolResult("", None))
+
+
+def test_a_tag_that_was_given_twice_stands_for_the_newer_snapshot() -> None:
+    session = Session()
+    fs = InMemoryFilesystem(session)
+    session.snapshot("here")
+    fs.write("/a", "1")
+    session.snapshot("here")
+    fs.write("/a", "2")
+
+    session.rollback("here")
+
+    assert fs.read("/a").content == "1"
+    with pytest.raises(LookupError, match=r"it may have been dropped; the newest are 'here'$"):
+        session.rollback("there")

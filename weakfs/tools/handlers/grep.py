@@ -1,0 +1,278 @@
+"""`grep`: lines that match a regular expression, the files that have some, or how many each has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Literal
+
+from attrs import evolve, field, frozen
+
+from weakfs.filesystem import Filesystem, GrepMatch, GrepResult
+from weakfs.messages import clip, one_line, plural, printable
+from weakfs.search import compile_multiline, compile_pattern
+from weakfs.tools.blobs import BlobReference
+from weakfs.tools.context import ToolContext, require_filesystem, tighter
+from weakfs.tools.errors import InvalidRegex
+from weakfs.tools.handlers.glob import check_glob
+from weakfs.tools.handlers.glob_hints import why_no_match
+from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
+from weakfs.tools.schemas.arguments import param
+
+# A line of a minified file is as long as the file.
+SHOWN_LINE = 500
+# No more lines than this are shown on each side of a match.
+MAX_CONTEXT = 50
+# How far the matches of one file are counted.
+MAX_COUNTED = 1_000
+# So much of a file is read for the lines around its matches.
+MAX_READ = 1 << 25
+
+GrepOutput = Literal["lines", "files", "counts"]
+
+
+@frozen
+class GrepParams:
+    """What `grep` takes."""
+
+    pattern: str = field(metadata=param("the regular expression, in RE2 syntax"))
+    path: str = field(default="/", metadata=param("the directory or file to search"))
+    glob: str | None = field(default=None, metadata=param("which files, such as *.py"))
+    case_insensitive: bool = field(default=False, metadata=param("ignore case"))
+    max_results: int | None = field(default=None, metadata=param("maximum number of lines or files", at_least=1))
+    output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
+    hidden: bool = field(default=True, metadata=param("search hidden files too"))
+    output: GrepOutput = field(
+        default="lines", metadata=param("lines, files that match, or counts of matching lines by file")
+    )
+    context_before: int | None = field(default=None, metadata=param("lines shown before each match", at_least=0))
+    context_after: int | None = field(default=None, metadata=param("lines shown after each match", at_least=0))
+    context: int | None = field(default=None, metadata=param("lines shown before and after", at_least=0))
+    multiline: bool = field(default=False, metadata=param("let matches span lines (. matches line breaks)"))
+
+    @property
+    def lines_before(self) -> int:
+        """How many lines are shown before each match."""
+        return min((self.context if self.context_before is None else self.context_before) or 0, MAX_CONTEXT)
+
+    @property
+    def lines_after(self) -> int:
+        """How many lines are shown after each match."""
+        return min((self.context if self.context_after is None else self.context_after) or 0, MAX_CONTEXT)
+
+
+@frozen(kw_only=True)
+class GrepReceipt(Receipt):
+    """The matches, in order of path and line; `truncated` is true if there are more.
+
+    With `output="files"` and `"counts"`, `files` has the paths and `counts` the number of matches in each, for "files"
+    1 and for "counts" at most 1,000; `matches` is then `None`. Where they are too large to show, `matches` or `files`
+    refers to the lines of the answer.
+    """
+
+    matches: tuple[GrepMatch, ...] | BlobReference | None = None
+    match_count: int | None = None
+    truncated: bool | None = None
+    files_searched: int | None = None
+    binary_skipped: int | None = None
+    files: tuple[str, ...] | BlobReference | None = None
+    counts: tuple[int, ...] | None = None
+
+
+def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[GrepReceipt]:
+    """Find lines by a regular expression: `path:line:text` a line, `path-line-text` for the lines around a match."""
+    fs = require_filesystem(context)
+    compile_regex = compile_multiline if params.multiline else compile_pattern
+    try:
+        compile_regex(params.pattern, case_insensitive=params.case_insensitive)
+    except ValueError as error:
+        raise InvalidRegex(str(error)) from error
+    if params.glob is not None:
+        check_glob(params.glob)
+    most = params.max_results or tighter(context.limits.max_grep_matches, fs.limits.max_grep_matches)
+    if params.output == "lines":
+        return _answer_lines(_search(fs, params, most), params, context)
+    return _answer_files(params, context, most)
+
+
+def _search(fs: Filesystem, params: GrepParams, most: int | None, max_per_file: int | None = None) -> GrepResult:
+    return fs.grep(
+        params.pattern,
+        path=params.path,
+        glob=params.glob,
+        hidden=params.hidden,
+        case_insensitive=params.case_insensitive,
+        max_matches=-1 if most is None else most,
+        max_per_file=max_per_file,
+        multiline=params.multiline,
+    )
+
+
+def _receipt(found: GrepResult, summary: str, params: GrepParams, context: ToolContext) -> GrepReceipt:
+    if params.glob is not None and not (found.files_searched or found.binary_skipped or found.truncated):
+        summary = f"{summary}: {_why_no_file(params.glob, params, context)}"
+    skipped = f" ({plural(found.binary_skipped, 'binary file')} skipped)" if found.binary_skipped else ""
+    more = ", and there are more" if found.truncated else ""
+    return GrepReceipt(
+        match_count=len(found),
+        truncated=found.truncated,
+        files_searched=found.files_searched,
+        binary_skipped=found.binary_skipped,
+        summary_text=summarize(f"{summary}{more}{skipped}"),
+    )
+
+
+def _answer_lines(found: GrepResult, params: GrepParams, context: ToolContext) -> ToolResult[GrepReceipt]:
+    matches = tuple(found)
+    summary = f"{plural(len(matches), 'match')} found" if matches else "No matches found"
+    receipt = evolve(_receipt(found, summary, params, context), matches=matches)
+    if not matches:
+        return answer(receipt)
+    # The receipt has whole lines, of which the message shows a part where they are very long.
+    around = _lines_around(matches, params, context)
+    whole = "\n".join(_numbered(line, line.text) for line in around)
+    found_in = dict.fromkeys(match.path for match in matches)
+    kept = kept_as_blob(whole, params.output_mode, context, "search", "read", paths=found_in)
+    if kept is not None:
+        remedy = "narrow the search or set max_results to see less of it"
+        return answer(evolve(receipt, matches=kept), shown(kept, remedy))
+    lines = [_numbered(line, _shown(line)) for line in around]
+    if found.truncated:
+        lines.append(f"[the first {len(matches)} are shown; narrow the search or set max_results]")
+    return answer(receipt, "\n".join(lines))
+
+
+def _answer_files(params: GrepParams, context: ToolContext, most: int | None) -> ToolResult[GrepReceipt]:
+    fs = require_filesystem(context)
+    per_file = 1 if params.output == "files" else MAX_COUNTED
+    # Enough for so many files, each of them counted to the end.
+    found = _search(fs, params, None if most is None else most * per_file, per_file)
+    counts = Counter(match.path for match in found)
+    paths = tuple(counts)[:most]
+    found = GrepResult(
+        [match for match in found if match.path in frozenset(paths)] if len(paths) < len(counts) else tuple(found),
+        truncated=found.truncated or len(paths) < len(counts),
+        files_searched=found.files_searched,
+        binary_skipped=found.binary_skipped,
+    )
+    summary = f"{plural(len(paths), 'file')} with matches" if paths else "No matches found"
+    if params.output == "files":
+        lines = [one_line(path) for path in paths]
+    else:
+        lines = [f"{one_line(path)}:{_count(counts[path])}" for path in paths]
+        summary = f"{plural(len(found), 'match')} in {plural(len(paths), 'file')}" if paths else summary
+    kept = kept_as_blob("\n".join(lines), params.output_mode, context, "search", "read", paths=paths)
+    receipt = evolve(
+        _receipt(found, summary, params, context),
+        files=paths if kept is None else kept,
+        counts=tuple(counts[path] for path in paths),
+    )
+    if not paths:
+        return answer(receipt)
+    if kept is not None:
+        remedy = "narrow the search or set max_results to see less of it"
+        return answer(evolve(receipt, counts=None), shown(kept, remedy))
+    if found.truncated:
+        lines.append(f"[the first {plural(len(paths), 'file')} are shown; narrow the search or set max_results]")
+    return answer(receipt, "\n".join(lines))
+
+
+def _count(count: int) -> str:
+    return f"{count} or more" if count == MAX_COUNTED else str(count)
+
+
+def _why_no_file(glob: str, params: GrepParams, context: ToolContext) -> str:
+    """Say that no file matched the glob of a grep, and why if that is known."""
+    if not require_filesystem(context).is_directory(params.path):
+        return f"the glob {one_line(glob)!r} does not match {params.path!r}; leave it out"
+    why = why_no_match(glob, params.path, context, hidden=params.hidden, only_files=True)
+    return f"no file matches the glob {one_line(glob)!r}; {why or 'check it with glob, or leave it out'}"
+
+
+# Lines around matches
+
+
+@frozen
+class _Line:
+    """One line of an answer: `span` is the part that matches, `None` for a line around a match."""
+
+    path: str
+    number: int
+    text: str
+    span: tuple[int, int] | None
+
+
+# Stands between lines that do not follow one another.
+_GAP = _Line("", 0, "", None)
+
+
+def _lines_around(matches: Sequence[GrepMatch], params: GrepParams, context: ToolContext) -> list[_Line]:
+    """Return the lines of the matches and, as far as they are asked for and may be read, those around them."""
+    before, after = params.lines_before, params.lines_after
+    if not before and not after:
+        return [line for match in matches for line in _lines_of(match)]
+    made: list[_Line] = []
+    for path, group in groupby(matches, key=lambda match: match.path):
+        text = _lines_in(require_filesystem(context), path)
+        for match in group:
+            own = list(_lines_of(match))
+            first, last = match.line_number, match.line_number + len(own) - 1
+            if text[first - 1 : last] != [line.text for line in own]:
+                # The file changed meanwhile, or may not be read that far.
+                text = []
+            done = made[-1].number if made and made[-1].path == path else 0
+            if done >= first:
+                # What was shown after the match before.
+                while made[-1].path == path and made[-1].number >= first:
+                    made.pop()
+                done = first - 1
+            start = max(first - before, done + 1)
+            if made and not (done and start == done + 1):
+                made.append(_GAP)
+            made += [_Line(path, number, text[number - 1], None) for number in range(start, first) if text]
+            made += own
+            made += [
+                _Line(path, number, text[number - 1], None)
+                for number in range(last + 1, last + after + 1)
+                if number <= len(text)
+            ]
+    return made
+
+
+def _lines_of(match: GrepMatch) -> Iterator[_Line]:
+    """Yield the lines of a match, each with the part of it that matches."""
+    start = 0
+    for index, text in enumerate(match.line_content.split("\n")):
+        span = max(match.match_start - start, 0), min(max(match.match_end - start, 0), len(text))
+        yield _Line(match.path, match.line_number + index, text, span)
+        start += len(text) + 1
+
+
+def _lines_in(fs: Filesystem, path: str) -> list[str]:
+    """Return the lines of a file as a search shows them; none if it may not be read."""
+    try:
+        data = fs.read_bytes(path, limit=MAX_READ).content
+    except (OSError, ValueError):
+        return []
+    lines = data.decode(errors="replace").split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def _numbered(line: _Line, text: str) -> str:
+    if line is _GAP:
+        return "--"
+    mark = "-" if line.span is None else ":"
+    return f"{one_line(line.path)}{mark}{line.number}{mark}{text}"
+
+
+def _shown(line: _Line) -> str:
+    """Return a line with control characters escaped; of a very long one, what stands around the match."""
+    text = line.text
+    if len(text) <= SHOWN_LINE:
+        return printable(text.removesuffix("\r"), is_line=True)
+    match_start, match_end = line.span or (0, 0)
+    start = max(match_start - 100, 0)
+    around = printable(clip(text[start : match_end + 100], SHOWN_LINE), is_line=True)
+    return f"{'... ' if start else ''}{around}{' ...' if match_end + 100 < len(text) else ''}"
