@@ -89,7 +89,7 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a directory as a filesystem": (
         lambda any: any(Toolset)(Session(), "dir"),
         TypeError,
-        "cannot use 'dir' as a filesystem: it is a str; give a filesystem, such as HostFilesystem(...)",
+        "cannot use 'dir' as a filesystem: its type is str; give a filesystem, such as HostFilesystem(...)",
     ),
     "a function as a tool": (
         lambda any: any(Toolset)(Session(), tools=[without_context]),

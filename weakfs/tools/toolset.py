@@ -66,10 +66,10 @@ class Toolset:
     ) -> None:
         if not isinstance(session, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(_no_session(session))
-        if filesystem is not None and not isinstance(filesystem, Filesystem):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if filesystem is not None and not hasattr(filesystem, "read_bytes"):
             raise TypeError(
-                f"cannot use {filesystem!r} as a filesystem: it is a {type(filesystem).__name__}; give a filesystem, "
-                f"such as HostFilesystem(...), or leave it out to use the session's files in memory"
+                f"cannot use {filesystem!r} as a filesystem: its type is {type(filesystem).__name__}; give a "
+                f"filesystem, such as HostFilesystem(...), or leave it out to use the session's files in memory"
             )
         files: Filesystem = InMemoryFilesystem(session, limits=limits.for_files()) if filesystem is None else filesystem
         owner = getattr(files, "session", session)
