@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from functools import cache
 from importlib import import_module
 from itertools import filterfalse
 from pathlib import Path
+from types import FunctionType
+from typing import get_args, get_origin, get_type_hints
 
 import pytest
 from attrs import frozen
@@ -267,3 +270,59 @@ def test_what_is_exported_at_the_top_is_what_its_package_has(name: str) -> None:
         assert own is not found
     else:
         assert own is found
+
+
+# Made by weakfs itself, so that nobody needs the types of their arguments.
+NOT_CONSTRUCTED = {"Importer", "Records", "SessionView", "Slice", "SliceView", "StoreWriter", "Survey"}
+
+
+def classes_in(hint: object) -> Iterator[type]:
+    """Go through the classes of weakfs that a type hint names."""
+    waiting, seen = [hint], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            waiting += [get_origin(one), *get_args(one)]
+            if isinstance(one, list | tuple):
+                waiting += one
+            elif isinstance(one, type) and one.__module__.startswith("weakfs"):
+                yield one
+
+
+def signatures_of(package: str) -> Iterator[tuple[str, FunctionType]]:
+    """Go through the functions and public methods that a package publishes, with their names."""
+    for name in public_names(package):
+        value = getattr(import_module(package), name)
+        if isinstance(value, FunctionType):
+            yield f"{package}.{name}", value
+        elif isinstance(value, type):
+            for own in dir(value):
+                found = inspect.getattr_static(value, own)
+                function = getattr(found, "__func__", getattr(found, "fget", found))
+                is_shown = own == "__init__" if own.startswith("_") else True
+                if is_shown and isinstance(function, FunctionType) and (own, name) not in CONSTRUCTORS:
+                    yield f"{package}.{name}.{own}", function
+
+
+CONSTRUCTORS = {("__init__", name) for name in NOT_CONSTRUCTED}
+PUBLIC = {id(getattr(import_module(package), name)) for package in publishing() for name in public_names(package)}
+
+
+@pytest.mark.parametrize("package", publishing())
+def test_a_public_signature_names_public_types_only(package: str) -> None:
+    private: list[str] = []
+    for where, function in signatures_of(package):
+        try:
+            hints = get_type_hints(function)
+        except NameError:
+            # It names what is imported for type checkers alone.
+            continue
+        private += [
+            f"{where}: {found.__module__}.{found.__qualname__}"
+            for name, hint in hints.items()
+            if not name.startswith("_")
+            for found in classes_in(hint)
+            if id(found) not in PUBLIC and not found.__name__.startswith("_") and found is not weakfs.Session
+        ]
+    assert private == []

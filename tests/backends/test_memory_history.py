@@ -60,7 +60,7 @@ def test_records_are_tuples_that_the_collector_does_not_look_at(busy: tuple[Sess
     session, _, _ = busy
     rows = session._parts()[1].rows
     assert len(rows) == WRITES
-    unpacked = [stretch for stretch, _ in rows.stretches() if not stretch.is_packed]
+    unpacked = [stretch for stretch, _ in rows._stretches() if not stretch.is_packed]
     assert 0 < len(unpacked) < 20
     assert not any(gc.is_tracked(row) for stretch in unpacked for row in stretch.read())
 

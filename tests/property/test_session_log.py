@@ -84,7 +84,7 @@ class LogVersions(RuleBasedStateMachine):
     @rule(version=versions, data=st.data())
     def pack(self, version: Version, data: st.DataObject) -> None:
         log, items = version
-        every = [stretch for stretch, _ in log.stretches() if len(stretch.items)]
+        every = [stretch for stretch, _ in log._stretches() if len(stretch.items)]
         for stretch in data.draw(st.lists(st.sampled_from(every), unique_by=id)) if every else ():
             stretch.items = Copied(stretch.close())
         self.check(log, items)

@@ -84,14 +84,14 @@ def test_bytes_that_something_else_holds_stay_shared_and_others_do_not() -> None
 
 def test_all_but_the_newest_records_are_packed() -> None:
     log = packed(ENOUGH)
-    assert [stretch.is_packed for stretch, _ in log.stretches()] == [False] * NEAR + [True] * 3
+    assert [stretch.is_packed for stretch, _ in log._stretches()] == [False] * NEAR + [True] * 3
 
 
 def test_the_values_of_a_slice_share_the_blocks_of_their_records() -> None:
     session = made_session(ENOUGH)
     line = session._parts()[1]
-    records = [stretch.items for stretch, _ in line.rows.stretches() if stretch.is_packed]
-    values = [stretch.items for stretch, _ in line.logs["Made"].stretches() if stretch.is_packed]
+    records = [stretch.items for stretch, _ in line.rows._stretches() if stretch.is_packed]
+    values = [stretch.items for stretch, _ in line.logs["Made"]._stretches() if stretch.is_packed]
     assert len(records) == len(values) == 3
     for one, other in zip(records, values, strict=True):
         assert getattr(one, "blocks")[0] is getattr(other, "block")  # noqa: B009  # the types say `Packed`
@@ -130,7 +130,7 @@ def test_other_threads_read_and_append_while_stretches_are_packed() -> None:
         Packing.of_history(base, {})
         for thread in threads:
             thread.join()
-        assert [stretch.is_packed for stretch, _ in base.stretches()].count(True) > 0
+        assert [stretch.is_packed for stretch, _ in base._stretches()].count(True) > 0
         assert list(base) == [row(number) for number in range(ENOUGH)]
     assert wrong == []
 
@@ -149,8 +149,8 @@ def test_records_and_values_survive_saving_and_loading(tmp_path: Path) -> None:
     assert again.save(tmp_path / "t.json").size_bytes == session.save(tmp_path / "s.json").size_bytes
     assert (tmp_path / "t.json").read_bytes() == (tmp_path / "s.json").read_bytes()
     line = again._parts()[1]
-    assert sum(stretch.is_packed for stretch, _ in line.rows.stretches()) > 0
-    assert sum(stretch.is_packed for stretch, _ in line.logs["Made"].stretches()) > 0
+    assert sum(stretch.is_packed for stretch, _ in line.rows._stretches()) > 0
+    assert sum(stretch.is_packed for stretch, _ in line.logs["Made"]._stretches()) > 0
 
 
 def test_forks_that_are_merged_in_turn_leave_packed_records() -> None:
@@ -162,7 +162,7 @@ def test_forks_that_are_merged_in_turn_leave_packed_records() -> None:
         session.merge(fork)
         session.merge(other)
     check(session, range(ENOUGH + 3 * ENOUGH // 4))
-    live = sum(end - stretch.start for stretch, end in session._parts()[1].rows.stretches() if not stretch.is_packed)
+    live = sum(end - stretch.start for stretch, end in session._parts()[1].rows._stretches() if not stretch.is_packed)
     assert live <= STRETCH * (NEAR + 2)
     assert [record.seq for record in session.records] == list(range(1, session.seq + 1))
 

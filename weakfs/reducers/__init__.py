@@ -12,6 +12,7 @@ from weakfs.reducers.events import (
     EntryFound,
     EntryHidden,
     EntryMoved,
+    EntryPut,
     FileAppended,
     FileSpliced,
     FileWritten,
@@ -20,6 +21,7 @@ from weakfs.reducers.events import (
     ModeChanged,
     TreeMounted,
     TreeRestored,
+    TreeSeen,
 )
 from weakfs.reducers.external_snapshots import ExternalFsSnapshot
 from weakfs.reducers.external_trees import ExternalTree, ExternalTrees
@@ -37,6 +39,7 @@ __all__ = [
     "EntryFound",
     "EntryHidden",
     "EntryMoved",
+    "EntryPut",
     "ExternalFsSnapshot",
     "ExternalTree",
     "ExternalTrees",
@@ -53,6 +56,7 @@ __all__ = [
     "TreeDiff",
     "TreeMounted",
     "TreeRestored",
+    "TreeSeen",
     "diff",
     "merge",
     "reduce",

@@ -7,6 +7,7 @@ if __name__ != "weakfs.session":  # pragma: no cover  # reached in a process of 
     raise ImportError("cannot import the link 'session' at the top of the repository; import weakfs.session instead")
 
 
+from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.cancellation import Cancellation
 from weakfs.session.errors import (
     MergeConflict,
@@ -29,14 +30,21 @@ from weakfs.session.events import (
     SliceCleared,
     SliceSeeded,
 )
-from weakfs.session.external import External, Journal
+from weakfs.session.external import Attachable, External, Journal
 from weakfs.session.history.log import Log
+from weakfs.session.history.packed_state import Counted, Packable, PackedValue
 from weakfs.session.session import Session
-from weakfs.session.slices.registry import Registry, event
+from weakfs.session.slices.registry import Registry, Shape, event
 from weakfs.session.slices.slice import (
+    Concern,
     Conflict,
+    Declaration,
     Slice,
+    SliceSpec,
     SliceView,
+    StateMerge,
+    WholeMerge,
+    WholeSlice,
     append_all,
     merge_appended,
     reducer,
@@ -48,9 +56,14 @@ from weakfs.session.subscriptions import Bus
 from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 
 __all__ = [
+    "Attachable",
     "Bus",
     "Cancellation",
+    "Concern",
     "Conflict",
+    "ContentSource",
+    "Counted",
+    "Declaration",
     "External",
     "Journal",
     "Log",
@@ -58,6 +71,8 @@ __all__ = [
     "Merged",
     "Missing",
     "MissingBlob",
+    "Packable",
+    "PackedValue",
     "Record",
     "Records",
     "Registry",
@@ -69,17 +84,23 @@ __all__ = [
     "SessionError",
     "SessionFileError",
     "SessionView",
+    "Shape",
     "Slice",
     "SliceAppended",
     "SliceCleared",
     "SliceSeeded",
+    "SliceSpec",
     "SliceView",
     "Snapshot",
+    "StateMerge",
+    "Stored",
     "TransactionCancelled",
     "UnknownSnapshot",
     "UnknownTag",
     "UnknownType",
     "UnsupportedVersion",
+    "WholeMerge",
+    "WholeSlice",
     "append_all",
     "event",
     "merge_appended",

@@ -187,7 +187,7 @@ class Branching(History):
             fork._parent = ref(self)
             return fork
 
-    def merge(self, fork: Branching, *, cause: str | None = None) -> Record:
+    def merge(self, fork: Self, *, cause: str | None = None) -> Record:
         """Take over what a fork of this session did since it was forked or last merged.
 
         STATE slices merge three-way with the merge function of their type, LOG slices concatenate, and

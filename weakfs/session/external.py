@@ -12,7 +12,7 @@ from attrs import define, field
 from weakfs.session.errors import RollbackIncomplete
 
 if TYPE_CHECKING:
-    from weakfs.session.blobs.blob import Source
+    from weakfs.session.blobs.blob import ContentSource
     from weakfs.session.views import SessionView
 
 logger = logging.getLogger("weakfs.session")
@@ -73,7 +73,7 @@ class HoldsContents(Protocol):
     """A filesystem with a place that holds contents, perhaps some that are missing elsewhere."""
 
     @property
-    def contents(self) -> Source: ...
+    def contents(self) -> ContentSource: ...
 
 
 @runtime_checkable

@@ -2,20 +2,29 @@
 
 from weakfs.snapshots.archive.tar import from_tar, to_tar
 from weakfs.snapshots.scan.scan import Scan, Selection, scan
-from weakfs.snapshots.scan.sinks import HashOnly, InMemory, Sink
+from weakfs.snapshots.scan.scan_limits import Bounds, Discarded
+from weakfs.snapshots.scan.sinks import HashOnly, InMemory, Sink, StatToken
 from weakfs.snapshots.scan.stat_cache import Survey
+from weakfs.snapshots.scan.store_sink import Observer
 from weakfs.snapshots.scan.survey import survey, survey_entry
 from weakfs.snapshots.store.catalogue import StoredSnapshot
+from weakfs.snapshots.store.compaction import CompactReport, SnapshotAccount
 from weakfs.snapshots.store.errors import StoreDamaged, StoreUnwritable
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
 from weakfs.snapshots.store.store import Store
 
 __all__ = [
+    "Bounds",
+    "CompactReport",
+    "Discarded",
     "HashOnly",
     "InMemory",
+    "Observer",
     "Scan",
     "Selection",
     "Sink",
+    "SnapshotAccount",
+    "StatToken",
     "Store",
     "StoreDamaged",
     "StoreUnwritable",

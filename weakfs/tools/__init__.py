@@ -11,10 +11,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weakfs.tools.blobs import BlobReference
+    from weakfs.tools.blobs import BlobArgument, BlobReference, Blobs
     from weakfs.tools.context import ToolContext, build_tool_context, require_filesystem
     from weakfs.tools.defaults import DEFAULT_TOOLS
-    from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
+    from weakfs.tools.errors import (
+        DeadlineExceeded,
+        InlineTooLarge,
+        InvalidPattern,
+        InvalidRegex,
+        LimitExceeded,
+        NotText,
+        OperationForbidden,
+        PolicyDenied,
+        StaleRead,
+        ToolValidationError,
+        UnknownBlob,
+        UnknownTool,
+        UnreadFile,
+    )
     from weakfs.tools.permissions import CONTENTS, CallToJudge, Capability, Policy, PolicyRule
     from weakfs.tools.results import Receipt, ToolResult
     from weakfs.tools.schemas.arguments import param
@@ -26,15 +40,25 @@ if TYPE_CHECKING:
 __all__ = [
     "CONTENTS",
     "DEFAULT_TOOLS",
+    "BlobArgument",
     "BlobReference",
+    "Blobs",
     "CallToJudge",
     "Capability",
     "DeadlineExceeded",
     "Handler",
     "Image",
+    "InlineTooLarge",
+    "InvalidPattern",
+    "InvalidRegex",
+    "LimitExceeded",
+    "NotText",
+    "OperationForbidden",
     "Policy",
+    "PolicyDenied",
     "PolicyRule",
     "Receipt",
+    "StaleRead",
     "Tool",
     "ToolCall",
     "ToolCalls",
@@ -42,16 +66,33 @@ __all__ = [
     "ToolResult",
     "ToolValidationError",
     "Toolset",
+    "UnknownBlob",
+    "UnknownTool",
+    "UnreadFile",
     "build_tool_context",
     "param",
     "require_filesystem",
 ]
 
 _NAMES = {
-    "weakfs.tools.blobs": ("BlobReference",),
+    "weakfs.tools.blobs": ("BlobArgument", "BlobReference", "Blobs"),
     "weakfs.tools.context": ("ToolContext", "build_tool_context", "require_filesystem"),
     "weakfs.tools.defaults": ("DEFAULT_TOOLS",),
-    "weakfs.tools.errors": ("DeadlineExceeded", "ToolValidationError"),
+    "weakfs.tools.errors": (
+        "DeadlineExceeded",
+        "InlineTooLarge",
+        "InvalidPattern",
+        "InvalidRegex",
+        "LimitExceeded",
+        "NotText",
+        "OperationForbidden",
+        "PolicyDenied",
+        "StaleRead",
+        "ToolValidationError",
+        "UnknownBlob",
+        "UnknownTool",
+        "UnreadFile",
+    ),
     "weakfs.tools.permissions": ("CONTENTS", "CallToJudge", "Capability", "Policy", "PolicyRule"),
     "weakfs.tools.results": ("Receipt", "ToolResult"),
     "weakfs.tools.schemas.arguments": ("param",),

@@ -47,11 +47,11 @@ class HostFiles(Protocol):
         """Keep the files as they are now."""
         ...
 
-    def go_to(self, target: FilesystemSnapshot | Rewind) -> None:
+    def _go_to(self, target: FilesystemSnapshot | Rewind) -> None:
         """Make the files what a snapshot holds, or undo what is known."""
         ...
 
-    def exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
+    def _exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
         """Keep the files as they are now and go to `target`, with a single scan."""
         ...
 
@@ -109,11 +109,11 @@ class HostExternal:
 
     def restore(self, snapshot: FilesystemSnapshot | Rewind) -> None:
         """Go back to a snapshot, or undo what is known; the session's own slices are its affair."""
-        self._filesystem.go_to(snapshot)
+        self._filesystem._go_to(snapshot)
 
     def exchange(self, snapshot: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
         """Keep the files as they are now and go back to `snapshot`, with a single scan."""
-        self._filesystem.exchange(snapshot, on_kept)
+        self._filesystem._exchange(snapshot, on_kept)
 
     def known_at(self, then: SessionView, now: SessionView) -> Rewind:
         """Give the paths that differ between two moments, as far as the session knows them. O(what differs)."""

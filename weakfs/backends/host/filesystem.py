@@ -27,7 +27,7 @@ from weakfs.reducers.events import (
     TreeSeen,
 )
 from weakfs.reducers.tree import name_escaping as names
-from weakfs.session import MissingBlob, Session, UnknownSnapshot
+from weakfs.session import External, MissingBlob, Session, UnknownSnapshot
 from weakfs.snapshots.archive.tar import from_tar, to_tar
 from weakfs.snapshots.directory.restore import Plan, restore_entries, restore_tree
 from weakfs.snapshots.scan.read_back import events_between, mode_at, without_set_id
@@ -133,8 +133,8 @@ class HostFilesystem(HostFiles):
         return self._session
 
     @property
-    def external(self) -> HostExternal:
-        """What a session that this is attached to asks."""
+    def external(self) -> External:
+        """What a session asks that this filesystem is attached to."""
         return self._external
 
     @property
@@ -217,13 +217,13 @@ class HostFilesystem(HostFiles):
         self._session._notify()
         return report(snapshot.snapshot_id, before, wanted, dry_run=dry_run, notes=notes)
 
-    def exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
+    def _exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
         """Take a snapshot, give it to `on_kept`, and go to `target`. The files are scanned once."""
         with self._exclusive():
             on_kept(self.snapshot())
-            self.go_to(target, now=self._root.last)
+            self._go_to(target, now=self._root.last)
 
-    def go_to(self, target: FilesystemSnapshot | Rewind, *, now: FileTree | None = None) -> None:
+    def _go_to(self, target: FilesystemSnapshot | Rewind, *, now: FileTree | None = None) -> None:
         """Restore a snapshot, or undo what is known, without an event: for a session that rolls itself back.
 
         `now` is what a scan under the same lock found.

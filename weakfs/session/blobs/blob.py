@@ -12,7 +12,7 @@ from weakfs.session.errors import MissingBlob
 logger = logging.getLogger("weakfs.session")
 
 
-class Source(Protocol):
+class ContentSource(Protocol):
     """A place that holds contents by digest."""
 
     def read(self, digest: bytes) -> bytes:
@@ -20,7 +20,7 @@ class Source(Protocol):
         ...
 
 
-class PieceSource(Source, Protocol):
+class PieceSource(ContentSource, Protocol):
     """A source that need not give a content as a whole."""
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
@@ -59,7 +59,7 @@ class Stored:
 
     __slots__ = ("digest", "size", "source")
 
-    def __init__(self, digest: bytes, size: int, source: Source) -> None:
+    def __init__(self, digest: bytes, size: int, source: ContentSource) -> None:
         self.digest = digest
         self.size = size
         self.source = source
@@ -149,7 +149,7 @@ def checked(digest: bytes, content: bytes, where: str) -> bytes:
     return content
 
 
-def content_found(digest: bytes, candidates: Iterable[Stored], others: Iterable[Source]) -> bytes | None:
+def content_found(digest: bytes, candidates: Iterable[Stored], others: Iterable[ContentSource]) -> bytes | None:
     """Read a content that is to be saved as a whole; see `content_written`."""
     found: list[bytes] = []
 
@@ -160,7 +160,10 @@ def content_found(digest: bytes, candidates: Iterable[Stored], others: Iterable[
 
 
 def content_written(
-    digest: bytes, candidates: Iterable[Stored], others: Iterable[Source], write: Callable[[Iterable[bytes]], object]
+    digest: bytes,
+    candidates: Iterable[Stored],
+    others: Iterable[ContentSource],
+    write: Callable[[Iterable[bytes]], object],
 ) -> bool:
     """Give `write` the pieces of a content that is to be saved, from the first source that has it.
 

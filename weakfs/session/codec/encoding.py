@@ -17,7 +17,7 @@ import orjson
 from cattrs import Converter
 from cattrs.gen import make_dict_unstructure_fn
 
-from weakfs.session.blobs.blob import Source, Stored
+from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.codec import field_types as kinds
 from weakfs.session.codec.atoms import AS_IT_IS, ATOMS, enum_row, plain_atom, simple_types
 from weakfs.session.codec.decoding import Reading
@@ -43,7 +43,7 @@ class Writing:
         read_table: Callable[[Json], Table],
         *,
         embed: bool = False,
-        others: Sequence[Source] = (),
+        others: Sequence[ContentSource] = (),
     ) -> None:
         self.registry = registry
         self.blobs = Blobs(embed=embed, others=others)

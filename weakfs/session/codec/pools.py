@@ -8,7 +8,7 @@ from binascii import Error as Base64Error
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from weakfs.session.blobs.blob import Held, Source, Stored, content_found
+from weakfs.session.blobs.blob import ContentSource, Held, Stored, content_found
 from weakfs.session.blobs.rope import Content, Rope, joined, parted
 from weakfs.session.errors import MissingBlob, SessionFileError
 from weakfs.session.files.expansion import Expansion
@@ -31,7 +31,7 @@ class Blobs:
     is written as its digest, and is not read here; with `embed` it is, and its bytes are written before it.
     """
 
-    def __init__(self, *, embed: bool = False, others: Sequence[Source] = ()) -> None:
+    def __init__(self, *, embed: bool = False, others: Sequence[ContentSource] = ()) -> None:
         self.rows: list[Json] = []
         # What each row stands for; holding it also keeps its identity from being used again.
         self.contents: list[Content] = []
@@ -172,7 +172,7 @@ def _shown(data: bytes) -> Json:
         return {"base64": b64encode(data).decode("ascii")}
 
 
-def read_blobs(rows: Json, source: Source) -> list[Content]:
+def read_blobs(rows: Json, source: ContentSource) -> list[Content]:
     """Give the contents of a file being read. Appended ones stay pieces until somebody reads them.
 
     What lies elsewhere is read from `source` when it is needed.
@@ -189,7 +189,7 @@ def read_blobs(rows: Json, source: Source) -> list[Content]:
     return blobs
 
 
-def _read_row(row: Json, before: list[Content], source: Source, held: Held) -> Content:
+def _read_row(row: Json, before: list[Content], source: ContentSource, held: Held) -> Content:
     where = f"$.blobs[{len(before)}]"
     if isinstance(row, dict) and row.keys() == {"base64"} and isinstance(row["base64"], str):
         try:
@@ -209,7 +209,7 @@ def _read_row(row: Json, before: list[Content], source: Source, held: Held) -> C
     raise SessionFileError("text, base64, a parent and a tail, or a digest and a size is expected", where=where)
 
 
-def _read_stored(row: dict[str, Json], before: list[Content], source: Source, held: Held, where: str) -> Stored:
+def _read_stored(row: dict[str, Json], before: list[Content], source: ContentSource, held: Held, where: str) -> Stored:
     digest, size = row["stored"], row["size"]
     if type(digest) is not str or DIGEST.fullmatch(digest) is None:
         raise SessionFileError(f"64 hexadecimal digits are expected, not {digest!r:.60}", where=f"{where}.stored")

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyrsistent import pmap
 
-from weakfs.session.blobs.blob import Source
+from weakfs.session.blobs.blob import ContentSource
 from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.pools import Json, read_blobs
@@ -55,7 +55,7 @@ class Fields:
 class LoadedDocument:
     """What one file holds, ready to be taken over by a session."""
 
-    def __init__(self, rules: Rules, fields: Fields, source: Source, expansion: Expansion) -> None:
+    def __init__(self, rules: Rules, fields: Fields, source: ContentSource, expansion: Expansion) -> None:
         self.rules = rules
         self._expansion = expansion
         self._blobs = self.blobs = blobs = read_blobs(fields.take("blobs", list), source)

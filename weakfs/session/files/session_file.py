@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from weakfs.session.blobs.blob import Source, Stored
+from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError, UnsupportedVersion
 from weakfs.session.external import HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
@@ -114,7 +114,7 @@ def _put(
     head: bytes,
     document: JsonObject,
     stored: Mapping[bytes, Collection[Stored]],
-    others: Sequence[Source],
+    others: Sequence[ContentSource],
     *,
     embed: bool,
 ) -> list[bytes]:

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 
-from weakfs.session.blobs.blob import LARGE, FileSource, Source, Stored, checked, content_written
+from weakfs.session.blobs.blob import LARGE, ContentSource, FileSource, Stored, checked, content_written
 from weakfs.session.blobs.file_copy import copy_range
 from weakfs.session.blobs.sparse import read_pieces, write_pieces
 from weakfs.session.errors import MissingBlob
@@ -136,7 +136,7 @@ class BlobFolder:
                 os.close(descriptor)
 
     def add(
-        self, wanted: Mapping[bytes, Iterable[Stored]], others: Sequence[Source] = ()
+        self, wanted: Mapping[bytes, Iterable[Stored]], others: Sequence[ContentSource] = ()
     ) -> tuple[list[bytes], list[bytes]]:
         """Put contents here that are not, one at a time, and return their digests. All are on the disk at the end.
 
@@ -209,7 +209,7 @@ class BlobFolder:
         sync_folder(self.path)
         sync_folder(os.path.dirname(self.path))
 
-    def _write_all(self, wanted: Mapping[bytes, Iterable[Stored]], others: Sequence[Source]) -> list[bytes]:
+    def _write_all(self, wanted: Mapping[bytes, Iterable[Stored]], others: Sequence[ContentSource]) -> list[bytes]:
         """Write contents, one at a time, so that all are on the disk at the end, and none has its name; give which."""
         self._clear_new()
         os.mkdir(os.path.join(self.path, NEW), 0o700)
@@ -304,7 +304,7 @@ class BlobFolder:
             logger.warning("a content that is needed no more cannot be removed: %s", error)
 
 
-def _is_copied(target: int, candidates: Sequence[Stored], others: Sequence[Source]) -> bool:
+def _is_copied(target: int, candidates: Sequence[Stored], others: Sequence[ContentSource]) -> bool:
     """Copy a large content from the first file that has it; false if none does, or what it has is damaged."""
     content = candidates[0]
     sources = [source for source in (*(one.source for one in candidates), *others) if isinstance(source, FileSource)]

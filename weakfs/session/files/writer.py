@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import orjson
 from pyrsistent import pmap
 
-from weakfs.session.blobs.blob import Source, Stored
+from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.codec.atoms import AS_IT_IS
 from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.encoding import Writing
@@ -41,7 +41,7 @@ class Document:
     """Collects the tables of one file. With a `folder`, much of a large one lies there until it is written."""
 
     def __init__(
-        self, rules: Rules, *, embed: bool = False, others: Sequence[Source] = (), folder: str | None = None
+        self, rules: Rules, *, embed: bool = False, others: Sequence[ContentSource] = (), folder: str | None = None
     ) -> None:
         self._rules = rules
         self._spool = Spool(folder)

@@ -106,7 +106,7 @@ class Log(Sequence[T], Generic[T]):
         return log
 
     @classmethod
-    def of_stretches(cls, stretches: Iterable[list[T] | Packed[T]]) -> Log[T]:
+    def _of_stretches(cls, stretches: Iterable[list[T] | Packed[T]]) -> Log[T]:
         """Make a log of stretches that are there already; empty ones are left out. The lists become the log's own."""
         stretch: Stretch[T] | None = None
         length = 0
@@ -153,13 +153,13 @@ class Log(Sequence[T], Generic[T]):
     def without_first(self, count: int) -> Log[T]:
         """Give the items behind the first `count`; shares what is packed of them."""
         parts: list[list[T] | Packed[T]] = []
-        for stretch, end in self.stretches():
+        for stretch, end in self._stretches():
             if end <= count:
                 break
             low, high = max(count - stretch.start, 0), end - stretch.start
             whole = not low and high == len(stretch.items)
             parts.append(stretch.items if whole and stretch.is_packed else stretch.read()[low:high])
-        return Log.of_stretches(reversed(parts))
+        return Log._of_stretches(reversed(parts))
 
     def extends(self, other: Log[T]) -> bool:
         """Tell whether this sequence begins with the very items of `other`; O(log n) when they share them.
@@ -181,7 +181,7 @@ class Log(Sequence[T], Generic[T]):
         items = stretch.items
         return (items if isinstance(items, list) else items.load())[length - stretch.start - 1]
 
-    def stretches(self) -> Iterator[tuple[Stretch[T], int]]:
+    def _stretches(self) -> Iterator[tuple[Stretch[T], int]]:
         """Go through the stretches of this sequence, newest first, each with the place where its part of it ends."""
         stretch: Stretch[T] | None = self._stretch
         end = self._length
@@ -209,7 +209,7 @@ class Log(Sequence[T], Generic[T]):
     def since(self, length: int) -> Iterator[T]:
         """Go through the items behind the first `length`; O(log n) to start, whatever lies before."""
         parts: list[tuple[Stretch[T], int]] = []
-        for part in self.stretches():
+        for part in self._stretches():
             parts.append(part)
             if part[0].start <= length:
                 break

@@ -255,21 +255,21 @@ class Packing:
 
 
 def _oldest_first(log: Log[Any]) -> list[Stretch[Any]]:
-    return [stretch for stretch, _ in log.stretches()][::-1]
+    return [stretch for stretch, _ in log._stretches()][::-1]
 
 
 def _cut(values: Log[Any], first: int, counts: Iterable[int]) -> Log[Any]:
     """Cut values into stretches: the `first` ones into whole ones, the others into parts of so many each."""
     every = list(values)
     places = [*range(0, first, STRETCH), *accumulate(counts, initial=first)]
-    return Log.of_stretches(every[start:end] for start, end in pairwise(places))
+    return Log._of_stretches(every[start:end] for start, end in pairwise(places))
 
 
 def _full(log: Log[Any], known: set[int]) -> tuple[Stretch[Any], ...]:
     """Give the stretches of a log that no item will be appended to and that nobody packed or knows, oldest first."""
     found: list[Stretch[Any]] = []
     newest = True
-    for stretch, end in log.stretches():
+    for stretch, end in log._stretches():
         if stretch.is_packed or not stretch.limit or id(stretch) in known:
             break
         if not newest or end - stretch.start >= stretch.limit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weakfs.reducers.tree.leaf import Leaf, blob_digest, size_of
 from weakfs.reducers.tree.node import FileTree
-from weakfs.session.blobs.blob import Source, Stored
+from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.snapshots.archive.archived_blob import Archived, index_of
 from weakfs.snapshots.archive.tar import packed, packed_size
 from weakfs.snapshots.scan.stat_cache import Survey
@@ -50,7 +50,7 @@ def _add_archive(writer: StoreWriter, tree: FileTree) -> tuple[Stored, Stored]:
     return archive, writer.add(index_of(rows))
 
 
-def archive_of(snapshot: StoredSnapshot, source: Source) -> Archived:
+def archive_of(snapshot: StoredSnapshot, source: ContentSource) -> Archived:
     """Give the contents in the archive of a snapshot, which is read from `source`."""
     data = Stored(bytes.fromhex(snapshot.extra["archive"]), int(snapshot.extra["archive_size"]), source)
     return Archived(data).with_index(source.read(bytes.fromhex(snapshot.extra["index"])))

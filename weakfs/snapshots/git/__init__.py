@@ -2,6 +2,6 @@
 
 from weakfs.snapshots.git.command import GitUnavailable
 from weakfs.snapshots.git.repository import GitRepository
-from weakfs.snapshots.git.sink import GitSink
+from weakfs.snapshots.git.sink import Base, GitSink
 
-__all__ = ["GitRepository", "GitSink", "GitUnavailable"]
+__all__ = ["Base", "GitRepository", "GitSink", "GitUnavailable"]

@@ -8,11 +8,11 @@ from hashlib import sha256
 from attrs import frozen
 
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
-from weakfs.session.blobs.blob import Source, Stored, digest_of
+from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.snapshots.git.fast_import import FastImport
 from weakfs.snapshots.git.fast_import_commands import changes, refused_contents
 from weakfs.snapshots.git.repository import BESIDE_REFS, GitRepository, beside, ref_of
-from weakfs.snapshots.scan.sinks import Token
+from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import Survey
 from weakfs.snapshots.store.catalogue import StoredSnapshot, root_name
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
@@ -39,16 +39,16 @@ class GitSink:
         self._stream: FastImport | None = None
 
     @property
-    def token(self) -> Token:
+    def token(self) -> StatToken:
         """What vouches that all contents below are in the repository."""
         return self._writer.token
 
     @property
-    def source(self) -> Source:
+    def source(self) -> ContentSource:
         """The store, which reads from its repository as well."""
         return self._writer.source
 
-    def trusts(self, token: Token | None) -> bool:
+    def trusts(self, token: StatToken | None) -> bool:
         """Tell whether all below a directory with that token is in the repository."""
         return self._writer.trusts(token)
 

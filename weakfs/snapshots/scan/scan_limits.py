@@ -12,8 +12,8 @@ from weakfs.filesystem.limits import Limits
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import FileTree, Node, find
-from weakfs.session.blobs.blob import Source, Stored
-from weakfs.snapshots.scan.sinks import Sink, Token
+from weakfs.session.blobs.blob import ContentSource, Stored
+from weakfs.snapshots.scan.sinks import Sink, StatToken
 from weakfs.snapshots.scan.stat_cache import canonical_name
 from weakfs.snapshots.store.manifests import Status, clamped
 
@@ -117,7 +117,7 @@ def _children(tree: FileTree, path: str) -> Callable[[str], Node | None]:
 class Discarded:
     """Passes over what a tree that is going to be restored does not have: it is removed or replaced, and never read."""
 
-    def __init__(self, wanted: FileTree, source: Source) -> None:
+    def __init__(self, wanted: FileTree, source: ContentSource) -> None:
         self._wanted = wanted
         self._source = source
 
@@ -147,12 +147,12 @@ class Interruptible:
         self.add_manifest = sink.add_manifest
 
     @property
-    def token(self) -> Token | None:
+    def token(self) -> StatToken | None:
         """That of the sink."""
         return self._sink.token
 
     @property
-    def source(self) -> Source:
+    def source(self) -> ContentSource:
         """That of the sink."""
         return self._sink.source
 

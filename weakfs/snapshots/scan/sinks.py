@@ -9,11 +9,11 @@ from typing import Protocol
 from attrs import define
 
 from weakfs.session import MissingBlob
-from weakfs.session.blobs.blob import Source, Stored, digest_of
+from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 
 
 @define(eq=False)
-class Token:
+class StatToken:
     """What vouches that all below a directory was put into one place, and is still there."""
 
     place: str
@@ -25,16 +25,16 @@ class Sink(Protocol):
     """Takes the contents and the directories of a survey."""
 
     @property
-    def token(self) -> Token | None:
+    def token(self) -> StatToken | None:
         """What the directories that are made with this sink carry."""
         ...
 
     @property
-    def source(self) -> Source:
+    def source(self) -> ContentSource:
         """Where the contents that were put in can be read."""
         ...
 
-    def trusts(self, token: Token | None) -> bool:
+    def trusts(self, token: StatToken | None) -> bool:
         """Tell whether what is below a directory with that token need not be put in again."""
         ...
 
@@ -61,11 +61,11 @@ class HashOnly:
     token = None
 
     @property
-    def source(self) -> Source:
+    def source(self) -> ContentSource:
         """Itself; see `read`."""
         return self
 
-    def trusts(self, token: Token | None) -> bool:
+    def trusts(self, token: StatToken | None) -> bool:
         """All that is known is good enough."""
         return True
 
@@ -98,7 +98,7 @@ class InMemory(HashOnly):
     def __init__(self, *, max_size: int | None = None) -> None:
         self.max_size = max_size
 
-    def trusts(self, token: Token | None) -> bool:
+    def trusts(self, token: StatToken | None) -> bool:
         """Nothing that is only a reference."""
         return False
 

@@ -12,7 +12,7 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree import node as trees
 from weakfs.reducers.tree.node import FileTree, Node
-from weakfs.snapshots.scan.sinks import Token
+from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.store.manifests import NO_STATUS, Status
 
 # The clock that files are stamped with stands still for up to a tick of the kernel, 10 ms at 100 Hz.
@@ -39,7 +39,7 @@ class Directory:
     statuses: Mapping[str, Status | None]
     below: Mapping[str, Directory]
     status: Status
-    token: Token | None
+    token: StatToken | None
     # The digest of the manifest, where manifests are kept.
     ref: bytes | None
 
@@ -81,7 +81,10 @@ class Survey:
 
 
 def single(
-    nodes: dict[str, Node], statuses: Mapping[str, Status | None], below: Mapping[str, Directory], token: Token | None
+    nodes: dict[str, Node],
+    statuses: Mapping[str, Status | None],
+    below: Mapping[str, Directory],
+    token: StatToken | None,
 ) -> Directory:
     """Make the directory that stands for the place of a single entry."""
     return Directory(trees.tree_of(nodes), statuses, below, NO_STATUS, token, None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from weakfs.session.blobs.blob import Source, Stored, digest_of
-from weakfs.snapshots.scan.sinks import Token
+from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
+from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
 
 
@@ -19,16 +19,16 @@ class Observer:
         self._places = places
 
     @property
-    def token(self) -> Token:
+    def token(self) -> StatToken:
         """What vouches that all below is somewhere in the store."""
         return self._writer.token
 
     @property
-    def source(self) -> Source:
+    def source(self) -> ContentSource:
         """The store."""
         return self._writer.source
 
-    def trusts(self, token: Token | None) -> bool:
+    def trusts(self, token: StatToken | None) -> bool:
         """Tell whether all below a directory with that token is in the store."""
         return self._writer.trusts(token) or (token is not None and token.is_finished and token.place in self._places)
 

@@ -10,10 +10,10 @@ from typing import cast
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import Node, tree_of
-from weakfs.session.blobs.blob import Source, Stored
+from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.session.interruption import check_interrupted
-from weakfs.snapshots.scan.sinks import Token
+from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import SPECIAL, Directory, host_name, trusted
 from weakfs.snapshots.store import manifests
 from weakfs.snapshots.store.manifests import NO_STATUS, Status
@@ -22,7 +22,12 @@ Row = tuple[str, Status, bytes, "str | None"]
 
 
 def load(
-    ref: bytes, read_manifest: Callable[[bytes], bytes], source: Source, *, scanned_at: int, token: Token | None
+    ref: bytes,
+    read_manifest: Callable[[bytes], bytes],
+    source: ContentSource,
+    *,
+    scanned_at: int,
+    token: StatToken | None,
 ) -> Directory:
     """Make a directory of its manifest and those below it. O(entries); contents are not read.
 
@@ -35,7 +40,7 @@ def load(
 
 
 def _loaded(
-    ref: bytes, read_manifest: Callable[[bytes], bytes], source: Source, scanned_at: int, token: Token | None
+    ref: bytes, read_manifest: Callable[[bytes], bytes], source: ContentSource, scanned_at: int, token: StatToken | None
 ) -> Directory:
     loaded: dict[tuple[bytes, Status], Directory] = {}
     stack: list[tuple[bytes, Status]] = [(ref, NO_STATUS)]
@@ -70,9 +75,9 @@ def _directory(
     modified_at: int,
     key: tuple[bytes, Status],
     loaded: dict[tuple[bytes, Status], Directory],
-    source: Source,
+    source: ContentSource,
     scanned_at: int,
-    token: Token | None,
+    token: StatToken | None,
 ) -> Directory:
     nodes: dict[str, Node] = {}
     statuses: dict[str, Status | None] = {}
@@ -91,7 +96,7 @@ def _directory(
     return Directory(tree, statuses, below, key[1], token, key[0])
 
 
-def _leaf(kind: int, status: Status, digest: bytes, target: str | None, source: Source) -> Leaf:
+def _leaf(kind: int, status: Status, digest: bytes, target: str | None, source: ContentSource) -> Leaf:
     mode, size, modified_at, _, _ = status
     if kind == stat.S_IFREG:
         return leaves.file(Stored(digest, size, source), mode=mode & 0o7777, at=modified_at)

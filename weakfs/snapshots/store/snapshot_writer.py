@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from weakfs.session.blobs.blob import Source, Stored, digest_of
-from weakfs.snapshots.scan.sinks import Token, digest_of_pieces
+from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
+from weakfs.snapshots.scan.sinks import StatToken, digest_of_pieces
 from weakfs.snapshots.scan.stat_cache import Survey
 from weakfs.snapshots.store import atomic_files as disk
 from weakfs.snapshots.store.catalogue import Catalogue, SnapshotKind, StoredSnapshot
@@ -29,14 +29,14 @@ class StoreWriter:
 
     def __init__(
         self,
-        source: Source,
+        source: ContentSource,
         index: PackIndex,
         catalogue: Catalogue,
         place: str,
         max_bytes: int | None,
         size_besides: Callable[[], int] = lambda: 0,
     ) -> None:
-        self.token = Token(place)
+        self.token = StatToken(place)
         self.source = source
         self._index = index
         # No pack goes while there is a writer, and what comes meanwhile need not be known.
@@ -47,7 +47,7 @@ class StoreWriter:
         self._size_besides = size_besides
         self._pack: PackWriter | None = None
 
-    def trusts(self, token: Token | None) -> bool:
+    def trusts(self, token: StatToken | None) -> bool:
         """Tell whether all below a directory with that token is in the store, or in what we are writing."""
         return token is self.token or (token is not None and token.is_finished and token.place == self.token.place)
 

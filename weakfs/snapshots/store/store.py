@@ -28,7 +28,7 @@ from weakfs.snapshots.archive.archive_snapshot import archive_of
 from weakfs.snapshots.git.disk_usage import freed_in_git
 from weakfs.snapshots.git.repository import GitRepository
 from weakfs.snapshots.git.sink import GitSink
-from weakfs.snapshots.scan.sinks import Token
+from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import Survey
 from weakfs.snapshots.scan.store_sink import Observer
 from weakfs.snapshots.store import atomic_files as disk
@@ -133,7 +133,7 @@ class Store:
     def survey(self, snapshot: StoredSnapshot | bytes) -> Survey:
         """Give a snapshot as a survey, which the next one of the same directory can start from. O(entries)."""
         # Before anything is loaded: what a compaction throws away from here on is not trusted.
-        token = Token(self._place(), is_finished=True)
+        token = StatToken(self._place(), is_finished=True)
         if isinstance(snapshot, bytes):
             return Survey(load(snapshot, self.read_manifest, self, scanned_at=0, token=None), 0)
         if snapshot.kind == "git":

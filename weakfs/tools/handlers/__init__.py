@@ -5,7 +5,7 @@ errors; `weakfs.tools.errors` maps them to statuses and error codes.
 """
 
 from weakfs.tools.handlers.apply_patch import ApplyPatchParams, ApplyPatchReceipt, apply_patch_handler
-from weakfs.tools.handlers.edit_file import EditFileParams, EditFileReceipt, edit_file_handler
+from weakfs.tools.handlers.edit_file import Edit, EditFileParams, EditFileReceipt, edit_file_handler
 from weakfs.tools.handlers.entries import (
     MkdirParams,
     MkdirReceipt,
@@ -33,11 +33,12 @@ from weakfs.tools.handlers.ls import (
 )
 from weakfs.tools.handlers.read_file import ReadFileParams, ReadFileReceipt, read_file_handler
 from weakfs.tools.handlers.shell import ShellOptions, ShellParams, ShellReceipt, shell_handler, shell_tool
-from weakfs.tools.handlers.write_file import WriteFileParams, WriteFileReceipt, write_file_handler
+from weakfs.tools.handlers.write_file import InlineBytes, WriteFileParams, WriteFileReceipt, write_file_handler
 
 __all__ = [
     "ApplyPatchParams",
     "ApplyPatchReceipt",
+    "Edit",
     "EditFileParams",
     "EditFileReceipt",
     "ExistsParams",
@@ -46,6 +47,7 @@ __all__ = [
     "GlobReceipt",
     "GrepParams",
     "GrepReceipt",
+    "InlineBytes",
     "LsParams",
     "LsReceipt",
     "MkdirParams",
