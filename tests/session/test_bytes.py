@@ -5,11 +5,14 @@ from __future__ import annotations
 import copy
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 
+import orjson
 import pytest
 from attrs import frozen
 
 from weakfs import HostFilesystem, InMemoryFilesystem, Registry, Session, SessionFileError, event, reducer
+from weakfs.session.files import session_file
 
 
 @event("test_bytes/counted")
@@ -84,3 +87,19 @@ def test_damaged_bytes_are_refused() -> None:
     data = a_session().to_bytes()
     with pytest.raises(SessionFileError, match=r"checksum|JSON"):
         Session.from_bytes(data.replace(b"text", b"tex7"), registry=Registry.with_types(Counted, Total))
+
+
+def no_memory(data: bytes) -> object:
+    raise orjson.JSONDecodeError("Not enough memory to allocate buffer for parsing", "", 0)
+
+
+def test_a_document_that_the_parser_has_no_memory_for_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = a_session()
+    data = session.to_bytes()
+    parser = SimpleNamespace(loads=no_memory, JSONDecodeError=orjson.JSONDecodeError, dumps=orjson.dumps)
+    monkeypatch.setattr(session_file, "orjson", parser)
+
+    assert Session.from_bytes(data, registry=session.registry).to_bytes() == data
+    for damaged in (data[:-1], data.replace(b'"counter":', b'"counter":NaN,"x":'), data[:-2] + b"\xff}"):
+        with pytest.raises(SessionFileError, match="this is not JSON"):
+            Session.from_bytes(damaged, registry=session.registry)

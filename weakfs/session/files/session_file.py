@@ -5,6 +5,7 @@ The first fields are the format, its version and a SHA-256 of all that follows, 
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -219,7 +220,9 @@ def _parsed(data: bytes) -> dict[str, Any]:
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is none of a session") from None
+        if "memory" not in str(error):
+            raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is none of a session") from None
+        document = _parsed_slowly(data)
     if type(document) is not dict or document.get("format") != FORMAT:
         raise SessionFileError(f"this is not a session file; one begins with the format {FORMAT!r}", where="$.format")
     version = document.get("version")
@@ -230,6 +233,21 @@ def _parsed(data: bytes) -> dict[str, Any]:
             where="$.version",
         )
     return document
+
+
+def _parsed_slowly(data: bytes) -> Any:
+    """Parse JSON that orjson has no memory for: it asks for twelve times the size of a document at once.
+
+    A document of 2 GB cannot be parsed by it on a machine of 24 GB.
+    """
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON value")
+
+    try:
+        return json.loads(data.decode(), parse_constant=refuse)
+    except ValueError as error:
+        raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is none of a session") from None
 
 
 def _is_whole(data: bytes, document: dict[str, Any], told: str) -> bool:
