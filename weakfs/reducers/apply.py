@@ -62,7 +62,7 @@ def on_file_spliced(tree: FileTree, event: e.FileSpliced) -> FileTree:
 
 
 def spliced(leaf: Leaf, pieces: Iterable[tuple[int, int, bytes]], at: int) -> Leaf:
-    """Give a file with pieces of its content replaced."""
+    """Return a file with pieces of its content replaced."""
     # A view, so that what stays is copied once.
     content = memoryview(leaves.content_of(leaf))
     parts: list[bytes | memoryview] = []
@@ -103,7 +103,7 @@ def on_entry_copied(tree: FileTree, event: e.EntryCopied) -> FileTree:
 
 
 def newborn(node: Node, at: int) -> Node:
-    """Give a copy's own node: a file is born and modified now; what a copied directory holds is shared."""
+    """Return a copy's own node: a file is born and modified now; what a copied directory holds is shared."""
     if type(node) is FileTree:
         return FileTree(node._children, node.mode, at, at, node.file_count, node.directory_count, node.total_size)
     leaf = node

@@ -37,7 +37,7 @@ class ExternalTree:
     is_whole: bool = False
 
     def completed(self, other: ExternalTree) -> FileTree:
-        """Give the files of this moment, with what only another one knows to have been there. O(what differs)."""
+        """Return the files of this moment, with what only another one knows to have been there. O(what differs)."""
         return filled(self.tree, missing(self.found, other.found), ())
 
 
@@ -57,15 +57,15 @@ class ExternalTrees:
         return ExternalTrees, (dict(self.trees),)
 
     def tree(self, filesystem: str) -> FileTree:
-        """Give the files of one filesystem as far as they are known; none for one that is not."""
+        """Return the files of one filesystem as far as they are known; none for one that is not."""
         return self.known(filesystem).tree
 
     def known(self, filesystem: str) -> ExternalTree:
-        """Give all that is known of one filesystem."""
+        """Return all that is known of one filesystem."""
         return self.trees.get(filesystem, UNKNOWN)
 
     def with_tree(self, filesystem: str, known: ExternalTree) -> ExternalTrees:
-        """Give the same with another knowledge of one filesystem; the same object if it is what is known."""
+        """Return the same with another knowledge of one filesystem; the same object if it is what is known."""
         if self.trees.get(filesystem) is known:
             return self
         return ExternalTrees({**self.trees, filesystem: known})
@@ -85,7 +85,7 @@ class ExternalTrees:
 
     @classmethod
     def unpack(cls, packed: Packed, known: dict[int, Any] | None = None) -> ExternalTrees:
-        """Give this again."""
+        """Return this again."""
         known = {} if known is None else known
         return cls(
             {
@@ -96,7 +96,7 @@ class ExternalTrees:
 
     @classmethod
     def weight(cls, packed: Packed, before: Packed) -> int:
-        """Give about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
+        """Return about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
         old = {name: (tree, found) for name, tree, found, _ in before}
         total = 0
         for name, tree, found, _ in packed:
@@ -143,7 +143,7 @@ def _with_all(known: ExternalTree, tree: FileTree) -> FileTree:
 
 
 def merge_external(base: ExternalTrees | None, ours: ExternalTrees, theirs: ExternalTrees) -> ExternalTrees:
-    """Give `ours` with what `theirs` changed since `base`; where both changed a path, theirs is what it holds.
+    """Return `ours` with what `theirs` changed since `base`; where both changed a path, theirs is what it holds.
 
     There is one disk, and not one for each side: a path that one piece of work changed is refused to every other
     until that one has ended. So whoever ends later also changed later, on top of what it found. Merging lines

@@ -33,12 +33,12 @@ class LowerFound:
 
     @classmethod
     def unpack(cls, packed: Packed, known: dict[int, Any] | None = None) -> LowerFound:
-        """Give this again."""
+        """Return this again."""
         return cls(FileTree.unpack(packed, known))
 
     @classmethod
     def weight(cls, packed: Packed, before: Packed) -> int:
-        """Give about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
+        """Return about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
         return FileTree.weight(packed, before)
 
 
@@ -73,13 +73,13 @@ def entries_forgotten(entries: Log[LowerEntry], event: LayerEmptied) -> Log[Lowe
 
 
 def merge_found(base: LowerFound | None, ours: LowerFound, theirs: LowerFound) -> LowerFound:
-    """Give `ours` with what `theirs` found since."""
+    """Return `ours` with what `theirs` found since."""
     before = base or NOTHING_FOUND
     return LowerFound(with_changes(before.tree, ours.tree, theirs.tree))
 
 
 def merge_entries(base: Log[LowerEntry], ours: Log[LowerEntry], theirs: Log[LowerEntry]) -> Log[LowerEntry]:
-    """Give what both sides saw; a side that forgot all forgot what was seen before it left."""
+    """Return what both sides saw; a side that forgot all forgot what was seen before it left."""
     if not theirs.extends(base):
         ours, theirs = theirs, ours
     if not theirs.extends(base):

@@ -135,7 +135,7 @@ class Branching(History):
             raise RollbackIncomplete(states) from error
 
     def _outside(self, own: Transaction) -> Transaction | None:
-        """Give the next transaction outside of one that is open still."""
+        """Return the next transaction outside of one that is open still."""
         outer = own.outer
         while outer is not None and not outer.open:
             outer = outer.outer
@@ -175,7 +175,7 @@ class Branching(History):
             outer.line = joined
 
     def fork(self, name: str | None = None) -> Self:
-        """Give an independent session that starts where this one stands. O(1)."""
+        """Return an independent session that starts where this one stands. O(1)."""
         with self.lock:
             if self._closed is not None:
                 self._refuse()
@@ -191,7 +191,7 @@ class Branching(History):
         """Take over what a fork of this session did since it was forked or last merged.
 
         STATE slices merge three-way with the merge function of their type, LOG slices concatenate, and
-        the fork's records follow the record that this returns. Raises `MergeConflict`, which lists what both
+        the fork's records follow the record that this returns. Raise `MergeConflict`, which lists what both
         sides changed differently, with nothing changed; `ValueError` if `fork` was not forked from here.
         """
         with self.lock, fork.lock:

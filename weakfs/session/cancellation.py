@@ -38,7 +38,7 @@ class Cancellation:
     def cancel(self, reason: str = "it was cancelled") -> bool:
         """End the work and undo it; false if its code has ended it meanwhile, well or not.
 
-        Raises `RollbackIncomplete` if undoing fails.
+        Raise `RollbackIncomplete` if undoing fails.
         """
         with self._lock:
             self._reason = reason

@@ -127,7 +127,7 @@ class SessionCore:
     def include(self, registry: Registry) -> None:
         """Know the types of `registry` as well, and install the slices that it declares.
 
-        Raises `ValueError` if a tag or a slice stands for another class here.
+        Raise `ValueError` if a tag or a slice stands for another class here.
         """
         with self.lock:
             before = self._rules
@@ -145,11 +145,11 @@ class SessionCore:
         return self.install(type_) if spec is None else Slice(self, spec)
 
     def query(self, type_: type[T]) -> Slice[T]:
-        """Give the accessor of one slice; the same as `session[type_]`."""
+        """Return the accessor of one slice; the same as `session[type_]`."""
         return self[type_]
 
     def mutate(self, type_: type[T]) -> Slice[T]:
-        """Give the accessor of one slice; the same as `session[type_]`."""
+        """Return the accessor of one slice; the same as `session[type_]`."""
         return self[type_]
 
     def _add_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> None:
@@ -256,11 +256,11 @@ class SessionCore:
         self.dispatch(event)
 
     def _spec_of(self, type_: type) -> SliceSpec:
-        """Give what is known of a slice type; `UnknownType` if it is not installed."""
+        """Return what is known of a slice type; `UnknownType` if it is not installed."""
         return self._rules.spec_of(type_)
 
     def _table(self, kind: Kind) -> Table:
-        """Give the slices of one kind; callers write `session[T].all()`."""
+        """Return the slices of one kind; callers write `session[T].all()`."""
         stack = ACTIVE.get()
         line = self._line() if stack else self._trunk
         return line.logs if kind == "log" else line.state
@@ -319,7 +319,7 @@ class SessionCore:
         return self._attached
 
     def _journal(self, filesystem_id: str) -> Journal | None:
-        """Give the journal of an attached filesystem for the transaction that the running code is in, if any."""
+        """Return the journal of an attached filesystem for the transaction that the running code is in, if any."""
         stack = ACTIVE.get()
         own = innermost(self, stack) if stack else None
         if own is None:
@@ -356,7 +356,7 @@ class SessionCore:
         raise RollbackIncomplete(dict.fromkeys(self._repairs, "not put back"))
 
     def next_id(self, name: str) -> str:
-        """Give a new id under this session's own: `next_id("call")` is `SESSION/call7`. Unique within the session."""
+        """Return a new id under this session's own: `next_id("call")` is `SESSION/call7`. Unique within the session."""
         with self.lock:
             return self._next_id(name)
 
@@ -374,7 +374,7 @@ def _is_held(lock: Any) -> bool:
 
 
 def reducing(doing: str) -> SessionError:
-    """Give what is raised where a reducer does more than reduce."""
+    """Return what is raised where a reducer does more than reduce."""
     return SessionError(f"cannot {doing} from inside a reducer: reducers are pure; do it before or after")
 
 

@@ -108,7 +108,7 @@ class Rewindable(Protocol):
     @property
     def filesystem_id(self) -> str: ...
     def known_at(self, then: SessionView, now: SessionView) -> Any:
-        """Give what `restore` takes back to `then`: every path that the session knows to have changed since."""
+        """Return what `restore` takes back to `then`: every path that the session knows to have changed since."""
         ...
 
 

@@ -23,7 +23,7 @@ def check_interrupted() -> None:
 
 
 def is_interruptible() -> bool:
-    """Tell whether the running code is in a call that can be ended."""
+    """Return whether the running code is in a call that can be ended."""
     return bool(_CHECKS.get())
 
 
@@ -50,7 +50,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 def checked_between(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Give pieces one by one, and look before each whether to stop."""
+    """Return pieces one by one, and look before each whether to stop."""
     for piece in pieces:
         check_interrupted()
         yield piece

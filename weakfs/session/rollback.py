@@ -25,13 +25,13 @@ class History(SessionCore):
     __slots__ = ()
 
     def at(self, target: int | str | Snapshot) -> SessionView:
-        """Give the slices as they were after a record, or at a snapshot.
+        """Return the slices as they were after a record, or at a snapshot.
 
         Costs a replay from the nearest checkpoint: near the present at most 512 records or one merge's, further back
         4,096, and more where the states differ so much that keeping more of them would outweigh the records. The first
         reading of a history that came from a file reads it once, as far as it goes. For a snapshot nothing.
 
-        Raises `UnknownSnapshot` if there is no such record or snapshot.
+        Raise `UnknownSnapshot` if there is no such record or snapshot.
         """
         with self.lock:
             line = self._line()
@@ -43,7 +43,7 @@ class History(SessionCore):
             return SessionView(self._rules, entry.seq, entry.state, logs)
 
     def view(self) -> SessionView:
-        """Give the slices as they are now, to be read at leisure while the session goes on. O(1)."""
+        """Return the slices as they are now, to be read at leisure while the session goes on. O(1)."""
         with self.lock:
             line = self._line()
             return SessionView(self._rules, line.seq, line.state, line.logs)
@@ -134,7 +134,7 @@ class History(SessionCore):
             raise RollbackIncomplete(restoring.states) from error
 
     def _externals_at(self, line: Timeline, mark: Mark, seq: int) -> tuple[tuple[str, Any], ...]:
-        """Give what takes attached filesystems back to record `seq`: a snapshot from there, or what is known of it."""
+        """Return what takes attached filesystems back to record `seq`: a snapshot from there, or what is known of it."""
         found = line.externals.get(seq)
         if found is None:
             found = next(

@@ -46,7 +46,7 @@ class Session(Branching):
     def repair(self) -> None:
         """Take up a rollback of external filesystems that could not be finished; no-op if there is none.
 
-        Raises `RollbackIncomplete` again while something cannot be put back.
+        Raise `RollbackIncomplete` again while something cannot be put back.
         """
         with self.lock:
             self._repairs, states = repair_all(self._repairs)
@@ -60,7 +60,7 @@ class Session(Branching):
         beside the file, or with `embed` into the file itself; what the file before needed there and this one does
         not, is removed. What an open transaction has done so far is not in it. A content that is nowhere any more is
         left out, and `missing` of the report names it: a session that could not be saved would lose everything else.
-        Raises `SessionError` that names the place of a value that could not be read back, and `OSError` if the file
+        Raise `SessionError` that names the place of a value that could not be read back, and `OSError` if the file
         cannot be written; what was saved before is then as it was.
         """
         from weakfs.session.files.session_file import save_session
@@ -85,7 +85,7 @@ class Session(Branching):
         only a file that was made to exhaust memory is refused.
 
         What lies in the folder `NAME.blobs` beside the file is read when it is needed; what is missing there is
-        logged, and told by `missing_blobs`. Raises `SessionFileError` that names what is wrong and where,
+        logged, and told by `missing_blobs`. Raise `SessionFileError` that names what is wrong and where,
         `UnsupportedVersion` for a newer format, and `OSError` if the file cannot be read.
         """
         from weakfs.session.files.session_file import load_session
@@ -103,7 +103,7 @@ class Session(Branching):
         return tuple(content.digest.hex() for content in self._missing()) if self._missing is not None else ()
 
     def replayed(self) -> Self:
-        """Give a new session of the same id and the same types that replayed the records of this one.
+        """Return a new session of the same id and the same types that replayed the records of this one.
 
         It attaches nothing. See `replay` for what is raised; this session is only read.
         """
@@ -116,7 +116,7 @@ class Session(Branching):
         return again
 
     def _parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:
-        """Give what a file of this session is made of; for `weakfs.session.files.session_file`."""
+        """Return what a file of this session is made of; for `weakfs.session.files.session_file`."""
         own = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}
         return self._rules, self._trunk, own
 

@@ -56,7 +56,7 @@ class Transaction:
         ACTIVE.set(tuple(other for other in ACTIVE.get() if other is not self))
 
     def refuses(self, session: object) -> bool:
-        """Tell whether code inside, which still runs, may ask nothing of a session any more."""
+        """Return whether code inside, which still runs, may ask nothing of a session any more."""
         if self.cancelled is None:
             return False
         return self.session is session or (self._refused is not None and self._refused() is session)
@@ -98,7 +98,7 @@ def current_owner() -> tuple[int, object]:
 
 
 def innermost(session: object, stack: tuple[Transaction, ...]) -> Transaction | None:
-    """Give the transaction of `session` that the running code is in, if any.
+    """Return the transaction of `session` that the running code is in, if any.
 
     `TransactionCancelled` if that was cancelled.
     """

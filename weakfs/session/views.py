@@ -125,13 +125,13 @@ class SessionView:
         return SliceView(self, self._rules.spec_of(type_))
 
     def query(self, type_: type[T]) -> SliceView[T]:
-        """Give the accessor of one slice; the same as `view[type_]`."""
+        """Return the accessor of one slice; the same as `view[type_]`."""
         return self[type_]
 
     def _spec_of(self, type_: type) -> SliceSpec:
-        """Give what is known of a slice type; `UnknownType` if it is not installed."""
+        """Return what is known of a slice type; `UnknownType` if it is not installed."""
         return self._rules.spec_of(type_)
 
     def _table(self, kind: Kind) -> Table:
-        """Give the slices of one kind; callers write `view[T]`."""
+        """Return the slices of one kind; callers write `view[T]`."""
         return self._logs if kind == "log" else self._state

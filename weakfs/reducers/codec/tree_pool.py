@@ -39,7 +39,7 @@ class TreePool:
         return trees
 
     def contents(self, value: FileTree, seen: dict[int, object]) -> Iterator[Content]:
-        """Give the contents of the files of a tree, but for directories that were `seen` before. O(what is new)."""
+        """Return the contents of the files of a tree, but for directories that were `seen` before. O(what is new)."""
         stack = [value]
         while stack:
             tree = stack.pop()
@@ -98,7 +98,7 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where:
 
 
 def _copied(row: dict[str, Any], trees: list[FileTree], new: dict[str, Node]) -> int:
-    """Give about how many bytes a difference copies of its base: all of a small directory, parts of a large one."""
+    """Return about how many bytes a difference copies of its base: all of a small directory, parts of a large one."""
     number = row["base"]
     if type(number) is not int or not 0 <= number < len(trees):
         return 0

@@ -31,7 +31,7 @@ class TreeWriter:
         self._by_sum: dict[tuple[tuple[int, ...], int], int] = {}
 
     def number(self, tree: FileTree) -> int:
-        """Give the number of a tree; new directories are written, compared with the last tree's."""
+        """Return the number of a tree; new directories are written, compared with the last tree's."""
         rows = len(self.rows)
         stack: list[tuple[FileTree, FileTree | None]] = [(tree, self._last)]
         while stack:
@@ -76,7 +76,7 @@ class TreeWriter:
         self._numbers[_key(tree)] = equal
 
     def _row(self, tree: FileTree, before: FileTree | None) -> tuple[Json, tuple[int, list[Change]] | None]:
-        """Give a directory's row, and if that is a difference, from which row and in what."""
+        """Return a directory's row, and if that is a difference, from which row and in what."""
         if not is_mode(tree.mode):
             raise ValueError(f"a directory has the mode {tree.mode!r}; give permission bits from 0 to 0o7777")
         if tree.node_count > MAX_NODES:
@@ -101,7 +101,7 @@ class TreeWriter:
         return self._entries(row, sorted(entries), old), (known, changes)
 
     def _equal(self, tree: FileTree, number: int) -> int | None:
-        """Give the row of an equal directory, if there is one; else remember this one by its number."""
+        """Return the row of an equal directory, if there is one; else remember this one by its number."""
         kind = (
             tree.mode,
             tree.modified_at,
@@ -122,7 +122,7 @@ class TreeWriter:
         return found if all(self._is_same(one, other) for _, one, other in differences) else None
 
     def _sum(self, number: int) -> int:
-        """Give what equal directories have in common: the sum of the hashes of their entries. O(what is new)."""
+        """Return what equal directories have in common: the sum of the hashes of their entries. O(what is new)."""
         waiting = [number]
         while True:
             changes = self._changes[waiting[-1]]
@@ -151,7 +151,7 @@ class TreeWriter:
         return hash((name, shown, *node[1:4]))
 
     def _is_same(self, one: Node | None, other: Node | None) -> bool:
-        """Tell whether two entries have the same row; of directories, the rows must be there."""
+        """Return whether two entries have the same row; of directories, the rows must be there."""
         if type(one) is FileTree and type(other) is FileTree:
             return self._numbers[_key(one)] == self._numbers[_key(other)]
         if type(one) is not tuple or type(other) is not tuple or one[1:4] != other[1:4]:
@@ -206,7 +206,7 @@ def _key(tree: FileTree) -> int:
 
 
 def is_beginning(tree: FileTree) -> bool:
-    """Tell whether a tree is as that which a session begins with."""
+    """Return whether a tree is as that which a session begins with."""
     begun = (tree.mode, tree.modified_at, tree.created_at) == (EMPTY_TREE.mode, 0, 0)
     return begun and not tree.file_count and not tree.directory_count
 
@@ -217,5 +217,5 @@ def _directory(tree: FileTree | None, name: str) -> FileTree | None:
 
 
 def is_mode(mode: Json) -> bool:
-    """Tell whether a value is permission bits."""
+    """Return whether a value is permission bits."""
     return type(mode) is int and 0 <= mode <= 0o7777

@@ -30,7 +30,7 @@ def build(entries: Iterable[tuple[str, Any]]) -> Children:
 
 
 def get(children: Children, name: str) -> Any:
-    """Give the node of that name, or `None`."""
+    """Return the node of that name, or `None`."""
     if isinstance(children, dict):
         return children.get(name)
     bits = hash(name)
@@ -42,7 +42,7 @@ def get(children: Children, name: str) -> Any:
 
 
 def put(children: Children, name: str, node: Any) -> Children:
-    """Give a map with `node` under `name`; the old one stays as it was. O(log names)."""
+    """Return a map with `node` under `name`; the old one stays as it was. O(log names)."""
     if isinstance(children, dict) and (len(children) < WIDTH or name in children):
         copy = children.copy()
         copy[name] = node
@@ -52,7 +52,7 @@ def put(children: Children, name: str, node: Any) -> Children:
 
 
 def remove(children: Children, name: str) -> Children:
-    """Give a map without `name`, which must be there. O(log names)."""
+    """Return a map without `name`, which must be there. O(log names)."""
     if type(children) is dict:
         copy = children.copy()
         del copy[name]
@@ -61,7 +61,7 @@ def remove(children: Children, name: str) -> Children:
 
 
 def updated(children: Children, changes: dict[str, Any]) -> Children:
-    """Give a map with the nodes of `changes`, and without the names that are `None` there. O(changes)"""
+    """Return a map with the nodes of `changes`, and without the names that are `None` there. O(changes)"""
     made: Children | None = _updated(children, changes, 0)
     return EMPTY if made is None else made
 
@@ -77,7 +77,7 @@ def items(children: Children) -> Iterator[tuple[str, Any]]:
 
 
 def as_dict(children: Children) -> dict[str, Any]:
-    """Give all entries as a dict, in no order that means anything; not to be changed. O(names / 32) steps."""
+    """Return all entries as a dict, in no order that means anything; not to be changed. O(names / 32) steps."""
     if isinstance(children, dict):
         return children
     entries: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def as_dict(children: Children) -> dict[str, Any]:
 
 
 def count(children: Children) -> int:
-    """Give how many names there are. O(names / 32)."""
+    """Return how many names there are. O(names / 32)."""
     if isinstance(children, dict):
         return len(children)
     return sum(count(part) for part in children if part is not None)
@@ -163,7 +163,7 @@ def _updated(part: Any, changes: dict[str, Any], depth: int) -> Any:
 
 
 def _without_gaps(parts: list[Any]) -> Any:
-    """Give the parts of a map, none of which is a map of parts; folded into one dict if there is little in them."""
+    """Return the parts of a map, none of which is a map of parts; folded into one dict if there is little in them."""
     left = [part for part in parts if part]
     if sum(map(len, left)) > FOLD:
         return tuple(parts)

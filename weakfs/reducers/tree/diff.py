@@ -38,7 +38,7 @@ def differences(before: FileTree, after: FileTree) -> Iterator[tuple[str, Node |
 
     Two directories of one path are compared inside, and given themselves only if their own permission bits
     differ. Nodes that are equal but not the same object are passed over too. In no particular order.
-    Raises `TreeTooLarge` if directories that differ lie at very many places.
+    Raise `TreeTooLarge` if directories that differ lie at very many places.
     """
     comparisons = Comparisons(before, after)
     stack: list[tuple[str, FileTree, FileTree]] = [("", before, after)]
@@ -56,7 +56,7 @@ def differences(before: FileTree, after: FileTree) -> Iterator[tuple[str, Node |
 
 
 def equal(one: Node | None, other: Node | None) -> bool:
-    """Tell whether two nodes have the same names, kinds, contents and permission bits. O(what differs)."""
+    """Return whether two nodes have the same names, kinds, contents and permission bits. O(what differs)."""
     if one is other:
         return True
     if type(one) is not FileTree or type(other) is not FileTree:
@@ -138,7 +138,7 @@ def _whole_directories(removed: dict[str, Node], added: dict[str, Node]) -> tupl
 
 
 def _is_spoken_for(path: str, taken: set[str]) -> bool:
-    """Tell whether a path, or a directory above it, is taken. Larger ones come first, so none below it can be."""
+    """Return whether a path, or a directory above it, is taken. Larger ones come first, so none below it can be."""
     while path:
         if path in taken:
             return True
@@ -154,7 +154,7 @@ def _below(nodes: dict[str, Node]) -> Iterator[tuple[str, Node]]:
 
 
 def _flatten(nodes: dict[str, Node], without: set[str]) -> dict[str, Node]:
-    """Give all entries by path, except those of directories that are told of as a whole."""
+    """Return all entries by path, except those of directories that are told of as a whole."""
     flat: dict[str, Node] = {}
     for path, node in nodes.items():
         if type(node) is FileTree and path not in without:

@@ -22,7 +22,7 @@ EMPTY_GIT_TREE = sha256(b"tree 0\0").digest()
 
 
 def tree_digest(tree: FileTree) -> bytes:
-    """Give the id that `git write-tree` gives for the same tree.
+    """Return the id that `git write-tree` gives for the same tree.
 
     Empty directories do not count, nor do FIFOs, sockets and devices.
     """
@@ -30,7 +30,7 @@ def tree_digest(tree: FileTree) -> bytes:
 
 
 def tree_fingerprint(tree: FileTree) -> bytes:
-    """Give a hash of names, kinds, contents and permission bits; times do not count."""
+    """Return a hash of names, kinds, contents and permission bits; times do not count."""
     return _fold(tree, "_fingerprint", _full_object)
 
 

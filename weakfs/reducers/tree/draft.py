@@ -61,7 +61,7 @@ class DirectoryDraft:
             self.entries = dict(zip(names, nodes, strict=True))
 
     def get(self, name: str) -> Entry | None:
-        """Give the entry of that name as it is by now."""
+        """Return the entry of that name as it is by now."""
         found = self.entries.get(name)
         if found is None and self.wide is not None and name not in self.entries:
             found = maps.get(self.wide, name)
@@ -187,14 +187,14 @@ def _unpacked(packed: Packed) -> FileTree | DirectoryDraft:
 
 
 def _unpacked_part(part: Packed) -> Any:
-    """Give a map of entries again; subdirectories in it stay packed."""
+    """Return a map of entries again; subdirectories in it stay packed."""
     if len(part) == 2:
         return dict(zip(*part, strict=True))
     return tuple([None if below is None else _unpacked_part(below) for below in part])
 
 
 def _counts(directory: FileTree | Packed) -> tuple[int, int, int]:
-    """Give the files, directories and bytes below a directory."""
+    """Return the files, directories and bytes below a directory."""
     if isinstance(directory, FileTree):
         return directory.file_count, directory.directory_count, directory.total_size
     return directory[3], directory[4], directory[5]

@@ -70,13 +70,13 @@ class TreeDraft:
         return made(self._root)
 
     def _find(self, path: str) -> tuple[DirectoryDraft | None, str, Entry | None]:
-        """Give the directory of a path, its name there and what it is, `None` where there is nothing."""
+        """Return the directory of a path, its name there and what it is, `None` where there is nothing."""
         head, _, name = path.rpartition("/")
         here = self._directories.get(head) or self._opened(head, None)
         return here, name, None if here is None else here.get(name)
 
     def _opened(self, head: str, at: int | None) -> DirectoryDraft | None:
-        """Give a directory to be changed, made at `at` with its parents if it is missing; without `at`, `None`."""
+        """Return a directory to be changed, made at `at` with its parents if it is missing; without `at`, `None`."""
         here = self._root
         path = ""
         for name in head[1:].split("/"):

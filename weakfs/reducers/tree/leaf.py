@@ -115,17 +115,17 @@ def kind_of(leaf: Leaf) -> Kind:
 
 
 def with_content(leaf: Leaf, content: Content, at: int) -> Leaf:
-    """Give the file with other content, modified at `at`; its mode and birth stay."""
+    """Return the file with other content, modified at `at`; its mode and birth stay."""
     return (content, leaf[1], at, leaf[3], bytearray())
 
 
 def with_mode(leaf: Leaf, mode: int) -> Leaf:
-    """Give the file with other permission bits."""
+    """Return the file with other permission bits."""
     return (leaf[0], mode, leaf[2], leaf[3], leaf[4])
 
 
 def content_of(leaf: Leaf) -> bytes:
-    """Give a file's bytes, a link's target as bytes, or nothing for a special entry.
+    """Return a file's bytes, a link's target as bytes, or nothing for a special entry.
 
     `MissingBlob` where the bytes lie elsewhere and are gone from there.
     """
@@ -138,13 +138,13 @@ def content_of(leaf: Leaf) -> bytes:
 
 
 def size_of(leaf: Leaf) -> int:
-    """Give the length of a file in bytes; a link counts as nothing."""
+    """Return the length of a file in bytes; a link counts as nothing."""
     content = leaf[0]
     return 0 if type(content) is str else len(content)
 
 
 def blob_digest(leaf: Leaf) -> bytes:
-    """Give the git object id (SHA-256 format) of the content; computed once and kept in the leaf's cell."""
+    """Return the git object id (SHA-256 format) of the content; computed once and kept in the leaf's cell."""
     cell = leaf[4]
     if not cell:
         content = leaf[0]
@@ -157,12 +157,12 @@ def blob_digest(leaf: Leaf) -> bytes:
 
 
 def same(one: Leaf, other: Leaf) -> bool:
-    """Tell whether two leaves have the same kind, content and permission bits; times do not count."""
+    """Return whether two leaves have the same kind, content and permission bits; times do not count."""
     return one[1] == other[1] and kind_of(one) == kind_of(other) and same_content(one, other)
 
 
 def same_content(one: Leaf, other: Leaf) -> bool:
-    """Tell whether two leaves hold the same bytes, by reference or digest where these are at hand."""
+    """Return whether two leaves hold the same bytes, by reference or digest where these are at hand."""
     if one[0] is other[0] or one[4] is other[4]:
         return True
     if one[4] and other[4]:

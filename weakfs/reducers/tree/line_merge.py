@@ -29,7 +29,7 @@ def split_lines(data: bytes) -> list[bytes]:
 
 
 def matches(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list[Match]:
-    """Give the stretches of a longest common subsequence, in order; `TooMuchWork` beyond the bound."""
+    """Return the stretches of a longest common subsequence, in order; `TooMuchWork` beyond the bound."""
     low = 0
     end = min(len(a), len(b))
     while low < end and a[low] == b[low]:
@@ -94,7 +94,7 @@ class _Comparison:
         return sorted(pairs)
 
     def _middle(self, a_low: int, a_high: int, b_low: int, b_high: int) -> tuple[int, int]:
-        """Give a point on a shortest edit path that is neither its start nor its end.
+        """Return a point on a shortest edit path that is neither its start nor its end.
 
         The two ranges differ at both ends, so that every path has two edits or more and such a point exists.
         """
@@ -132,7 +132,7 @@ class _Comparison:
 
 
 def _furthest(reached: dict[int, int], k: int, d: int) -> int:
-    """Give how far the path of one more edit gets on diagonal `k` before it follows equal items."""
+    """Return how far the path of one more edit gets on diagonal `k` before it follows equal items."""
     if k == -d or (k != d and reached.get(k - 1, -1) < reached.get(k + 1, -1)):
         return reached[k + 1]
     return reached[k - 1] + 1
@@ -142,7 +142,7 @@ def merge_lines(base: bytes, ours: bytes, theirs: bytes, *, work: int = WORK) ->
     """Merge two changes of one text; `None` if they conflict.
 
     Ranges of base lines conflict if they overlap or insert at the same point, unless both sides made the same
-    change; adjacent ranges merge. Raises `TooMuchWork` if the texts cannot be compared within the bound.
+    change; adjacent ranges merge. Raise `TooMuchWork` if the texts cannot be compared within the bound.
     """
     lines, mine, other = split_lines(base), split_lines(ours), split_lines(theirs)
     changes = sorted({*_changes(lines, mine, work), *_changes(lines, other, work)})
@@ -162,14 +162,14 @@ def merge_lines(base: bytes, ours: bytes, theirs: bytes, *, work: int = WORK) ->
 
 
 def _collide(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Tell whether a later range overlaps an earlier one, or both insert at one point."""
+    """Return whether a later range overlaps an earlier one, or both insert at one point."""
     if one[0] == one[1] and other[0] == other[1]:
         return one[0] == other[0]
     return other[0] < one[1]
 
 
 def _changes(base: list[bytes], new: list[bytes], work: int) -> list[tuple[int, int, tuple[bytes, ...]]]:
-    """Give what turns `base` into `new`: ranges of base lines, each with its replacement."""
+    """Return what turns `base` into `new`: ranges of base lines, each with its replacement."""
     changes: list[tuple[int, int, tuple[bytes, ...]]] = []
     i = j = 0
     for x, y, length in [*matches(base, new, work=work), (len(base), len(new), 0)]:

@@ -20,7 +20,7 @@ _name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 
 
 def listing(tree: FileTree) -> Listing:
-    """Give the listing of a directory. O(its entries) the first time, then O(1) for up to 32 of them.
+    """Return the listing of a directory. O(its entries) the first time, then O(1) for up to 32 of them.
 
     Threads that come together each make it, and it does not matter whose is kept.
     """

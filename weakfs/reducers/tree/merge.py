@@ -21,9 +21,9 @@ Path = tuple[str, ...]
 
 
 def merge(base: FileTree | None, ours: FileTree, theirs: FileTree) -> FileTree:
-    """Give `ours` with what `theirs` changed since `base`.
+    """Return `ours` with what `theirs` changed since `base`.
 
-    Raises `Conflict` with the path of everything that both sides changed differently: contents whose changed
+    Raise `Conflict` with the path of everything that both sides changed differently: contents whose changed
     lines overlap, permission bits, kinds, and what one side deleted and the other changed. `TreeTooLarge` if
     directories that they changed lie at very many places.
     """

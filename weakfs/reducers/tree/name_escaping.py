@@ -16,13 +16,13 @@ _ESCAPED = re.compile("[\uf700-\uf7ff]")
 
 
 def from_bytes(raw: bytes) -> str:
-    """Give the canonical form of a host's name."""
+    """Return the canonical form of a host's name."""
     text = raw.decode("utf-8", "surrogateescape")
     return _ODD.sub(_escape, text) if _ODD.search(text) else text
 
 
 def to_bytes(name: str) -> bytes:
-    """Give the host's bytes for a canonical name; a form that `from_bytes` never gives stands for itself."""
+    """Return the host's bytes for a canonical name; a form that `from_bytes` never gives stands for itself."""
     if not _ESCAPED.search(name):
         return name.encode("utf-8", "surrogatepass")
     raw = b"".join(_unescape(char) for char in name)
@@ -30,7 +30,7 @@ def to_bytes(name: str) -> bytes:
 
 
 def canonical(name: str) -> str:
-    """Give the one form of a name that stands for the same bytes; most names are their own."""
+    """Return the one form of a name that stands for the same bytes; most names are their own."""
     return from_bytes(to_bytes(name)) if _ESCAPED.search(name) else name
 
 

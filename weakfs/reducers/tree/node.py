@@ -119,14 +119,14 @@ class FileTree(Remembering):
         return tree_fingerprint(self).hex()
 
     def pack(self, before: tuple[Any, ...] | None, counted: Counted) -> tuple[tuple[Any, ...], int]:
-        """Give the tree as a checkpoint keeps it, and what that takes: see `weakfs.reducers.tree.packed`."""
+        """Return the tree as a checkpoint keeps it, and what that takes: see `weakfs.reducers.tree.packed`."""
         from weakfs.reducers.tree.packed import pack
 
         return pack(self, before, counted)
 
     @classmethod
     def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
-        """Give the tree that was packed; with `known`, shares with others that were. O(directories + names / 32)"""
+        """Return the tree that was packed; with `known`, shares with others that were. O(directories + names / 32)"""
         from weakfs.reducers.tree.draft import DirectoryDraft, made
 
         found = None if known is None else known.get(id(packed))
@@ -137,7 +137,7 @@ class FileTree(Remembering):
 
     @classmethod
     def weight(cls, packed: tuple[Any, ...], before: tuple[Any, ...]) -> int:
-        """Give about how many bytes a packed tree takes that an earlier one does not, contents apart."""
+        """Return about how many bytes a packed tree takes that an earlier one does not, contents apart."""
         from weakfs.reducers.tree.packed import weight
 
         return weight(packed, before)
@@ -158,7 +158,7 @@ def is_tree(node: object) -> bool:
 
 
 def find(tree: FileTree, segments: Segments) -> Node | None:
-    """Give the node at a path, or `None`. O(depth)."""
+    """Return the node at a path, or `None`. O(depth)."""
     node: Any = tree
     for name in segments:
         if type(node) is not FileTree:
@@ -213,7 +213,7 @@ def way_to(tree: FileTree, segments: Segments, at: int) -> Way:
 
 
 def put(tree: FileTree, segments: Segments, node: Node, at: int) -> FileTree:
-    """Give the tree with `node` at a path, in the place of what is there; makes missing parents. O(depth).
+    """Return the tree with `node` at a path, in the place of what is there; makes missing parents. O(depth).
 
     A directory whose set of names changes is modified at `at`. The root itself cannot be put (use the node).
     """
@@ -221,7 +221,7 @@ def put(tree: FileTree, segments: Segments, node: Node, at: int) -> FileTree:
 
 
 def remove(tree: FileTree, segments: Segments, at: int) -> FileTree:
-    """Give the tree without what is at a path; the same tree if nothing is there. O(depth)."""
+    """Return the tree without what is at a path; the same tree if nothing is there. O(depth)."""
     way = way_to(tree, segments, at)
     return rebuilt(way, None, at) if way[-1][2] is not None else tree
 
@@ -264,7 +264,7 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
 
 
 def _counts(node: Node | None) -> tuple[int, int, int]:
-    """Give the files, directories and bytes that a node counts for."""
+    """Return the files, directories and bytes that a node counts for."""
     if node is None:
         return 0, 0, 0
     if type(node) is FileTree:
@@ -274,7 +274,7 @@ def _counts(node: Node | None) -> tuple[int, int, int]:
 
 
 def with_mode(tree: FileTree, mode: int) -> FileTree:
-    """Give the directory with other permission bits."""
+    """Return the directory with other permission bits."""
     return FileTree(
         tree._children,
         mode,
@@ -310,7 +310,7 @@ def walk(tree: FileTree, prefix: str = "") -> Iterator[tuple[str, Node]]:
 
 
 def height(tree: FileTree) -> int:
-    """Give how many segments the deepest path below a directory has. O(directories), kept on the node."""
+    """Return how many segments the deepest path below a directory has. O(directories), kept on the node."""
     stack = [tree] if tree._height is None else []
     while stack:
         node = stack[-1]

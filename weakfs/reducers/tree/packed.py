@@ -76,7 +76,7 @@ def pack(tree: FileTree, before: Packed | None, counted: Counted) -> tuple[Packe
 
 
 def packed_of(tree: FileTree) -> Packed | None:
-    """Give the form in which a directory is kept already, if it is."""
+    """Return the form in which a directory is kept already, if it is."""
     return getattr(tree, "_packed", None)
 
 
@@ -131,12 +131,12 @@ def _packed_part(children: Any, old: Packed | None, counted: Counted) -> tuple[P
 
 
 def _are_same(one: Packed, other: Packed) -> bool:
-    """Tell whether two tuples hold the very same objects."""
+    """Return whether two tuples hold the very same objects."""
     return len(one) == len(other) and all(map(is_, one, other))
 
 
 def weight(packed: Packed, before: Packed) -> int:
-    """Give about how many bytes a packed tree takes that an earlier one does not, contents apart. O(what differs)"""
+    """Return about how many bytes a packed tree takes that an earlier one does not, contents apart. O(what differs)"""
     total = 0
     stack = [(packed, before)]
     seen: set[int] = set()
@@ -156,7 +156,7 @@ EMPTY: Packed = (0, 0, 0, 0, 0, 0, (), ())
 
 
 def _part(packed: Packed) -> Packed:
-    """Give the entries of a packed directory."""
+    """Return the entries of a packed directory."""
     return cast(Packed, packed[NODES] if packed[NAMES] is None else packed[NAMES:])
 
 

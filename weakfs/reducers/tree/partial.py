@@ -11,7 +11,7 @@ from weakfs.reducers.tree.repetition import Comparisons, check_repeats
 
 
 def filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple[FileTree, ...]) -> FileTree:
-    """Give a tree with `nodes` where neither it nor one of `others` holds anything; directories are looked into.
+    """Return a tree with `nodes` where neither it nor one of `others` holds anything; directories are looked into.
 
     In the order of paths: the last entry that a directory gained is when it was modified, in every process the same.
     """
@@ -33,7 +33,7 @@ def _by_path(entry: tuple[Segments, Node]) -> Segments:
 
 
 def _at(tree: FileTree, segments: Segments) -> Node | None:
-    """Give what stands at a path, or in its way: a file where a directory would have to be."""
+    """Return what stands at a path, or in its way: a file where a directory would have to be."""
     node: Node | None = tree
     for name in segments:
         if type(node) is not FileTree:
@@ -57,7 +57,7 @@ def missing(found: FileTree, later: FileTree) -> Iterator[tuple[Segments, Node]]
 
 
 def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
-    """Give `ours` with every entry that `theirs` changed as it is there. O(what they changed)."""
+    """Return `ours` with every entry that `theirs` changed as it is there. O(what they changed)."""
     merged = ours
     comparisons = Comparisons(base, theirs)
     stack: list[tuple[Segments, FileTree, FileTree]] = [((), base, theirs)]
@@ -82,7 +82,7 @@ def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
 
 
 def without_whiteouts(tree: FileTree) -> FileTree:
-    """Give a layer's tree without what only says that something below is gone. O(entries)."""
+    """Return a layer's tree without what only says that something below is gone. O(entries)."""
     hidden = [path for path, node in walk(tree) if type(node) is tuple and node[CONTENT] is WHITEOUT]
     for path in hidden:
         tree = remove(tree, tuple(path[1:].split("/")), tree.modified_at)

@@ -59,7 +59,7 @@ class PackedMark:
     block_end: int
 
     def open(self, known: dict[int, Any] | None = None) -> Mark:
-        """Give the slices again; see `Packable.unpack`."""
+        """Return the slices again; see `Packable.unpack`."""
         state = {
             tag: values.values(known) if isinstance(values, PackedValue) else values
             for tag, values in self.state.items()
@@ -111,7 +111,7 @@ class Checkpoints:
         return evolve(made, marks=Log((*left, mark)), thinned=mark.seq)
 
     def due(self, base: Mark) -> int:
-        """Give the number of the record from which on the next checkpoint may be kept for good."""
+        """Return the number of the record from which on the next checkpoint may be kept for good."""
         return self._last(base).seq + self.distance
 
     def kept_with(self, mark: Mark, rows: Log[Any], base: Mark) -> Checkpoints:
@@ -140,19 +140,19 @@ class Checkpoints:
         return evolve(self, lasting=self.lasting.append(mark), lasting_distance=GAP, since=(0, 0))
 
     def _last(self, base: Mark) -> Mark | PackedMark:
-        """Give what the next checkpoint is compared with."""
+        """Return what the next checkpoint is compared with."""
         last: Mark | PackedMark = self.kept.last(self.start or base)
         return last if last.seq > base.seq else base
 
     def before(self, seq: int) -> Mark | PackedMark | None:
-        """Give the newest checkpoint that is not behind record `seq`."""
+        """Return the newest checkpoint that is not behind record `seq`."""
         near, kept = last_before(self.marks, seq), last_before(self.kept, seq)
         if near is None or (kept is not None and kept.seq > near.seq):
             return kept
         return near
 
     def behind(self, seq: int) -> Checkpoints:
-        """Give those behind record `seq`."""
+        """Return those behind record `seq`."""
         marks, kept = (mark for mark in self.marks if mark.seq > seq), (mark for mark in self.kept if mark.seq > seq)
         lasting = (mark for mark in self.lasting if mark.seq > seq)
         return evolve(self, marks=Log(marks), kept=Log(kept), lasting=Log(lasting))
@@ -176,7 +176,7 @@ def last_before(marks: Log[M], seq: int) -> M | None:
 
 
 def _size(rows: Iterable[Any]) -> tuple[int, Counted]:
-    """Give about how many bytes records take, and the identities of the contents in them."""
+    """Return about how many bytes records take, and the identities of the contents in them."""
     size = 0
     counted = Counted()
     for row in rows:
@@ -208,7 +208,7 @@ def packed_mark(mark: Mark, last: Mark | PackedMark, counted: Counted) -> tuple[
 
 
 def _weight(values: Log[Any] | PackedValue, before: Log[Any] | PackedValue | None) -> int:
-    """Give about how many bytes the values of a slice take that an earlier checkpoint does not hold."""
+    """Return about how many bytes the values of a slice take that an earlier checkpoint does not hold."""
     if isinstance(values, PackedValue):
         old = _packed_before(values.cls, before)
         return values.cls.weight(values.packed, values.cls().pack(None, Counted())[0] if old is None else old)
@@ -223,7 +223,7 @@ def _packed_before(type_: type, values: Log[Any] | PackedValue | None) -> Any:
 
 
 def weight_of(one: Any, other: Any, counted: Counted) -> int:
-    """Give about how many bytes a value takes that another one does not; what the two share takes nothing."""
+    """Return about how many bytes a value takes that another one does not; what the two share takes nothing."""
     if one is other:
         return 0
     if isinstance(one, dict | PMap | MappingProxyType):

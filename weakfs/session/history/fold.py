@@ -74,7 +74,7 @@ class Runs:
     _waiting: dict[str, list[Folded]] = field(factory=dict)
 
     def begin(self, state: Mapping[str, Log[Any] | PackedValue]) -> Table:
-        """Give the slices that a replay begins with, without those that are packed."""
+        """Return the slices that a replay begins with, without those that are packed."""
         table: dict[str, Log[Any]] = {}
         for tag, values in state.items():
             if not isinstance(values, PackedValue):
@@ -86,7 +86,7 @@ class Runs:
         return pmap(table)
 
     def of(self, tag: str) -> list[Folded]:
-        """Give the list of the events that wait for one slice, oldest first; one may be added."""
+        """Return the list of the events that wait for one slice, oldest first; one may be added."""
         return self._waiting.setdefault(tag, [])
 
     def forget(self) -> None:
@@ -96,7 +96,7 @@ class Runs:
             run.clear()
 
     def reduced(self, state: Table, tags: Iterable[str] | None = None) -> Table:
-        """Give the slices with what waits for those of `tags`, or for all, folded into them."""
+        """Return the slices with what waits for those of `tags`, or for all, folded into them."""
         for tag in self.rules.folds if tags is None else tags:
             run = self._waiting.get(tag, ())
             packed = self._packed.pop(tag, None)
@@ -133,7 +133,7 @@ class Runs:
 
 
 def unreadable(seq: int, tag: str, error: Exception) -> SessionError:
-    """Give the error for a record that cannot be applied."""
+    """Return the error for a record that cannot be applied."""
     return SessionError(
         f"cannot read history: record {seq} ({tag}) cannot be applied: {error!r}; register the reducers that made it"
     )

@@ -25,7 +25,7 @@ class Packed(Protocol[T]):
 
     def __len__(self) -> int: ...
     def load(self) -> list[T]:
-        """Give the items: equal to those that were packed."""
+        """Return the items: equal to those that were packed."""
         ...
 
 
@@ -53,7 +53,7 @@ class Stretch(Generic[T]):
                 self.jump = far
 
     def read(self) -> list[T]:
-        """Give the items; the list must not be changed."""
+        """Return the items; the list must not be changed."""
         items = self.items
         return items if isinstance(items, list) else items.load()
 
@@ -69,7 +69,7 @@ class Stretch(Generic[T]):
         return [*self.read()]
 
     def at(self, position: int) -> Stretch[T]:
-        """Give the stretch with the item at a place: this one or one before it."""
+        """Return the stretch with the item at a place: this one or one before it."""
         stretch = self
         while position < stretch.start and stretch.base is not None:
             jump = stretch.jump
@@ -118,7 +118,7 @@ class Log(Sequence[T], Generic[T]):
         return cls() if stretch is None else cls._make(stretch, length)
 
     def append(self, item: T) -> Log[T]:
-        """Give this sequence with `item` behind it."""
+        """Return this sequence with `item` behind it."""
         stretch, length = self._stretch, self._length
         items, used = stretch.items, length - stretch.start
         if isinstance(items, list):
@@ -134,24 +134,24 @@ class Log(Sequence[T], Generic[T]):
         return self._make(Stretch(stretch, length, [item]), length + 1)
 
     def extend(self, more: Iterable[T]) -> Log[T]:
-        """Give this sequence with all of `more` behind it."""
+        """Return this sequence with all of `more` behind it."""
         log = self
         for item in more:
             log = log.append(item)
         return log
 
     def replace_last(self, item: T) -> Log[T]:
-        """Give this sequence with `item` in the place of its last one; an empty one gains it."""
+        """Return this sequence with `item` in the place of its last one; an empty one gains it."""
         if self._length <= 1:
             return self._make(Stretch(None, 0, [item]), 1)
         return self.prefix(self._length - 1).append(item)
 
     def prefix(self, length: int) -> Log[T]:
-        """Give the first `length` items; shares them."""
+        """Return the first `length` items; shares them."""
         return self._make(self._stretch.at(length - 1), length) if length else Log()
 
     def without_first(self, count: int) -> Log[T]:
-        """Give the items behind the first `count`; shares what is packed of them."""
+        """Return the items behind the first `count`; shares what is packed of them."""
         parts: list[list[T] | Packed[T]] = []
         for stretch, end in self.stretches():
             if end <= count:
@@ -162,7 +162,7 @@ class Log(Sequence[T], Generic[T]):
         return Log.of_stretches(reversed(parts))
 
     def extends(self, other: Log[T]) -> bool:
-        """Tell whether this sequence begins with the very items of `other`; O(log n) when they share them.
+        """Return whether this sequence begins with the very items of `other`; O(log n) when they share them.
 
         What is packed is made anew when it is read: only who shares it begins with it.
         """
@@ -174,7 +174,7 @@ class Log(Sequence[T], Generic[T]):
         return all(mine is theirs for mine, theirs in zip(self, other, strict=False))
 
     def last(self, default: Any = None) -> Any:
-        """Give the last item, or `default` where there is none."""
+        """Return the last item, or `default` where there is none."""
         stretch, length = self._stretch, self._length
         if not length:
             return default

@@ -96,7 +96,7 @@ def drop_snapshots(base: Point, line: Timeline, branch: Timeline) -> None:
 
 
 def touched_since(base: Point, branch: Timeline) -> set[str]:
-    """Give the ids of the snapshots that a branch took or dropped since it stood at `base`."""
+    """Return the ids of the snapshots that a branch took or dropped since it stood at `base`."""
     return set(branch.touched.since(base.touched)) if branch.touched is not None else set()
 
 
@@ -107,7 +107,7 @@ def absorb(
 
     Returns the number of the `Merged` record, and what maps the branch's record numbers to those of `line`. The
     branch's own records follow that record with new numbers, and its events are reduced into the LOG slices
-    once more, behind what those hold. Raises `MergeConflict` with `line` as it was.
+    once more, behind what those hold. Raise `MergeConflict` with `line` as it was.
     """
     shift = Shift(base.seq + 1, line.seq + 1 - base.seq, line.numbering)
     renumbering = Renumbering(base.numbering, base.shifts.append(shift), line.numbering)

@@ -25,7 +25,7 @@ class Packable(Protocol):
     """A value that a checkpoint keeps in another form: plain tuples, which versions of the value share."""
 
     def pack(self, before: Any, counted: Counted) -> tuple[Any, int]:
-        """Give the form, and about how many bytes it takes that `before`, the form of an earlier value, does not.
+        """Return the form, and about how many bytes it takes that `before`, the form of an earlier value, does not.
 
         Contents that are `counted` take nothing.
         """
@@ -33,12 +33,12 @@ class Packable(Protocol):
 
     @classmethod
     def unpack(cls, packed: Any, known: dict[int, Any] | None = None) -> Any:
-        """Give the value again. With `known`, values that are unpacked one after another share what they can."""
+        """Return the value again. With `known`, values that are unpacked one after another share what they can."""
         ...
 
     @classmethod
     def weight(cls, packed: Any, before: Any) -> int:
-        """Give about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
+        """Return about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
         ...
 
 
@@ -50,5 +50,5 @@ class PackedValue:
     packed: Any
 
     def values(self, known: dict[int, Any] | None = None) -> Log[Any]:
-        """Give the values of the slice again."""
+        """Return the values of the slice again."""
         return Log((self.cls.unpack(self.packed, known),))

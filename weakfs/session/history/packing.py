@@ -53,12 +53,12 @@ def pack_rows(rows: Sequence[Fields]) -> Block:
 
 
 def unpack_rows(block: Block) -> list[Fields]:
-    """Give the tuples of a block."""
+    """Return the tuples of a block."""
     return list(zip(*unpack_columns(block), strict=True)) or [()] * block[0]
 
 
 def unpack_columns(block: Block) -> list[Sequence[Any]]:
-    """Give the columns of a block, the values that were kept by reference in their places."""
+    """Return the columns of a block, the values that were kept by reference in their places."""
     _, data, kept = block
     columns: list[Sequence[Any]] = marshal.loads(zlib.decompress(data, -zlib.MAX_WBITS))
     if kept:
@@ -68,7 +68,7 @@ def unpack_columns(block: Block) -> list[Sequence[Any]]:
 
 
 def _column(values: Sequence[Any], kept: list[Any]) -> Sequence[Any]:
-    """Give a column as it is packed: with an ellipsis in the place of each value that is kept by reference."""
+    """Return a column as it is packed: with an ellipsis in the place of each value that is kept by reference."""
     kinds = set(map(type, values))
     if kinds <= SIMPLE or (kinds <= TEXT and max(map(len, filter(None, values)), default=0) <= LARGEST):
         return values
@@ -108,7 +108,7 @@ class Recent:
     _last: list[tuple[Block, list[Any]]] = attrs.field(factory=list[tuple[Block, list[Any]]])
 
     def read(self, block: Block, unpack: Callable[[], list[Item]]) -> list[Item]:
-        """Give what was unpacked of a block, or unpack it now."""
+        """Return what was unpacked of a block, or unpack it now."""
         for known, items in self._last:
             if known is block:
                 return items
@@ -131,7 +131,7 @@ class PackedRecords:
         return self.heads[0]
 
     def load(self) -> list[Any]:
-        """Give the rows."""
+        """Return the rows."""
         return self.recent.read(self.heads, self._unpack)
 
     def _unpack(self) -> list[Any]:
@@ -168,7 +168,7 @@ class FullStretches:
     values: Mapping[str, tuple[Stretch[Any], ...]]
 
     def ids(self) -> Iterator[int]:
-        """Give the identities of all of them."""
+        """Return the identities of all of them."""
         yield from map(id, self.records)
         for own in self.values.values():
             yield from map(id, own)
@@ -266,7 +266,7 @@ def _cut(values: Log[Any], first: int, counts: Iterable[int]) -> Log[Any]:
 
 
 def _full(log: Log[Any], known: set[int]) -> tuple[Stretch[Any], ...]:
-    """Give the stretches of a log that no item will be appended to and that nobody packed or knows, oldest first."""
+    """Return the stretches of a log that no item will be appended to and that nobody packed or knows, oldest first."""
     found: list[Stretch[Any]] = []
     newest = True
     for stretch, end in log.stretches():
@@ -299,7 +299,7 @@ def _packed_values(
 
 
 def _are_same(one: Fields, other: Fields) -> bool:
-    """Tell whether two tuples of fields hold the same: the very same values, or equal text and numbers."""
+    """Return whether two tuples of fields hold the same: the very same values, or equal text and numbers."""
     if all(map(is_, one, other)):
         return True
     kinds = [*map(type, one)]
@@ -307,7 +307,7 @@ def _are_same(one: Fields, other: Fields) -> bool:
 
 
 def is_plain(kind: type) -> bool:
-    """Tell whether values of a type are their fields and nothing else, so that they can be built anew from these."""
+    """Return whether values of a type are their fields and nothing else, so that they can be built anew from these."""
     if not attrs.has(kind) or hasattr(kind, "__attrs_post_init__") or hasattr(kind, "__attrs_pre_init__"):
         return False
     return all(own.init and own.converter is None for own in attrs.fields(kind))

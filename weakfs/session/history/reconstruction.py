@@ -194,7 +194,7 @@ class Rebuilding:
         )
 
     def _state_of_snapshot(self, seq: int, recorded: Table) -> Table | None:
-        """Give the state that a snapshot is of: that of the line, or of a fork that was merged there."""
+        """Return the state that a snapshot is of: that of the line, or of a fork that was merged there."""
         own = self._kept.get(seq)
         for state in (own, self._of_forks.get(seq)):
             if state is not None and not self._comparison.differing(recorded, state):
@@ -231,7 +231,7 @@ class Rebuilding:
         return found if found is not None and is_certain else Moment("merge", seq, event.state, None)
 
     def _bases(self, event: Merged) -> tuple[list[Table], bool]:
-        """Give the states that a fork may have begun with, and whether it surely was one of these.
+        """Return the states that a fork may have begun with, and whether it surely was one of these.
 
         A fork that was merged before counts from there as it did itself; any other as the line that it left, which
         may have been a transaction that was merged later.
@@ -251,11 +251,11 @@ class Rebuilding:
         return [base for base in found if base is not None], is_certain
 
     def _is_own(self, fork: str) -> bool:
-        """Tell whether a merge was the end of a transaction, of the session or of one that it was forked from."""
+        """Return whether a merge was the end of a transaction, of the session or of one that it was forked from."""
         return f"{self.session_id}/".startswith(f"{fork}/")
 
     def _is_kin(self, fork: str) -> bool:
-        """Tell whether a fork has a name that this session or one that it was forked from gave."""
+        """Return whether a fork has a name that this session or one that it was forked from gave."""
         return f"{fork}/".startswith(f"{self.origin_id}/")
 
     def _remember(self, seq: int, event: Merged, branch: Branch, *, is_certain: bool) -> None:
@@ -266,7 +266,7 @@ class Rebuilding:
             self._ended[event.fork, last + max(event.count, 0)] = branch.end
 
     def _goes_back(self, row: Row, base: int) -> bool:
-        """Tell whether a branch ended where it began, as a transaction that failed."""
+        """Return whether a branch ended where it began, as a transaction that failed."""
         event = event_of(self.rules, row) if row[2] in TELLING else None
         return isinstance(event, RolledBack) and event.snapshot_id is None and event.target == base
 

@@ -47,7 +47,7 @@ class SnapshotTable(Mapping[str, SnapshotEntry]):
         return table
 
     def set(self, entry: SnapshotEntry) -> SnapshotTable:
-        """Give the table with an entry; O(entries of its tag) if it is not the newest of these."""
+        """Return the table with an entry; O(entries of its tag) if it is not the newest of these."""
         table = self.discard(entry.snapshot_id)
         by_tag = table._by_tag
         if entry.tag is not None:
@@ -60,7 +60,7 @@ class SnapshotTable(Mapping[str, SnapshotEntry]):
         return SnapshotTable(table._by_id.set(entry.snapshot_id, entry), by_tag)
 
     def discard(self, snapshot_id: str) -> SnapshotTable:
-        """Give the table without an entry, if it is there; O(entries of its tag) if it is not the newest of these."""
+        """Return the table without an entry, if it is there; O(entries of its tag) if it is not the newest of these."""
         entry = self._by_id.get(snapshot_id)
         if entry is None:
             return self
@@ -75,7 +75,7 @@ class SnapshotTable(Mapping[str, SnapshotEntry]):
         return SnapshotTable(self._by_id.remove(snapshot_id), by_tag)
 
     def newest(self, tag: str) -> SnapshotEntry | None:
-        """Give the newest snapshot with a tag, or `None`."""
+        """Return the newest snapshot with a tag, or `None`."""
         tagged = self._by_tag.get(tag)
         return tagged[-1] if tagged else None
 

@@ -191,11 +191,11 @@ class Timeline:
         return self.dropped + len(self.rows)
 
     def point(self) -> Point:
-        """Give where this line stands now. O(1)."""
+        """Return where this line stands now. O(1)."""
         return Point(self.state, self.rows, self.seq, self.snapshots, len(self.touched or ()), self.numbering)
 
     def branch(self, *, is_fork: bool) -> Timeline:
-        """Give a line that starts here and is to be merged later: that of a fork, or of a transaction. O(1)."""
+        """Return a line that starts here and is to be merged later: that of a fork, or of a transaction. O(1)."""
         branch = self.copy()
         branch.cause = None
         branch.numbering = Numbering() if is_fork else Numbering(self.numbering, self.seq)
@@ -203,7 +203,7 @@ class Timeline:
         return branch
 
     def copy(self) -> Timeline:
-        """Give the same line as a value of its own, to be changed in one step with this one. O(1)."""
+        """Return the same line as a value of its own, to be changed in one step with this one. O(1)."""
         return Timeline(
             self.state,
             self.logs,
@@ -284,9 +284,9 @@ class Timeline:
             self.checkpoints = self.checkpoints.with_mark(mark)
 
     def mark_at(self, rules: Rules, seq: int) -> Mark:
-        """Give the slices as they were after record `seq`: a replay from the nearest checkpoint.
+        """Return the slices as they were after record `seq`: a replay from the nearest checkpoint.
 
-        Raises `UnknownSnapshot` if there is no such record or it was compacted away.
+        Raise `UnknownSnapshot` if there is no such record or it was compacted away.
         """
         if not self.dropped <= seq <= self.seq:
             raise UnknownSnapshot(
@@ -325,7 +325,7 @@ class Timeline:
         self.checkpoints = Checkpoints(Log((now,)), thinned=self.seq, start=now, last_told=lasting.last())
 
     def _told_before(self, rules: Rules, seq: int) -> Mark | PackedMark:
-        """Give the nearest checkpoint of a history that came from a file, which is read once, as far as needed."""
+        """Return the nearest checkpoint of a history that came from a file, which is read once, as far as needed."""
         last = min(seq, self.told)
         start = last_before(self.lasting, last)
         known = start.seq if start is not None else self.dropped

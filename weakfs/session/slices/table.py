@@ -1,4 +1,4 @@
-"""The table of slices: tag to the values that the slice holds."""
+"""The table of slices: maps each tag to the values of its slice."""
 
 from __future__ import annotations
 
