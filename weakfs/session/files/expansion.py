@@ -36,8 +36,8 @@ class Expansion:
         if self._most is not None and self._used > self._most:
             raise SessionFileError(
                 f"{what} would expand the file to {self._used:,} bytes, and a file of {self._size:,} bytes may expand "
-                f"to {self._most:,} ({self._factor:g} times its size, or {LEAST >> 20} MiB); if you trust the file, load "
-                f"it with a larger max_expansion, or with None for no limit",
+                f"to {self._most:,} ({self._factor:g} times its size, or {LEAST >> 20} MiB); if you trust the file, "
+                f"load it with a larger max_expansion, or with None for no limit",
                 where=where,
             )
 

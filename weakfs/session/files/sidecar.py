@@ -140,7 +140,7 @@ class BlobFolder:
     ) -> tuple[list[bytes], list[bytes]]:
         """Write the blobs that are not here yet, one at a time, and return their digests. All are durable on return.
 
-        If one of them fails, those already written are removed. A blob that neither its own sources nor `others` have is
+        If one of them fails, those already written are removed. A blob that neither its sources nor `others` have is
         skipped, logged and returned in a second list: saving does not lose anything more, whereas a session that could
         not be saved would lose everything.
         """
