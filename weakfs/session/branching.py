@@ -199,7 +199,7 @@ class Branching(History):
             if fork._base is None or parent is not self:
                 remedy = "merge a fork of this session" if parent is None else f"merge it into {parent.session_id!r}"
                 raise ValueError(
-                    f"cannot merge {fork.session_id!r} into {self.session_id!r}: it is not a fork of it; {remedy}"
+                    f"cannot merge {fork.session_id!r} into {self.session_id!r}: it was not forked from it; {remedy}"
                 )
             known = self._rules
             self._rules = known.joined(fork._rules)

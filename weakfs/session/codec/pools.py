@@ -44,7 +44,7 @@ class Blobs:
         self._by_identity: dict[int, int] = {}
         self._held: list[Content] = []
         self._by_tail: dict[tuple[int, bytes], int] = {}
-        self._told_by_tail: dict[int, list[int]] = {}
+        self._appended: dict[int, list[int]] = {}
         self._by_content: dict[Any, int] = {}
         self._lengths: set[int] = set()
 
@@ -72,7 +72,7 @@ class Blobs:
                 number = self._add({"parent": after, "tail": _shown(tail)}, content)
                 self._by_tail[after, tail] = number
                 if start is None:
-                    self._told_by_tail.setdefault(len(content), []).append(number)
+                    self._appended.setdefault(len(content), []).append(number)
                 else:
                     self._by_content.setdefault(_key(content), number)
                     self._lengths.add(len(content))
@@ -80,7 +80,7 @@ class Blobs:
             data = joined(content)
             number = self._by_content.get(data)
             if number is None:
-                number = self._find_appended(data) if self._told_by_tail else None
+                number = self._find_appended(data) if self._appended else None
             if number is None:
                 number = self._by_content[data] = self._add(_shown(data), content)
                 self._lengths.add(len(data))
@@ -123,7 +123,7 @@ class Blobs:
         for content in contents:
             number = by_identity.get(id(content))
             if number is None:
-                if self._told_by_tail or type(content) is not bytes or content in by_content:
+                if self._appended or type(content) is not bytes or content in by_content:
                     number = self.number(content)
                 else:
                     number = by_identity[id(content)] = by_content[content] = len(rows)
@@ -135,7 +135,7 @@ class Blobs:
 
     def _find_appended(self, data: bytes) -> int | None:
         """Find a blob that was written as a parent and a tail: by its length first, joined only if that matches."""
-        for known in self._told_by_tail.get(len(data), ()):
+        for known in self._appended.get(len(data), ()):
             if joined(self.contents[known]) == data:
                 return known
         return None

@@ -206,7 +206,8 @@ def _on_value(type_: type, method: Reducer) -> Reducer:
             except TypeError as error:
                 raise SessionError(
                     f"cannot reduce {type(event).__name__}: the slice {type_.__name__} holds no value yet, "
-                    f"and one cannot be made without arguments; install it with initial={type_.__name__}(...), or seed the slice"
+                    f"and one cannot be made without arguments; install it with "
+                    f"initial={type_.__name__}(...), or seed the slice"
                 ) from error
         return method(value, event)
 
