@@ -76,7 +76,7 @@ class TreeDraft:
         return directory, name, None if directory is None else directory.get(name)
 
     def _opened(self, head: str, at: int | None) -> DirectoryDraft | None:
-        """Return a directory as a draft. A missing one is made at `at` with its parents; without `at`, return `None`."""
+        """Return a directory as a draft. A missing one is made at `at` with its parents; or `None` without `at`."""
         directory = self._root
         path = ""
         for name in head[1:].split("/"):

@@ -46,7 +46,7 @@ def plain_atom(value: Any) -> Json:
     if type(value) not in ATOMS:
         if isinstance(value, Enum):
             return enum_row(value)
-        raise ValueError(f"text, a number, true, false or null is expected, not {type(value).__name__}")
+        raise ValueError(f"expected text, a number, true, false or null, not {type(value).__name__}")
     return value
 
 

@@ -149,7 +149,7 @@ class Reading:
         value = self.any(row, union)
         members = [get_origin(member) or member for member in get_args(union)]
         if type(value) not in members:
-            raise ValueError(f"one of {', '.join(map(str, get_args(union)))} is expected, not {brief(row)}")
+            raise ValueError(f"expected one of {', '.join(map(str, get_args(union)))}, not {brief(row)}")
         return value
 
     def _set(self, row: Json, type_: Any) -> Any:
@@ -175,7 +175,7 @@ class Reading:
 
     def _text_mapping(self, row: Json, type_: Any) -> Any:
         if type(row) is not dict:
-            raise ValueError(f"an object is expected, not {brief(row)}")
+            raise ValueError(f"expected an object, not {brief(row)}")
         return {key: self.any(item) for key, item in row.items()}
 
     def _mapping(self, row: Json, type_: Any) -> Any:
@@ -211,7 +211,7 @@ def _exactly(expected: type) -> Callable[[Json, Any], Any]:
         value = read_atom(row)
         # An integer is a valid float: it is kept as it is.
         if type(value) is not expected and not (expected is float and type(value) is int):
-            raise ValueError(f"{ATOMS[expected]} is expected, not {brief(row)}")
+            raise ValueError(f"expected {ATOMS[expected]}, not {brief(row)}")
         return value
 
     return check
@@ -220,7 +220,7 @@ def _exactly(expected: type) -> Callable[[Json, Any], Any]:
 def _from_text(build: Callable[[str], Any]) -> Callable[[Json, Any], Any]:
     def read(row: Json, _: Any) -> Any:
         if type(row) is not str:
-            raise ValueError(f"text is expected, not {brief(row)}")
+            raise ValueError(f"expected text, not {brief(row)}")
         return build(row)
 
     return read
@@ -228,7 +228,7 @@ def _from_text(build: Callable[[str], Any]) -> Callable[[Json, Any], Any]:
 
 def _list(row: Json) -> list[Json]:
     if type(row) is not list:
-        raise ValueError(f"a list is expected, not {brief(row)}")
+        raise ValueError(f"expected a list, not {brief(row)}")
     return row
 
 
@@ -239,7 +239,7 @@ def _no_table(row: Json) -> Table:
 def _from_pool(pool: Pool, values: Sequence[Any]) -> Callable[[Json, Any], Any]:
     def structure(row: Json, _: Any) -> Any:
         if type(row) is not dict or row.keys() != {pool.key}:
-            raise ValueError(f"a value such as {{{pool.key!r}: 0}} is expected, not {brief(row)}")
+            raise ValueError(f"expected a value such as {{{pool.key!r}: 0}}, not {brief(row)}")
         return _taken(values, row[pool.key], pool)
 
     return structure

@@ -193,7 +193,7 @@ class Writing:
 
     def _blob(self, value: object) -> Json:
         if type(value) is not bytes:
-            raise ValueError(f"bytes are expected, not {type(value).__name__}")
+            raise ValueError(f"expected bytes, not {type(value).__name__}")
         return {"blob": self.blobs.number(value)}
 
     def _stored(self, value: object) -> Json:

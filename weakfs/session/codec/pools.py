@@ -212,9 +212,9 @@ def _read_row(row: Json, before: list[Content], source: Source, held: Held) -> C
 def _read_stored(row: dict[str, Json], before: list[Content], source: Source, held: Held, where: str) -> Stored:
     digest, size = row["stored"], row["size"]
     if type(digest) is not str or DIGEST.fullmatch(digest) is None:
-        raise SessionFileError(f"64 hexadecimal digits are expected, not {digest!r:.60}", where=f"{where}.stored")
+        raise SessionFileError(f"expected 64 hexadecimal digits, not {digest!r:.60}", where=f"{where}.stored")
     if type(size) is not int or size < 0:
-        raise SessionFileError(f"a number of bytes is expected, not {size!r:.60}", where=f"{where}.size")
+        raise SessionFileError(f"expected a number of bytes, not {size!r:.60}", where=f"{where}.size")
     if "blob" not in row:
         return Stored(bytes.fromhex(digest), size, source)
     content = blob_at(before, row["blob"], f"{where}.blob")

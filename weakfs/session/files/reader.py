@@ -30,7 +30,7 @@ class Fields:
 
     def __init__(self, row: Json, where: str) -> None:
         if type(row) is not dict:
-            raise SessionFileError(f"an object is expected, not {type(row).__name__}", where=where)
+            raise SessionFileError(f"expected an object, not {type(row).__name__}", where=where)
         self._row: dict[str, Json] = dict(row)
         self._where = where
 
@@ -41,7 +41,7 @@ class Fields:
             raise SessionFileError(f"the field {name!r} is missing", where=self._where)
         if value is not default and type(value) not in types:
             names = " or ".join("null" if type_ is type(None) else type_.__name__ for type_ in types)
-            raise SessionFileError(f"{names} is expected, not {value!r:.60}", where=f"{self._where}.{name}")
+            raise SessionFileError(f"expected {names}, not {value!r:.60}", where=f"{self._where}.{name}")
         return value
 
     def done(self) -> None:
@@ -202,7 +202,7 @@ class LoadedDocument:
     def _install(self, tag: str, kind: str, where: str) -> Shape:
         shape = self._shape(tag, f"{where}.tag")
         if kind not in ("state", "log"):
-            raise SessionFileError(f"'state' or 'log' is expected, not {kind!r:.60}", where=f"{where}.kind")
+            raise SessionFileError(f"expected 'state' or 'log', not {kind!r:.60}", where=f"{where}.kind")
         if tag in self._succeeded:
             return shape
         try:
@@ -254,7 +254,7 @@ class LoadedDocument:
     def _table(self, row: Json, kind: str, where: str) -> Table:
         table: dict[str, Log[Any]] = {}
         if type(row) is not list:
-            raise SessionFileError("a list of slice numbers is expected", where=where)
+            raise SessionFileError("expected a list of slice numbers", where=where)
         for index, number in enumerate(row):
             if type(number) is not int or not 0 <= number < len(self._slices):
                 raise SessionFileError(f"there is no slice {number!r:.60}", where=f"{where}[{index}]")

@@ -159,8 +159,8 @@ class Rules:
 
     def _with_spec(self, spec: SliceSpec) -> Rules:
         steps = {
-            event: tuple(evolve(step, empty=spec.empty) if step.tag == spec.tag else step for step in steps)
-            for event, steps in self.steps.items()
+            event: tuple(evolve(step, empty=spec.empty) if step.tag == spec.tag else step for step in old)
+            for event, old in self.steps.items()
         }
         return evolve(
             self,
