@@ -63,7 +63,7 @@ def test_permission_bits_pass(mode: int | None) -> None:
 
 @pytest.mark.parametrize("mode", [-1, 0o10000, 1 << 70])
 def test_what_are_no_permission_bits_is_refused(mode: int) -> None:
-    with pytest.raises(ValueError, match="no set of permission bits"):
+    with pytest.raises(ValueError, match="not a set of permission bits"):
         check_mode(mode)
 
 

@@ -147,7 +147,7 @@ def merge_external(base: ExternalTrees | None, ours: ExternalTrees, theirs: Exte
 
     There is one disk, not one for each side: a path that one piece of work changed is refused to all others until that
     one has ended. So the one that ends later also changed the path later, on top of what it found. Merging lines would
-    invent a content that exists nowhere, and a conflict would undo work that was done in proper order.
+    invent contents that exist nowhere, and a conflict would undo work that was done in proper order.
     """
     before = base or NO_TREES
     merged = ours

@@ -31,7 +31,7 @@ class Cancellation:
         return self._reason is not None
 
     def check(self) -> None:
-        """Raise `TransactionCancelled` if the work was cancelled; for code that runs for a long time."""
+        """Raise `TransactionCancelled` if the work was cancelled; for long-running code."""
         if self._reason is not None:
             raise TransactionCancelled(f"cannot go on in a transaction of the session: {self._reason}")
 

@@ -64,7 +64,7 @@ class SessionCore:
             raise TypeError(f"registry is {registry!r:.60}; pass Registry.with_types(*your_types)")
         if bus is not None and not callable(getattr(bus, "publish", None)):
             raise TypeError(f"bus is {bus!r:.60}; pass an object with a method publish(record)")
-        # mypy takes the hash of a class for that of its instances.
+        # mypy confuses the hash of a class with that of its instances.
         rules = Rules.standard(self._registry_type) if registry is None else Rules.of(registry)  # type: ignore[arg-type]
         name = checked_text("session_id", session_id or (new_id or _random_id)()) or ""
         self._start(name, name, clock or time.time_ns, rules, Timeline(), Delivery(bus))

@@ -55,7 +55,7 @@ class SliceCleared:
 class RolledBack:
     """Every STATE slice went back to its values after record `target`.
 
-    `state` is that state itself, by reference, so that reading history does not go back again.
+    `state` is that state itself, by reference, so that reading history does not compute it again.
     """
 
     target: int

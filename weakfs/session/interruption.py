@@ -57,5 +57,5 @@ def checked_between(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def is_interruption(error: BaseException) -> bool:
-    """Return whether an error is the end of a call's time, an `OSError` by type, and not an error of the system."""
+    """Return whether an error means that a call's time is over; by type it is an `OSError`, like system errors."""
     return isinstance(error, TimeoutError) and error.errno is None

@@ -40,7 +40,7 @@ class Session(Branching):
                 if other is part:
                     return
                 if other.filesystem_id == part.filesystem_id:
-                    raise ValueError(f"a filesystem {part.filesystem_id!r} is already attached; attach each one once")
+                    raise ValueError(f"a filesystem {part.filesystem_id!r} is already attached; attach each only once")
             self._attached = (*self._attached, part)
 
     def repair(self) -> None:

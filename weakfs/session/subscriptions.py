@@ -1,4 +1,4 @@
-"""Subscriptions: delivers every record once, in order, after it was applied, outside the session's lock."""
+"""Subscriptions: delivery of every record once, in order, after it was applied, outside the session's lock."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Delivery:
     def pending(self) -> None:
         """Deliver queued records, once no caller in this thread holds the session's lock.
 
-        Not from inside a transaction of the session: what a handler did would join it, and be rolled back with it.
+        Do nothing inside a transaction of the session: what a handler did would join it, and be rolled back with it.
         """
         if self._outbox and not any(transaction.open and transaction.delivery is self for transaction in ACTIVE.get()):
             self.deliver()

@@ -54,7 +54,7 @@ class TreeWriter:
             stack.pop()
             self._add(directory, before)
         if len(self.rows) > rows:
-            # No existing directory: whether it is requested again depends on which objects are identical.
+            # Not for an existing tree: whether that is numbered again depends on which objects are identical.
             self._last = tree
         return self._numbers[_key(tree)]
 
@@ -101,7 +101,7 @@ class TreeWriter:
         return self._entries(row, sorted(entries), old), (known, changes)
 
     def _equal(self, tree: FileTree, number: int) -> int | None:
-        """Return the row of an equal directory if there is one, else remember this one by its number."""
+        """Return the row of an equal directory; if there is none, remember this one and return `None`."""
         kind = (
             tree.mode,
             tree.modified_at,

@@ -163,7 +163,7 @@ def _updated(part: Any, changes: dict[str, Any], depth: int) -> Any:
 
 
 def _without_gaps(parts: list[Any]) -> Any:
-    """Return the parts of a map, with empty maps as gaps; folded into one dict if they hold few names."""
+    """Return a map of parts, none of which has parts itself; folded into one dict if they hold few names."""
     remaining = [part for part in parts if part]
     if sum(map(len, remaining)) > FOLD:
         return tuple(parts)

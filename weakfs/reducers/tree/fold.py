@@ -76,7 +76,7 @@ class TreeDraft:
         return directory, name, None if directory is None else directory.get(name)
 
     def _opened(self, head: str, at: int | None) -> DirectoryDraft | None:
-        """Return a directory as a draft. A missing one is made at `at` with its parents; or `None` without `at`."""
+        """Return a directory as a draft, or `None` if it is missing; with `at`, make it and its parents instead."""
         directory = self._root
         path = ""
         for name in head[1:].split("/"):
@@ -97,7 +97,7 @@ class TreeDraft:
         return directory
 
     def _put(self, path: str, entry: Entry, at: int) -> None:
-        """Put an entry at a path, as `weakfs.reducers.tree.node.put` does; a whiteout there counts as nothing."""
+        """Put an entry at a path, as `weakfs.reducers.tree.node.put` does; a whiteout there counts as no entry."""
         head, _, name = path.rpartition("/")
         directory = self._directories.get(head) or cast(DirectoryDraft, self._opened(head, at))
         old = directory.get(name)

@@ -56,7 +56,7 @@ class Special(bytes):
         return f"<{self.kind}>"
 
     def __reduce__(self) -> tuple[Callable[[Kind], Special], tuple[Kind]]:
-        # Copies and pickles are the one object of the kind.
+        # Copying and unpickling return the single object of the kind.
         return _the_special, (self.kind,)
 
 

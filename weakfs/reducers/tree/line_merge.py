@@ -21,7 +21,7 @@ Match = tuple[int, int, int]
 
 
 def split_lines(data: bytes) -> list[bytes]:
-    """Split at `\\n`; each line keeps its `\\n`."""
+    """Split after each `\\n`."""
     lines = data.split(b"\n")
     last = lines.pop()
     kept = [line + b"\n" for line in lines]

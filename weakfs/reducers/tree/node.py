@@ -26,7 +26,7 @@ MAX_NODES = 1 << 30
 
 
 class Remembering:
-    """Caches on a directory: they are not part of its value, and therefore no fields to copy, pickle or save."""
+    """Caches on a directory: they are not part of its value, and so they are not copied, pickled or saved."""
 
     __slots__ = ("_listing", "_packed")
 

@@ -131,7 +131,7 @@ def _packed_part(children: Any, old: Packed | None, counted: Counted) -> tuple[P
 
 
 def _are_same(one: Packed, other: Packed) -> bool:
-    """Return whether two tuples hold the identical objects."""
+    """Return whether two tuples hold identical objects."""
     return len(one) == len(other) and all(map(is_, one, other))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.node import FileTree
 
-# A tree with more entries than this is not walked unless at least one in this many of them is distinct.
+# A tree with more entries than this is not walked if fewer than one in this many of them are distinct.
 MOST_ENTRIES = 10_000_000
 MOST_COPIES = 16
 # How many pairs of directories of such trees may be compared again.

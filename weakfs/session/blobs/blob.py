@@ -30,7 +30,7 @@ class PieceSource(Source, Protocol):
 
 @runtime_checkable
 class FileSource(Protocol):
-    """A source that stores blobs uncompressed in files, so that the operating system can copy them."""
+    """A source whose files contain blobs verbatim, so that the operating system can copy them."""
 
     def open_content(self, digest: bytes) -> tuple[int, int] | None:
         """Open the file that holds a blob: descriptor and offset, or `None`. The caller closes it."""
@@ -165,8 +165,8 @@ def content_written(
     """Pass `write` the pieces of a blob that is to be saved, from the first source that has it.
 
     `others` are further sources that may have it, such as the stores of attached filesystems. If the pieces end in
-    `MissingBlob`, the copy was damaged, and `write` starts again with the next one. If no source has the blob, log its
-    name and return false: the saved file then refers to a missing blob. Only what needs that blob fails, whereas a
+    `MissingBlob`, the copy was damaged, and `write` starts again with the next one. If no source has the blob, log
+    that and return false: the saved file then refers to a missing blob. Only what needs that blob fails, whereas a
     session that could not be saved any more would lose everything else as well.
     """
     first_error: MissingBlob | None = None

@@ -1,8 +1,9 @@
-"""Checks that a session file can hold a value before it enters a session, and copies of mutable values.
+"""Acceptance of values: checks that a session file can hold a value before it enters a session.
 
-The proof is the encoding itself: the value is written, read back and compared as saving would do it, except that
-blobs and pooled values (directories) stand for themselves. Values made of atoms only, or of tuples and frozen classes
-of atoms, are known to be safe by their types and skip this proof: see `weakfs.session.codec.type_check`.
+Mutable values are copied. The proof is the encoding itself: the value is written, read back and compared as saving
+would do it, except that blobs and pooled values (directories) stand for themselves. Values made of atoms only, or of
+tuples and frozen classes of atoms, are known to be safe by their types and skip this proof: see
+`weakfs.session.codec.type_check`.
 """
 
 from __future__ import annotations
@@ -84,7 +85,10 @@ class _Held:
 
 
 class _Trial(Writing):
-    """A writer that reads back what it writes. One serves all registries with the same pools: it takes ms to build."""
+    """A writer that reads back what it writes.
+
+    One serves all registries with the same pools: it takes milliseconds to build.
+    """
 
     def __init__(self, pools: tuple[Any, ...]) -> None:
         self._held = held = _Held()

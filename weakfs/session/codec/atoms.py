@@ -17,7 +17,7 @@ import orjson
 
 from weakfs.session.codec.pools import Json
 
-# orjson silently writes None for these.
+# Keep orjson from silently converting these types.
 AS_IT_IS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS
 
 # The names of the atoms in messages.

@@ -1,4 +1,4 @@
-"""Questions about a field's type that decide how its values are converted to and from JSON."""
+"""The kinds of field types, which decide how values are converted to and from JSON."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from weakfs.session.files.expansion import Expansion
 
 Json = Any
 
-NO_CONTENT = "there is no content"
+NO_CONTENT = "there is no blob"
 
 # Appended blobs of at least this size are written as a parent and a tail.
 MIN_PARENT = 64
@@ -224,7 +224,7 @@ def _read_stored(row: dict[str, Json], before: list[Content], source: Source, he
 
 
 def blob_at(blobs: Sequence[Content], number: Json, where: str) -> Content:
-    """Return the blob with a number. Raise `MissingBlob` if there is none."""
+    """Return the blob with the given number. Raise `MissingBlob` if there is none."""
     if type(number) is not int or not 0 <= number < len(blobs):
         raise MissingBlob(f"{NO_CONTENT} {number!r:.60}; the file holds {len(blobs)}", where=where)
     return blobs[number]

@@ -56,8 +56,8 @@ def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[A
     changed = difference(event, again, "$")
     if changed is not None:
         raise TypeError(
-            f"cannot take a {type_.__name__}: {changed} when its record is read; rebuild it from "
-            f"its fields alone, without converters"
+            f"cannot take a {type_.__name__}: {changed} when its record is read; keep everything "
+            f"in its fields, without converters"
         )
     try:
         hints = get_type_hints(type_, include_extras=True)
@@ -74,7 +74,7 @@ def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[A
         if not _fits(value, hint):
             raise TypeError(
                 f"{type_.__name__}.{name} is {value!r:.60}, a {type(value).__name__}; its type is {_shown(hint)}, "
-                f"pass that type"
+                f"pass a value of that type"
             )
         if _is_safe_by_type(type(value), hint, registry):
             continue

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from weakfs.session.session import Session
 
 FORMAT = "weakfs-session"
-# Version 2 records whether the numbers of merged records are true (`Merged.renumbered`). Both are read, 2 is written.
+# Version 2 states whether merged records were renumbered (`Merged.renumbered`). Both are read, 2 is written.
 VERSION = 2
 READABLE = (1, 2)
 

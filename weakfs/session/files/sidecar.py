@@ -188,7 +188,7 @@ class BlobFolder:
             except (FileNotFoundError, NotADirectoryError):
                 if make and not os.path.isdir(self.path) and os.path.lexists(self.path):
                     raise OSError(
-                        errno.ENOTDIR, f"a file is in the place of the sidecar directory {self.path!r}; move it away"
+                        errno.ENOTDIR, f"a file is in the place of the sidecar directory {self.path!r}"
                     ) from None
                 if make:
                     continue

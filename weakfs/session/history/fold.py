@@ -90,7 +90,7 @@ class Runs:
         return self._waiting.setdefault(tag, [])
 
     def forget(self) -> None:
-        """Discard all waiting events: the STATE slices go back to another time."""
+        """Discard all waiting events, because the STATE slices go back to another time."""
         self._packed.clear()
         for run in self._waiting.values():
             run.clear()

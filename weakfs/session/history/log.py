@@ -1,4 +1,4 @@
-"""A log: an append-only sequence, every length of which is a value of its own.
+"""A log: an append-only sequence, every prefix of which is an immutable value.
 
 It keeps the session's records, and the values of a slice that only grows. A `Log` is a stretch of items and a length;
 each stretch is chained to the one before it. A longer log appends to the same stretch, so that a thousand versions

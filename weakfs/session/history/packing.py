@@ -74,7 +74,7 @@ def _column(values: Sequence[Any], by_reference: list[Any]) -> Sequence[Any]:
         return values
     baseline = _own_references()
     if kinds == {bytes}:
-        # Without a Python call per value: with one, 500 appends would take 5 % more of them.
+        # Without a Python call for each value: 500 appends would make 5 % more calls.
         small = [len(value) <= LARGEST and getrefcount(value) <= baseline for value in values]
     else:
         small = [_is_small(value) and (type(value) is not bytes or getrefcount(value) <= baseline) for value in values]
@@ -168,7 +168,7 @@ class FullStretches:
     values: Mapping[str, tuple[Stretch[Any], ...]]
 
     def ids(self) -> Iterator[int]:
-        """Yield the ids of all of them."""
+        """Yield the identities of all these stretches."""
         yield from map(id, self.records)
         for stretches in self.values.values():
             yield from map(id, stretches)
@@ -202,9 +202,10 @@ class Packing:
 
     @classmethod
     def of_history(cls, rows: Log[Any], logs: Mapping[str, Log[Any]]) -> tuple[Packing, dict[str, Log[Any]]]:
-        """Pack a history that was read as a whole; return its slices with their packed values.
+        """Pack a history that was read as a whole; return the packing and the slices.
 
-        Their values are cut into stretches at the same places as the records, so that they share blocks.
+        The values of the slices are cut into stretches at the same places as the records, so that both
+        share blocks.
         """
         stretches = _oldest_first(rows)
         counts = [Counter(row[2] for row in stretch.read()) for stretch in stretches]

@@ -141,7 +141,7 @@ class Rebuilding:
         checkpoints = {mark.seq: mark for mark in self.line.all_lasting}
         self._keep(seq, state)
         if seq:
-            # A merge may end here, or have been compacted: a snapshot may be one of the fork's.
+            # A merge may end here, or be partly compacted: a snapshot may be one of the fork's.
             self._unsure |= self._wanted.intersection(range(seq, max(seq, block_end) + 1))
         for row in self._rows:
             while waiting and waiting[-1].seq <= seq and seq >= block_end:

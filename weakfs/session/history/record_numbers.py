@@ -1,4 +1,4 @@
-"""Record numbers across merges: maps a branch's record numbers to those of the timeline that it was merged into.
+"""Record numbers across merges: mapping those of a branch to those of the timeline it was merged into.
 
 A branch shares the records up to its base with the timeline that it left. Its own records are renumbered when it is
 merged, so every record number inside events, slices and snapshots is mapped: one up to the base stays the same, a later

@@ -158,7 +158,7 @@ class Timeline:
     base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)  # noqa: RUF009
     checkpoints: Checkpoints = Checkpoints()  # noqa: RUF009
     snapshots: SnapshotTable = SnapshotTable()  # noqa: RUF009
-    # Records up to this one came from a file, and their checkpoints are built as far as somebody reads: `past`.
+    # Records up to this one came from a file, and their checkpoints are built on demand, in `past`.
     told: int = 0
     # The checkpoints that the file held, and those after each of them, by its number.
     lasting: Log[PackedMark] = field(factory=lambda: Log[PackedMark]())
@@ -318,7 +318,7 @@ class Timeline:
             self.checkpoints = self.checkpoints.with_mark(Mark(self.seq, self.state, self.logs, self.block_end))
 
     def forget_checkpoints(self, lasting: Log[PackedMark] | None = None) -> None:
-        """Drop the checkpoints so far, except for the lasting ones, and rebuild them when they are read."""
+        """Drop the checkpoints so far, except for the lasting ones; they are rebuilt when they are needed."""
         self.told, self.past = self.seq, pmap()
         self.lasting = lasting = Log() if lasting is None else lasting
         now = Mark(self.seq, self.state, self.logs, self.block_end)

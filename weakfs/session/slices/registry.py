@@ -30,7 +30,7 @@ def event(tag: str, *, numbers: Sequence[str] = ()) -> Callable[[C], C]:
     """Mark a class with the tag that identifies it in records and files.
 
     `numbers` names the fields that hold record numbers: a number, a tuple of numbers, or `None`. The records of a fork
-    are renumbered when it is merged, and so are those of a transaction if the session changed beside it. These fields
+    are renumbered when it is merged, and so are those of a transaction if others changed the session. These fields
     are updated to match, in the events of the merged records and in the values of slices, so that each still refers
     to the same record. Registering the class raises `ValueError` if it has no such field.
 

@@ -1,4 +1,4 @@
-"""The table of slices: maps each tag to the values of its slice."""
+"""The table of slices: the values of each slice by tag."""
 
 from __future__ import annotations
 
