@@ -153,7 +153,7 @@ def restored(fs: InMemoryFilesystem) -> object:
 def test_what_goes_through_all_entries_says_that_they_are_too_many(verb: str) -> None:
     fs = holding(doubled(DEPTH))
 
-    with pytest.raises(TreeTooLarge, match=r"of its own; choose a part of it"):
+    with pytest.raises(TreeTooLarge, match=r"are distinct; choose a part of it"):
         WALKS[verb](fs)
 
 

@@ -150,7 +150,7 @@ REFUSED: list[tuple[Stored, str]] = [
     (Stored(items={"a": {Odd()}}), r"\$\.items\.a\[0\] is .*Odd"),
     (Stored(numbers=(1.0, Ratio(2.0))), r"\$\.numbers.*Ratio"),
     (Stored(items=datetime(2020, 1, 1, tzinfo=Zone())), r"\$|datetime"),
-    (Stored(items=Level.LOW), r"Level does not say how it is to be kept; register it"),
+    (Stored(items=Level.LOW), r"type Level in an untyped field; register it"),
 ]
 
 

@@ -82,7 +82,7 @@ def test_if_putting_back_fails_too_each_filesystem_s_state_is_named() -> None:
 
     states = caught.value.states
     assert set(states) == {"one", "two", "three"}
-    assert "as it was" in states["one"]
+    assert "unchanged" in states["one"]
     assert "no space left on two" in states["two"]
     assert states["three"] == "untouched"
     assert "session.repair()" in str(caught.value)

@@ -227,7 +227,7 @@ def test_a_fork_has_no_part_in_the_filesystems_of_its_session() -> None:
 def test_attaching_a_filesystem_twice_is_refused() -> None:
     session = attached(FakeExternal("disk"))
 
-    with pytest.raises(ValueError, match="'disk' is attached already"):
+    with pytest.raises(ValueError, match="'disk' is already attached"):
         session.attach(FakeExternal("disk"))
 
 

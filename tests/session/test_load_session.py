@@ -199,5 +199,5 @@ def test_a_local_class_says_that_it_cannot_be_resolved() -> None:
         inner: Inner
 
     session = Session(session_id="s")
-    with pytest.raises(TypeError, match=r"'Inner' is not defined\); define it at the level of a module"):
+    with pytest.raises(TypeError, match=r"'Inner' is not defined\); define it at module level"):
         session[Local].append(Local(Inner(1)))

@@ -182,7 +182,7 @@ def test_a_reducer_that_forgets_to_return_a_value_is_named_and_nothing_changes()
 
     session[Total].register(Put, forgetful)
 
-    with pytest.raises(SessionError, match="forgetful of Put gave None; let it return"):
+    with pytest.raises(SessionError, match="forgetful of Put returned None; return the new value"):
         session.dispatch(Put("a", 1))
     assert session[Total].latest() == Total(1)
     assert len(session.records) == 1

@@ -294,7 +294,7 @@ def test_a_session_file_of_the_longest_name_has_its_contents_beside_it(tmp_path:
 
 def test_the_place_of_the_contents_is_taken(file: Path) -> None:
     file.with_name("s.json.blobs").write_text("mine")
-    with pytest.raises(OSError, match=r"cannot save to .*s\.json.*is taken"):
+    with pytest.raises(OSError, match=r"cannot save to .*s\.json.*a file is in the place of the sidecar directory"):
         elsewhere(ONE).save(file)
     assert not file.exists()
     holding(tree_with(a=b"x")).save(file)
@@ -337,5 +337,5 @@ def test_a_damaged_reference_is_refused(row: object, file: Path) -> None:
 
 def test_a_value_that_must_lie_elsewhere_does() -> None:
     session = holding(tree_with())
-    with pytest.raises(TypeError, match=r"\$\.item\.must: a content that lies elsewhere is expected"):
+    with pytest.raises(TypeError, match=r"\$\.item\.must: expected a blob stored outside the file"):
         session[Archive].append(evolve(Archive("a"), must=b"here"))  # type: ignore[arg-type]  # the test

@@ -193,7 +193,7 @@ def test_a_dropped_snapshot_is_gone(by: str) -> None:
 
     assert session.snapshots == ()
     for gone in (snapshot, snapshot.snapshot_id, "start"):
-        with pytest.raises(UnknownSnapshot, match="keeps no snapshot"):
+        with pytest.raises(UnknownSnapshot, match="has no snapshot"):
             session.rollback(gone)
 
 

@@ -1,4 +1,4 @@
-"""Events and the immutable tree that they are reduced into; digest, diff and merge. Pure: no I/O, no clock."""
+"""File events and the immutable tree they are reduced into; digest, diff and merge. Pure: no I/O, no clock."""
 
 if __name__ != "weakfs.reducers":  # pragma: no cover  # reached in a process of its own only
     raise ImportError("cannot import the link 'reducers' at the top of the repository; import weakfs.reducers instead")

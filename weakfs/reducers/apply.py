@@ -1,4 +1,4 @@
-"""Event + tree -> tree, one function an event. Pure: no clock, no I/O; the same tree if nothing changes."""
+"""The reducers of file events: event + tree -> tree. Pure: no clock, no I/O; the same tree if nothing changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Segments = tuple[str, ...]
 
 
 def segments_of(path: str) -> Segments:
-    """Split a canonical path; the root has none."""
+    """Split a canonical path into its segments; the root has none."""
     return tuple(path[1:].split("/")) if path != "/" else ()
 
 
@@ -25,7 +25,7 @@ def is_whiteout(node: Node | None) -> bool:
 
 
 def _unhidden(tree: FileTree, segments: Segments, at: int) -> FileTree:
-    """Take a whiteout away: what is put in its place is an entry that was not there, and its directory changes."""
+    """Remove a whiteout: the entry that replaces it is a new one, so that its directory is modified."""
     return remove(tree, segments, at) if is_whiteout(find(tree, segments)) else tree
 
 
@@ -62,8 +62,8 @@ def on_file_spliced(tree: FileTree, event: e.FileSpliced) -> FileTree:
 
 
 def spliced(leaf: Leaf, pieces: Iterable[tuple[int, int, bytes]], at: int) -> Leaf:
-    """Give a file with pieces of its content replaced."""
-    # A view, so that what stays is copied once.
+    """Return a file with pieces of its content replaced."""
+    # A view, so that unchanged parts are copied only once.
     content = memoryview(leaves.content_of(leaf))
     parts: list[bytes | memoryview] = []
     end = 0
@@ -103,7 +103,7 @@ def on_entry_copied(tree: FileTree, event: e.EntryCopied) -> FileTree:
 
 
 def newborn(node: Node, at: int) -> Node:
-    """Give a copy's own node: a file is born and modified now; what a copied directory holds is shared."""
+    """Return the node for a copy: a copied file is created and modified now; the contents of a directory are shared."""
     if type(node) is FileTree:
         return FileTree(node._children, node.mode, at, at, node.file_count, node.directory_count, node.total_size)
     leaf = node
@@ -141,24 +141,24 @@ def on_tree_restored(tree: FileTree, event: e.TreeRestored | e.TreeSeen) -> File
 
 
 def on_entry_found(tree: FileTree, event: e.EntryFound) -> FileTree:
-    """Put what was found as it is.
+    """Add an entry of an external filesystem as it was found.
 
-    A directory without entries tells of its bits and times only, where more is known of what lies in it.
+    A directory without entries only sets its bits and times if more is already known about its contents.
     """
     segments = segments_of(event.path)
     found = maps.get(event.tree._children, segments[-1]) if segments else event.tree
     if found is None:
         return remove(tree, segments, event.at)
-    known = find(tree, segments)
-    if type(found) is FileTree and not found.node_count and type(known) is FileTree:
+    existing = find(tree, segments)
+    if type(found) is FileTree and not found.node_count and type(existing) is FileTree:
         found = FileTree(
-            known._children,
+            existing._children,
             found.mode,
             found.modified_at,
             found.created_at,
-            known.file_count,
-            known.directory_count,
-            known.total_size,
+            existing.file_count,
+            existing.directory_count,
+            existing.total_size,
         )
     return put(tree, segments, found, event.at) if segments else cast(FileTree, found)
 
@@ -198,5 +198,5 @@ REDUCERS: dict[type, Callable[[FileTree, Any], FileTree]] = {
 
 
 def reduce(tree: FileTree | None, event: e.Event) -> FileTree:
-    """Apply one event to a tree (`None` stands for the empty one)."""
+    """Apply one event to a tree; `None` stands for the empty tree."""
     return REDUCERS[type(event)](EMPTY_TREE if tree is None else tree, event)

@@ -1,7 +1,7 @@
-"""What can happen to a tree of files: frozen facts, small, with what changed and not the whole file.
+"""File events: small frozen facts that hold what changed rather than the whole file.
 
-Paths are canonical (`/src/a.py`); times are integer nanoseconds. Whether a thing may happen was decided
-before it became an event; a reducer only places the result.
+Paths are canonical (`/src/a.py`); times are integer nanoseconds. Whether something is allowed is decided before it
+becomes an event; a reducer only applies the result.
 
 Each event ends in `filesystem`: `None` for the session's own files, else the id of the external filesystem where
 it happened (`weakfs.reducers.external_trees`).
@@ -20,7 +20,7 @@ from weakfs.session import event
 @event("fs/file_written")
 @frozen
 class FileWritten:
-    """A file's whole content was set; missing parents were made. `mode` is `None` where it stays (new: 0644)."""
+    """A file's whole content was set; missing parents were made. `mode` is `None` if unchanged (new files: 0644)."""
 
     path: EntryPath
     content: bytes = field(repr=False)
@@ -32,7 +32,7 @@ class FileWritten:
 @event("fs/file_appended")
 @frozen
 class FileAppended:
-    """`tail` was added to the end of a file, which was made if it was missing."""
+    """`tail` was added to the end of a file, which was created if it was missing."""
 
     path: EntryPath
     tail: bytes = field(repr=False)
@@ -64,7 +64,7 @@ class DirectoryMade:
 @event("fs/entry_deleted")
 @frozen
 class EntryDeleted:
-    """A file, a link, or a directory with all that was in it went away."""
+    """A file, a link, or a directory with everything in it was deleted."""
 
     path: EntryPath
     at: int
@@ -74,7 +74,7 @@ class EntryDeleted:
 @event("fs/entry_moved")
 @frozen
 class EntryMoved:
-    """An entry took another path, in the place of what was there."""
+    """An entry was moved to another path and replaced what was there."""
 
     source: EntryPath
     destination: EntryPath
@@ -85,7 +85,7 @@ class EntryMoved:
 @event("fs/entry_copied")
 @frozen
 class EntryCopied:
-    """An entry was copied to another path, in the place of what was there."""
+    """An entry was copied to another path and replaced what was there."""
 
     source: EntryPath
     destination: EntryPath
@@ -118,7 +118,7 @@ class LinkMade:
 @event("fs/tree_mounted")
 @frozen
 class TreeMounted:
-    """A tree from outside was put at a path as one whole. `source` names it; `skipped` tells what was left out."""
+    """An external tree was mounted at a path as a whole. `source` names it; `skipped` lists what was left out."""
 
     path: Path
     source: str
@@ -131,7 +131,7 @@ class TreeMounted:
 @event("fs/tree_restored")
 @frozen
 class TreeRestored:
-    """The whole tree became another: a snapshot that was restored, an archive that was taken in."""
+    """The whole tree was replaced: by a restored snapshot or an imported archive."""
 
     tree: FileTree = field(repr=False)
     source: str
@@ -142,10 +142,10 @@ class TreeRestored:
 @event("fs/entry_found")
 @frozen
 class EntryFound:
-    """What an outside place held at a path before the first change there.
+    """What an external filesystem held at a path before the first change there.
 
-    `tree` has exactly one entry, named as the path's last segment: a file, a link, or a directory with all that is
-    known to lie in it. An empty tree says that nothing was there. For the root `tree` is the root itself.
+    `tree` has exactly one entry, named as the path's last segment: a file, a link, or a directory with everything known
+    to be in it. An empty tree means that nothing was there. For the root, `tree` is the root itself.
     """
 
     path: Path
@@ -157,7 +157,7 @@ class EntryFound:
 @event("fs/entry_put")
 @frozen
 class EntryPut:
-    """An entry that no other event makes was put at a path: a FIFO, a large file whose content lies in a store.
+    """An entry that no other event can make was put at a path: a FIFO, or a large file whose content is in a store.
 
     `tree` has exactly one entry, named as the path's last segment.
     """
@@ -171,7 +171,7 @@ class EntryPut:
 @event("fs/tree_seen")
 @frozen
 class TreeSeen:
-    """All files of an outside place were looked at, as for a snapshot: this is how they were. Nothing changed."""
+    """All files of an external filesystem were scanned, as for a snapshot: this is their state. Nothing changed."""
 
     tree: FileTree = field(repr=False)
     source: str
@@ -182,7 +182,7 @@ class TreeSeen:
 @event("fs/entry_hidden")
 @frozen
 class EntryHidden:
-    """An entry of the layer below is not to be seen any more. `seen` is what it was."""
+    """An entry of the lower layer was hidden by a whiteout. `seen` is its last known state."""
 
     path: EntryPath
     at: int
@@ -193,7 +193,7 @@ class EntryHidden:
 @event("fs/layer_emptied")
 @frozen
 class LayerEmptied:
-    """A layer over other files holds nothing any more: it was written down, or given up, as `reason` says."""
+    """A layer over other files was emptied: it was committed or discarded, according to `reason`."""
 
     reason: str
     at: int

@@ -1,4 +1,4 @@
-"""Snapshots of external filesystems that a session knows of. A rollback never forgets one."""
+"""The snapshots of external filesystems that a session knows. A rollback keeps all of them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from weakfs.session.blobs.blob import Stored
 @event("fs/external_snapshot")
 @frozen
 class ExternalFsSnapshot:
-    """One snapshot of an external filesystem: an event, and as such a value of its LOG slice.
+    """One snapshot of an external filesystem: an event, and at the same time a value of its LOG slice.
 
-    `kind` is "tree", "git" or "tar", `ref` names the snapshot in the place where that kind keeps it. `created_at` is
-    in integer nanoseconds. `data` is the content of kinds that keep it themselves, such as an archive.
+    `kind` is "tree", "git" or "tar"; `ref` identifies the snapshot in the store of that kind. `created_at` is in
+    integer nanoseconds. `data` is the content of kinds that store it in the slice, such as an archive.
     """
 
     snapshot_id: str

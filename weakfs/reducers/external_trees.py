@@ -1,8 +1,8 @@
-"""What a session knows of files that lie outside it, by the id of their filesystem.
+"""External trees: what a session knows about files outside it, by the id of their filesystem.
 
-Such a tree is never complete: it holds what was found before the first change of a path (`EntryFound`), and what
-was changed since. So beside the files as they are stands what was found, each path as it was first seen: that tells
-which paths were known at a moment, and an earlier moment is completed with what only a later one knows.
+Such a tree is never complete: it holds what was found before the first change of each path (`EntryFound`), and what
+has changed since. So next to the current files it keeps what was found, each path as it was first seen: this
+tells which paths were known at a moment, and an earlier moment is completed with what only a later one knows.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from weakfs.session.history.packed_state import Counted
 @event("fs/external_tree")
 @frozen
 class ExternalTree:
-    """One external filesystem as far as it is known.
+    """The known part of one external filesystem.
 
-    `tree` holds the files as they are now, `found` those of them that were there before us, as they were then.
-    `is_whole` tells that everything was seen at once, by a scan: there is nothing else.
+    `tree` holds the files as they are now, `found` those that existed before the session, as they were then.
+    `is_whole` is true if everything was seen at once, by a scan: nothing else exists.
     """
 
     tree: FileTree = field(default=EMPTY_TREE, repr=False)
@@ -37,7 +37,7 @@ class ExternalTree:
     is_whole: bool = False
 
     def completed(self, other: ExternalTree) -> FileTree:
-        """Give the files of this moment, with what only another one knows to have been there. O(what differs)."""
+        """Return the files of this moment, completed with those that only `other` knows. O(what differs)."""
         return filled(self.tree, missing(self.found, other.found), ())
 
 
@@ -57,21 +57,21 @@ class ExternalTrees:
         return ExternalTrees, (dict(self.trees),)
 
     def tree(self, filesystem: str) -> FileTree:
-        """Give the files of one filesystem as far as they are known; none for one that is not."""
+        """Return the known files of one filesystem; an empty tree if it is unknown."""
         return self.known(filesystem).tree
 
     def known(self, filesystem: str) -> ExternalTree:
-        """Give all that is known of one filesystem."""
+        """Return everything known about one filesystem."""
         return self.trees.get(filesystem, UNKNOWN)
 
     def with_tree(self, filesystem: str, known: ExternalTree) -> ExternalTrees:
-        """Give the same with another knowledge of one filesystem; the same object if it is what is known."""
+        """Return the trees with one filesystem replaced; the same object if nothing changes."""
         if self.trees.get(filesystem) is known:
             return self
         return ExternalTrees({**self.trees, filesystem: known})
 
     def pack(self, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
-        """Return the form in which a checkpoint keeps this, and its weight, as `Packable.pack` does."""
+        """Return the packed form for a checkpoint, and its weight, as `Packable.pack` does."""
         old = {name: (tree, found) for name, tree, found, _ in before or ()}
         packed: list[tuple[object, ...]] = []
         total = 0
@@ -85,7 +85,7 @@ class ExternalTrees:
 
     @classmethod
     def unpack(cls, packed: Packed, known: dict[int, Any] | None = None) -> ExternalTrees:
-        """Give this again."""
+        """Return the value, unpacked."""
         known = {} if known is None else known
         return cls(
             {
@@ -96,7 +96,7 @@ class ExternalTrees:
 
     @classmethod
     def weight(cls, packed: Packed, before: Packed) -> int:
-        """Give about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
+        """Return the approximate number of bytes that a form does not share with `before`, without blobs."""
         old = {name: (tree, found) for name, tree, found, _ in before}
         total = 0
         for name, tree, found, _ in packed:
@@ -112,7 +112,7 @@ NO_TREES = ExternalTrees()
 def on_external(
     reducer: Callable[[FileTree, Any], FileTree], values: Log[ExternalTrees], event: Any
 ) -> Log[ExternalTrees]:
-    """Reduce what happened to external files, with the reducer that would do it to the session's own."""
+    """Reduce an event of external files, with the reducer of the same event for the session's own files."""
     name = event.filesystem
     if name is None:
         return values
@@ -123,7 +123,7 @@ def on_external(
     if type(event) is EntryFound:
         found = _with_found(known, event)
     elif type(event) is TreeSeen and not is_whole:
-        # What nobody asked about before was there all the time, as far as anybody can tell.
+        # As far as anybody can tell, files that nobody asked about before have always been there.
         found, is_whole = _with_all(known, event.tree), True
     if tree is known.tree and found is known.found and is_whole is known.is_whole:
         return values if name in trees.trees else values.replace_last(trees.with_tree(name, known))
@@ -143,11 +143,11 @@ def _with_all(known: ExternalTree, tree: FileTree) -> FileTree:
 
 
 def merge_external(base: ExternalTrees | None, ours: ExternalTrees, theirs: ExternalTrees) -> ExternalTrees:
-    """Give `ours` with what `theirs` changed since `base`; where both changed a path, theirs is what it holds.
+    """Return `ours` with what `theirs` changed since `base`; if both changed a path, `theirs` wins.
 
-    There is one disk, and not one for each side: a path that one piece of work changed is refused to every other
-    until that one has ended. So whoever ends later also changed later, on top of what it found. Merging lines
-    would make up a content that lies nowhere, and a conflict would undo work that took place in good order.
+    There is one disk, not one for each side: a path that one piece of work changed is refused to all others until that
+    one has ended. So the one that ends later also changed the path later, on top of what it found. Merging lines would
+    invent contents that exist nowhere, and a conflict would undo work that was done in proper order.
     """
     before = base or NO_TREES
     merged = ours

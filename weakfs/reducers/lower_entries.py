@@ -1,4 +1,4 @@
-"""What was seen of the files below a layer, so that writing the layer down can tell what changed since."""
+"""Entries of a lower layer as they were seen, so that a commit of the upper layer can detect later changes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from weakfs.session import event
 @event("fs/lower_entry")
 @frozen
 class LowerEntry:
-    """One entry of the layer below as it was when it was read or hidden: an event, and a value of its slice.
+    """One entry of the lower layer as it was when it was read or hidden: an event, and a value of its slice.
 
-    `kind` is that of a leaf, or "directory". `digest` is that of a file's content where it was read (hex, see
-    `weakfs.session.blobs.blob.digest_of`); of a directory it is one of the names, kinds, sizes and times below it.
+    `kind` is the kind of a leaf, or "directory". `digest` is that of a file's content if it was read (hex, see
+    `weakfs.session.blobs.blob.digest_of`); for a directory, one of the names, kinds, sizes and times below it.
     """
 
     path: Path

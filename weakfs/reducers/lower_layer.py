@@ -1,4 +1,4 @@
-"""What a layer over other files remembers of them: what was found there, and what was read or hidden."""
+"""What an upper layer remembers of its lower layer: what was found there, and what was read or hidden."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from weakfs.session.slices.table import Table
 @event("fs/lower_found")
 @frozen
 class LowerFound:
-    """What lay below wherever the layer holds something in its place, as it was then."""
+    """The lower layer's entries at every path where the upper layer holds something, as they were then."""
 
     tree: FileTree = field(default=EMPTY_TREE, repr=False)
 
     def pack(self, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
-        """Return the form in which a checkpoint keeps this, and its weight, as `Packable.pack` does."""
+        """Return the packed form for a checkpoint, and its weight, as `Packable.pack` does."""
         return self.tree.pack(before, counted)
 
     @classmethod
     def unpack(cls, packed: Packed, known: dict[int, Any] | None = None) -> LowerFound:
-        """Give this again."""
+        """Return the value, unpacked."""
         return cls(FileTree.unpack(packed, known))
 
     @classmethod
     def weight(cls, packed: Packed, before: Packed) -> int:
-        """Give about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
+        """Return the approximate number of bytes that a form does not share with `before`, without blobs."""
         return FileTree.weight(packed, before)
 
 
@@ -53,12 +53,12 @@ def on_found(found: LowerFound | None, event: EntryFound) -> LowerFound:
 
 
 def on_emptied(found: LowerFound | None, event: LayerEmptied) -> LowerFound:
-    """Forget all: nothing is held in the place of what lies below."""
+    """Drop everything: the upper layer no longer covers any entry."""
     return NOTHING_FOUND
 
 
 def entry_read(entries: Log[LowerEntry], event: LowerEntry) -> Log[LowerEntry]:
-    """Remember what was read, behind what was known of the same path."""
+    """Remember what was read, after earlier entries for the same path."""
     return entries.append(event)
 
 
@@ -68,18 +68,18 @@ def entry_hidden(entries: Log[LowerEntry], event: EntryHidden) -> Log[LowerEntry
 
 
 def entries_forgotten(entries: Log[LowerEntry], event: LayerEmptied) -> Log[LowerEntry]:
-    """Forget all that was read and hidden."""
+    """Drop everything that was read and hidden."""
     return Log() if len(entries) else entries
 
 
 def merge_found(base: LowerFound | None, ours: LowerFound, theirs: LowerFound) -> LowerFound:
-    """Give `ours` with what `theirs` found since."""
+    """Return `ours` with what `theirs` has found since."""
     before = base or NOTHING_FOUND
     return LowerFound(with_changes(before.tree, ours.tree, theirs.tree))
 
 
 def merge_entries(base: Log[LowerEntry], ours: Log[LowerEntry], theirs: Log[LowerEntry]) -> Log[LowerEntry]:
-    """Give what both sides saw; a side that forgot all forgot what was seen before it left."""
+    """Return what both sides saw; a side that dropped everything dropped what was seen before it branched off."""
     if not theirs.extends(base):
         ours, theirs = theirs, ours
     if not theirs.extends(base):
@@ -88,22 +88,22 @@ def merge_entries(base: Log[LowerEntry], ours: Log[LowerEntry], theirs: Log[Lowe
 
 
 def merge_files(base: Table, ours: Table, theirs: Table) -> Log[Any]:
-    """Merge the files of two sides. Each is completed with what only another one found below its layer.
+    """Merge the files of two sides. Each is first completed with what only the others found in the lower layer.
 
-    Two forks that edit one file of the layer below both copied it up: that is what they left from.
+    Two forks that edit the same lower file both copied it up: that copy is their merge base.
     """
-    own = [cast("Log[FileTree]", table.get("fs/tree", Log())) for table in (base, ours, theirs)]
-    if any(len(values) > 1 for values in own) or not own[1] or not own[2]:
-        # Merging answers for the latest values: not for a slice that one side emptied, nor for several values.
+    slices = [cast("Log[FileTree]", table.get("fs/tree", Log())) for table in (base, ours, theirs)]
+    if any(len(values) > 1 for values in slices) or not slices[1] or not slices[2]:
+        # A merge only handles latest values: not a slice that one side emptied, nor several values.
         raise Conflict
     found = [_found(table) for table in (base, ours, theirs)]
-    trees = [values.last() or EMPTY_TREE for values in own]
+    trees = [values.last() or EMPTY_TREE for values in slices]
     if any(one is not EMPTY_TREE for one in found):
         trees = [
             _completed(_completed(tree, known, found[1]), known, found[2])
             for tree, known in zip(trees, found, strict=True)
         ]
-    return own[1].replace_last(merge(*trees))
+    return slices[1].replace_last(merge(*trees))
 
 
 def _completed(tree: FileTree, known: FileTree, other: FileTree) -> FileTree:

@@ -1,4 +1,4 @@
-"""Which trees from outside the files hold, with what was left out. A rollback to before a mount undoes it."""
+"""The external trees mounted into a session's files, with what was left out. Rolling back past a mount undoes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weakfs.session.history.log import Log
 @event("fs/mount")
 @frozen
 class MountReport:
-    """One mount: where from, where to, how much, and each path that was left out with the reason."""
+    """One mount: its source, target and size, and each path that was left out with the reason."""
 
     source: str
     path: str
@@ -24,7 +24,7 @@ class MountReport:
 
 
 def on_tree_mounted(reports: Log[MountReport], event: TreeMounted) -> Log[MountReport]:
-    """Write a mount into the session's own files down."""
+    """Add a report for a mount into the session's own files."""
     if event.filesystem is not None:
         return reports
     tree = event.tree

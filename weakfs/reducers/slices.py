@@ -1,4 +1,4 @@
-"""The slices that hold files: value, reducers and merge of each, for a session's registry."""
+"""The slices that hold files: the value, reducers and merge function of each, for a session's registry."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from weakfs.session.slices.slice import (
     reaction,
 )
 
-# What happened to files outside, and to the session's own.
+# What happened to external files, and to the session's own.
 OUTSIDE = Concern("filesystem")
 OWN = Concern("filesystem", is_set=False)
 
 
 def _reduced(reducer: Callable[[FileTree, Any], FileTree], tree: FileTree | None, event: Any) -> FileTree:
-    """Reduce from the empty tree where somebody cleared the slice."""
+    """Apply a reducer, starting from the empty tree if the slice was cleared."""
     return reducer(EMPTY_TREE if tree is None else tree, event)
 
 
 def _of_own(reducer: Callable[[Any, Any], Any]) -> WholeSlice:
-    """Let a reducer see only what happened to the session's own files."""
+    """Limit a reducer to the events of the session's own files."""
     return WholeSlice(reaction(reducer), concerns=OWN)
 
 

@@ -1,6 +1,6 @@
-"""What the fields of file events must hold; checked when a record is written to a file and read from one.
+"""Checks of the fields of file events, made when a record is written to a file and when it is read.
 
-Elsewhere a filesystem has settled it before there was an event.
+Elsewhere the filesystem has checked them before it made the event.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CANONICAL = re.compile(r"/|(?:/(?!\.\.?(?:/|\Z))[^/\\\0\ud800-\udfff]+)+")
 
 
 def is_plain(path: str) -> bool:
-    """Tell of nearly every path that it is canonical, in a third of the time that the expression takes."""
+    """Return true for nearly every canonical path, in a third of the time that the pattern takes."""
     return (
         path.isascii()
         and path[:1] == "/"
@@ -28,7 +28,7 @@ def is_plain(path: str) -> bool:
 
 
 class CanonicalPath:
-    """A canonical path; one below the root if `below`."""
+    """A rule for canonical paths; if `below`, for those below the root."""
 
     def __init__(self, *, below: bool) -> None:
         self._below = below
@@ -37,10 +37,10 @@ class CanonicalPath:
         if is_plain(path) and path != "/":
             return
         if not CANONICAL.fullmatch(path) or (self._below and path == "/") or names.canonical(path) != path:
-            raise ValueError(f"{path!r:.60} is not a canonical path, such as '/src/a.py'")
+            raise ValueError(f"{path!r:.60} is not a canonical path such as '/src/a.py'")
 
     def check_all(self, paths: Sequence[str]) -> None:
-        """Check many paths at once, by what none of them may hold."""
+        """Check many paths at once, by what none of them may contain."""
         joined = "\0" + "\0".join(paths) + "\0"
         odd = any(part in joined for part in ("//", "/./", "/../", "/.\0", "/..\0", "/\0", "\\"))
         if (
@@ -54,15 +54,15 @@ class CanonicalPath:
 
 
 def check_mode(mode: int | None) -> None:
-    """Refuse what are no permission bits."""
+    """Raise `ValueError` if a mode is not a set of permission bits."""
     if mode is not None and not 0 <= mode <= 0o7777:
-        raise ValueError(f"{mode} is no set of permission bits, from 0 to 4095")
+        raise ValueError(f"{mode} is not a set of permission bits from 0 to 4095")
 
 
 def check_target(target: str) -> None:
-    """Refuse what no link can point to."""
+    """Raise `ValueError` if a link cannot point to `target`."""
     if not target or "\0" in target:
-        raise ValueError(f"{target!r:.60} is not what a link can point to")
+        raise ValueError(f"{target!r:.60} cannot be the target of a link")
 
 
 Path = Annotated[str, CanonicalPath(below=False)]

@@ -1,6 +1,6 @@
 """Sessions: events reduced into immutable slices, with snapshots, rollback, transactions, forks and files.
 
-Generic: nothing here knows of filesystems.
+This package is generic: it knows nothing of filesystems.
 """
 
 if __name__ != "weakfs.session":  # pragma: no cover  # reached in a process of its own only

@@ -1,4 +1,4 @@
-"""Working on a branch: transactions, which end in the line that they left, and forks, which are sessions."""
+"""Branches: transactions, which end in the timeline that they left, and forks, which are sessions of their own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ logger = logging.getLogger("weakfs.session")
 
 
 class Branching(History):
-    """The part of a session that works side by side with itself."""
+    """The part of a session that deals with concurrent work."""
 
     __slots__ = ()
 
@@ -37,13 +37,14 @@ class Branching(History):
     def transaction(
         self, *, cause: str | None = None, cancellation: Cancellation | None = None, shared: bool = False
     ) -> Iterator[Self]:
-        """Do everything inside or nothing: an exception rolls back what was done, here and in attached filesystems.
+        """Run the block as a transaction: an exception rolls back everything it did, here and in attached filesystems.
 
-        Others neither see what is done inside before it ends nor are undone by it; if they changed the
-        same things meanwhile, the end raises `MergeConflict` and all of it is rolled back. May be nested. Tasks
-        and threads that are started inside are others: what `asyncio.gather` or `to_thread` runs does not join, unless
-        the transaction is `shared` with all that runs in a copy of this context; what of that outlives a failure is
-        refused. `cancellation` lets another thread roll it back while the code inside still runs.
+        Other threads and tasks do not see the changes before the transaction ends, and are not affected by a rollback.
+        If they changed the same things in the meantime, the end raises `MergeConflict` and the whole transaction is
+        rolled back. Transactions may be nested. Tasks and threads started inside, such as those of `asyncio.gather` or
+        `to_thread`, do not join, unless the transaction is `shared` with everything that runs in a copy of this
+        context; those that outlive a failed transaction are refused. With `cancellation` another thread can roll it
+        back while the code inside still runs.
         """
         with self.lock:
             parent = self._writable()
@@ -60,7 +61,7 @@ class Branching(History):
             try:
                 if cancellation is not None:
                     cancellation.govern(partial(self._cancel, own))
-                # In here, so that an interrupt never leaves it active.
+                # Inside the try block, so that an interrupt never leaves it active.
                 ACTIVE.set((*ACTIVE.get(), own))
                 with nullcontext() if cancellation is None else interruptible(cancellation.check):
                     yield self
@@ -69,7 +70,7 @@ class Branching(History):
             except BaseException as error:
                 own.leave()
                 if shared and own.cancelled is None:
-                    own.cancel("it failed, and what was done in it is undone")
+                    own.cancel("it failed, and its changes were rolled back")
                 self._abandon(own, error)
                 raise
             close_all(own.journals)
@@ -77,13 +78,13 @@ class Branching(History):
         finally:
             own.leave()
             if not own.settled:
-                # An interrupt came between these lines.
+                # An interrupt arrived between these lines.
                 self._abandon(own, None)
             own.forget()
             self._notify()
 
     def _cancel(self, own: Transaction, reason: str) -> bool:
-        """Undo a transaction while its code may still run; false if it has ended by itself."""
+        """Undo a transaction while its code may still run. Return false if it has already ended by itself."""
         with self.lock:
             if own.settled or own.joined is not None:
                 return False
@@ -97,9 +98,7 @@ class Branching(History):
             if own.cancelled is not None:
                 raise TransactionCancelled(f"cannot end a transaction of the session: {own.cancelled}")
             if own.outer is not None and not own.outer.open:
-                raise SessionError(
-                    "the transaction that this one is nested in has ended before it; end the inner one first"
-                )
+                raise SessionError("the enclosing transaction has already ended; end the inner transaction first")
             if self._closed is not None:
                 self._refuse()
             if own.outer is not None:
@@ -107,12 +106,12 @@ class Branching(History):
             self._join(own)
 
     def _abandon(self, own: Transaction, error: BaseException | None) -> None:
-        """Undo a transaction: the records that it made stay, followed by the rollback that undoes them."""
+        """Undo a transaction: its records stay, followed by the rollback that undoes them."""
         with self.lock, uninterrupted():
             if own.settled:
                 return
             if own.joined is not None and own.joined is self._line_outside(own):
-                # An interrupt that came when all was done: it took place.
+                # An interrupt that arrived when everything was done: the transaction took place.
                 close_all(own.journals)
                 own.settled = True
                 return
@@ -127,7 +126,7 @@ class Branching(History):
             if own.line.seq > own.base.seq:
                 self._apply(own.line, RolledBack(own.base.seq, None, own.base.state), None)
                 self._join(own)
-            # What an outer undo put back needs no repair any more.
+            # What an outer rollback restored needs no repair any more.
             left = {name: step for name, step in self._repairs.items() if name not in undone}
             self._repairs = {**left, **repairs}
             own.settled = True
@@ -135,7 +134,7 @@ class Branching(History):
             raise RollbackIncomplete(states) from error
 
     def _outside(self, own: Transaction) -> Transaction | None:
-        """Give the next transaction outside of one that is open still."""
+        """Return the next enclosing transaction that is still open."""
         outer = own.outer
         while outer is not None and not outer.open:
             outer = outer.outer
@@ -146,10 +145,10 @@ class Branching(History):
         return self._trunk if outer is None else outer.line
 
     def _join(self, own: Transaction) -> None:
-        """Let what a transaction did take place where it ends: made beside the line, and put there in one step."""
+        """Merge a transaction into the enclosing timeline: prepared on a copy, then assigned in one step."""
         line = self._line_outside(own)
         joined = line.copy()
-        # Nothing gets another number if nothing was done, or nobody else did anything.
+        # Nothing is renumbered if nothing was done, or if nobody else did anything.
         shift = Shift(own.base.seq + 1, 0, line.numbering)
         renumbering = Renumbering(own.base.numbering, Log((shift,)), line.numbering)
         if own.line.seq > own.base.seq:
@@ -175,7 +174,7 @@ class Branching(History):
             outer.line = joined
 
     def fork(self, name: str | None = None) -> Self:
-        """Give an independent session that starts where this one stands. O(1)."""
+        """Return an independent session that starts from the current state of this one. O(1)."""
         with self.lock:
             if self._closed is not None:
                 self._refuse()
@@ -188,11 +187,11 @@ class Branching(History):
             return fork
 
     def merge(self, fork: Self, *, cause: str | None = None) -> Record:
-        """Take over what a fork of this session did since it was forked or last merged.
+        """Merge what a fork of this session did since it was forked or last merged.
 
-        STATE slices merge three-way with the merge function of their type, LOG slices concatenate, and
-        the fork's records follow the record that this returns. Raises `MergeConflict`, which lists what both
-        sides changed differently, with nothing changed; `ValueError` if `fork` was not forked from here.
+        STATE slices are merged three-way with the merge function of their type, LOG slices are concatenated, and the
+        fork's records follow the returned record. Raise `MergeConflict`, which lists everything that both sides changed
+        differently, with nothing changed; raise `ValueError` if `fork` was not forked from this session.
         """
         with self.lock, fork.lock:
             line = self._writable()
@@ -206,7 +205,7 @@ class Branching(History):
             self._rules = known.joined(fork._rules)
             if self._rules is not known:
                 self._rules_changed(known)
-            # Made beside the line, and put there in one step, together with where the fork now stands.
+            # Prepared on a copy and assigned in one step, together with the fork's new base.
             merged = line.copy()
             base = fork._base
             seq, renumbering = absorb(

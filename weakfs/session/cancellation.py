@@ -1,4 +1,4 @@
-"""Ending a piece of work from outside: from another thread or task, while its own code may hang."""
+"""Cancellation: ending work from another thread or task, even while its own code hangs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from weakfs.session.errors import TransactionCancelled
 
 @final
 class Cancellation:
-    """A way to cancel one transaction, given to it as `session.transaction(cancellation=...)`.
+    """A handle to cancel one transaction, passed to it as `session.transaction(cancellation=...)`.
 
-    `cancel` rolls back at once what was done, without waiting for the code inside, whose further changes raise
-    `TransactionCancelled`, and its reading of what the session holds as well. Only what cannot be left running is
-    waited for, such as a process: `stopping`.
+    `cancel` rolls back immediately, without waiting for the code inside. Any further change by that code raises
+    `TransactionCancelled`, and so does reading the session. `cancel` only waits for what must not be left running, such
+    as a process: see `stopping`.
     """
 
     def __init__(self) -> None:
@@ -31,19 +31,19 @@ class Cancellation:
         return self._reason is not None
 
     def check(self) -> None:
-        """Raise `TransactionCancelled` if the work was cancelled; for code that does long things of its own."""
+        """Raise `TransactionCancelled` if the work was cancelled; for long-running code."""
         if self._reason is not None:
             raise TransactionCancelled(f"cannot go on in a transaction of the session: {self._reason}")
 
     def cancel(self, reason: str = "it was cancelled") -> bool:
-        """End the work and undo it; false if its code has ended it meanwhile, well or not.
+        """Cancel and undo the work. Return false if its code has already ended, successfully or not.
 
-        Raises `RollbackIncomplete` if undoing fails.
+        Raise `RollbackIncomplete` if the rollback fails.
         """
         with self._lock:
             self._reason = reason
             stops, abandon = list(self._stops), self._abandon
-            # In here, so that none is called after its block was left.
+            # Under the lock, so that none is called after its block was left.
             for stop, _ in stops:
                 stop()
         for _, stopped in stops:
@@ -52,7 +52,7 @@ class Cancellation:
 
     @contextmanager
     def stopping(self, stop: Callable[[], object]) -> Iterator[None]:
-        """Have `stop` called by a cancellation that comes while this block runs, which then waits for its end."""
+        """Call `stop` if the work is cancelled while this block runs; `cancel` then waits for the block to end."""
         stopped = Event()
         entry = (stop, stopped)
         with self._lock:
@@ -66,7 +66,7 @@ class Cancellation:
             stopped.set()
 
     def govern(self, abandon: Callable[[str], bool]) -> None:
-        """Take charge of a transaction that begins; raises if it is cancelled already. Sessions call this."""
+        """Take control of a transaction that begins; raise if already cancelled. Called by sessions."""
         with self._lock:
             self.check()
             self._abandon = abandon

@@ -1,4 +1,4 @@
-"""What a session is made of, and its one way of changing: an event through every reducer, then assigned."""
+"""The core of a session, and the one way to change it: an event goes through every reducer and is then assigned."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class SessionCore:
-    """Slices, events and records; `Session` adds what goes back in time, branches off and is kept in files."""
+    """Slices, events and records; `Session` adds history, branches and files."""
 
     __slots__ = (
         "__weakref__",
@@ -48,7 +48,7 @@ class SessionCore:
         "session_id",
     )
 
-    # What a session is given that names no registry; a subclass may know more types.
+    # The registry type of a session created without a registry; a subclass may know more types.
     _registry_type: ClassVar[type[Registry]] = Registry
 
     def __init__(
@@ -61,10 +61,10 @@ class SessionCore:
         bus: Bus | None = None,
     ) -> None:
         if registry is not None and not isinstance(registry, Registry):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"registry is {registry!r:.60}; give Registry.with_types(*your_types)")
+            raise TypeError(f"registry is {registry!r:.60}; pass Registry.with_types(*your_types)")
         if bus is not None and not callable(getattr(bus, "publish", None)):
-            raise TypeError(f"bus is {bus!r:.60}; give an object with a method publish(record)")
-        # mypy takes the hash of a class for that of its instances.
+            raise TypeError(f"bus is {bus!r:.60}; pass an object with a method publish(record)")
+        # mypy confuses the hash of a class with that of its instances.
         rules = Rules.standard(self._registry_type) if registry is None else Rules.of(registry)  # type: ignore[arg-type]
         name = checked_text("session_id", session_id or (new_id or _random_id)()) or ""
         self._start(name, name, clock or time.time_ns, rules, Timeline(), Delivery(bus))
@@ -79,13 +79,13 @@ class SessionCore:
         delivery: Delivery | None,
     ) -> None:
         self.session_id = session_id
-        # The session that this one was forked from, through any number of forks.
+        # The session from which this one was forked, through any number of forks.
         self.origin_id = origin_id
-        # Held by whoever reads, decides and dispatches as one step; may be entered again by its holder.
+        # Held while reading, deciding and dispatching as one step; reentrant.
         self.lock = RLock()
         self._clock = clock
         self._rules = rules
-        # None for a fork until somebody subscribes: most forks are made, merged and forgotten.
+        # None in a fork until its first subscriber: most forks are made, merged and discarded.
         self._delivery = delivery
         self._trunk = trunk
         self._base: Point | None = None
@@ -95,7 +95,7 @@ class SessionCore:
         self._repairs: dict[str, Repair] = {}
         self._closed: str | None = None
         self._reducing = False
-        # Asks what is still missing beside the file that the session came from, if anything was.
+        # Returns the blobs still missing from the sidecar directory, if any were missing on loading.
         self._missing: Callable[[], tuple[Stored, ...]] | None = None
 
     def __repr__(self) -> str:
@@ -110,11 +110,11 @@ class SessionCore:
         initial: T | Callable[[], T] | None = None,
         merge: Merge | WholeMerge | StateMerge | None = None,
     ) -> Slice[T]:
-        """Register a slice type and the methods that it marks with `@reducer`, and give its accessor.
+        """Register a slice type and the methods that it marks with `@reducer`, and return its accessor.
 
-        `kind` is "state" (rolled back, the default) or "log" (kept across rollbacks). Installing again
-        changes nothing and keeps the values that are there, such as those of a loaded session; asking for
-        another tag or kind then is a `ValueError`.
+        `kind` is "state" (rolled back, the default) or "log" (kept across rollbacks). Installing again changes
+        nothing and keeps existing values, such as those of a loaded session. Raise `ValueError` if the type is
+        installed with another tag or kind.
         """
         with self.lock:
             before = self._rules
@@ -125,9 +125,9 @@ class SessionCore:
             return Slice(self, spec)
 
     def include(self, registry: Registry) -> None:
-        """Know the types of `registry` as well, and install the slices that it declares.
+        """Add the types of `registry`, and install the slices that it declares.
 
-        Raises `ValueError` if a tag or a slice stands for another class here.
+        Raise `ValueError` if a tag or a slice belongs to another class in this session.
         """
         with self.lock:
             before = self._rules
@@ -145,11 +145,11 @@ class SessionCore:
         return self.install(type_) if spec is None else Slice(self, spec)
 
     def query(self, type_: type[T]) -> Slice[T]:
-        """Give the accessor of one slice; the same as `session[type_]`."""
+        """Return the accessor of one slice; the same as `session[type_]`."""
         return self[type_]
 
     def mutate(self, type_: type[T]) -> Slice[T]:
-        """Give the accessor of one slice; the same as `session[type_]`."""
+        """Return the accessor of one slice; the same as `session[type_]`."""
         return self[type_]
 
     def _add_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> None:
@@ -165,17 +165,17 @@ class SessionCore:
         return self._rules.registry
 
     def now(self) -> int:
-        """Read the session's clock, in integer nanoseconds; `TypeError` if it gives anything else."""
+        """Return the session clock's time in integer nanoseconds. Raise `TypeError` if it returns anything else."""
         at = self._clock()
         if type(at) is not int:
-            raise TypeError(f"the clock gave {at!r}; give a clock of integer nanoseconds, such as time.time_ns")
+            raise TypeError(f"the clock returned {at!r}; pass a clock of integer nanoseconds, such as time.time_ns")
         return at
 
     def subscribe(self, event: type, handler: Handler) -> Callable[[], None]:
-        """Call `handler(record)` after each event of a type was applied; the result unsubscribes it.
+        """Call `handler(record)` after each event of a type is applied. Return a function that unsubscribes it.
 
-        `object` stands for every type. Inside a transaction records are told when it ends. An error in a
-        handler is logged and changes nothing else.
+        `object` stands for every type. Records made inside a transaction are delivered when it ends. An error in a
+        handler is logged and has no other effect.
         """
         with self.lock:
             if self._delivery is None:
@@ -183,10 +183,10 @@ class SessionCore:
             return self._delivery.subscribe(event, handler)
 
     def dispatch(self, event: object, *, cause: str | None = None) -> Record:
-        """Apply one event: run every reducer of its type, then assign what they gave, and write it down.
+        """Apply one event: run every reducer of its type, assign the results and append a record.
 
-        A reducer that raises leaves the session as it was. `cause` says who did it; inside a transaction
-        the transaction's own is the default.
+        If a reducer raises, the session stays as it was. `cause` names who caused the event; inside a transaction the
+        default is the transaction's cause.
         """
         with self.lock:
             record = self._apply(self._writable(), event, cause)
@@ -222,10 +222,10 @@ class SessionCore:
         return record
 
     def _notify(self) -> None:
-        """Tell subscribers what they were not told yet, once nobody here holds the session's lock.
+        """Deliver undelivered records to subscribers, once no caller in this thread holds the session's lock.
 
-        Every method that changes the session does so at its end. Whoever holds the lock around several of them
-        calls it after: a handler that waits for another thread must not keep that thread from the session.
+        Every method that changes the session calls this at its end. Code that holds the lock around several of them
+        calls it afterwards: a handler that waits for another thread must not lock that thread out of the session.
         """
         delivery = self._delivery
         if delivery is not None and delivery.waiting and not _is_held(self.lock):
@@ -241,10 +241,10 @@ class SessionCore:
             self._delivery.post(Records(self._rules, line.rows, line.dropped).since(seq))
 
     def _change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None:
-        """Change a slice by hand; callers write `session[T].seed(value)` and the like."""
+        """Change a slice directly; callers write `session[T].seed(value)` and the like."""
         if change != "clear" and type(value) is not spec.cls:
             raise TypeError(
-                f"cannot {change} {value!r:.60}: the slice holds values of type {spec.cls.__name__}; give one of these"
+                f"cannot {change} {value!r:.60}: the slice holds values of type {spec.cls.__name__}; pass one of these"
             )
         event: object
         if change == "seed":
@@ -256,18 +256,18 @@ class SessionCore:
         self.dispatch(event)
 
     def _spec_of(self, type_: type) -> SliceSpec:
-        """Give what is known of a slice type; `UnknownType` if it is not installed."""
+        """Return the specification of a slice type. Raise `UnknownType` if it is not installed."""
         return self._rules.spec_of(type_)
 
     def _table(self, kind: Kind) -> Table:
-        """Give the slices of one kind; callers write `session[T].all()`."""
+        """Return the slices of one kind; callers write `session[T].all()`."""
         stack = ACTIVE.get()
         line = self._line() if stack else self._trunk
         return line.logs if kind == "log" else line.state
 
     @property
     def records(self) -> Records:
-        """The records so far, oldest first; does not grow with the session. O(1)."""
+        """The records so far, oldest first; the sequence does not grow with the session. O(1)."""
         with self.lock:
             line = self._line()
             origin = Origin(self.session_id, self._counter, line.base, line.snapshots)
@@ -280,7 +280,7 @@ class SessionCore:
             return self._line().seq
 
     def close(self, reason: str = "it was closed") -> None:
-        """Refuse every further change, as for the fork of a cancelled call; reading goes on."""
+        """Refuse every further change, as for the fork of a cancelled call; reading still works."""
         with self.lock:
             self._closed = reason
 
@@ -298,19 +298,19 @@ class SessionCore:
         line = self._line()
         if line.seq < line.block_end:
             raise SessionError(
-                f"session {self.session_id!r} takes no changes: only a part of a merged fork's records was replayed; "
+                f"session {self.session_id!r} takes no changes: only some of a merged fork's records were replayed; "
                 f"replay the {line.block_end - line.seq} that follow first"
             )
         return line
 
     def _check_writable(self) -> None:
-        """Raise what a change would raise now, before anything outside is changed: closed, or waiting for `repair`."""
+        """Raise if the session is closed or needs `repair`, before anything outside it is changed."""
         with self.lock:
             self._writable()
 
     @property
     def in_transaction(self) -> bool:
-        """Whether the running code is in a transaction of this session, which may still be rolled back."""
+        """Whether the running code is in a transaction of this session that may still be rolled back."""
         return innermost(self, ACTIVE.get()) is not None
 
     @property
@@ -319,7 +319,7 @@ class SessionCore:
         return self._attached
 
     def _journal(self, filesystem_id: str) -> Journal | None:
-        """Give the journal of an attached filesystem for the transaction that the running code is in, if any."""
+        """Return an attached filesystem's journal for the transaction of the running code, or `None`."""
         stack = ACTIVE.get()
         own = innermost(self, stack) if stack else None
         if own is None:
@@ -329,7 +329,7 @@ class SessionCore:
         return own.journals.get(filesystem_id)
 
     def _begin_late(self, own: Transaction, filesystem_id: str) -> None:
-        """Start the journals of a filesystem that was attached inside a transaction."""
+        """Start journals for a filesystem that was attached inside a transaction."""
         external = next((one for one in self._attached if one.filesystem_id == filesystem_id), None)
         if external is None:
             return
@@ -343,7 +343,7 @@ class SessionCore:
             journal = transaction.journals[filesystem_id]
 
     def _needs_repair(self, filesystem_id: str, step: Repair, error: BaseException) -> RollbackIncomplete:
-        """Refuse changes until `repair` has taken `step`, which failed with `error`; give what to raise."""
+        """Refuse changes until `repair` has completed `step`, which failed with `error`; return the error to raise."""
         with self.lock:
             self._repairs = {**self._repairs, filesystem_id: step}
         return RollbackIncomplete({filesystem_id: f"not put back: {error}"})
@@ -356,7 +356,7 @@ class SessionCore:
         raise RollbackIncomplete(dict.fromkeys(self._repairs, "not put back"))
 
     def next_id(self, name: str) -> str:
-        """Give a new id under this session's own: `next_id("call")` is `SESSION/call7`. Unique within the session."""
+        """Return a new id under the session's own, unique within the session: `next_id("call")` is `SESSION/call7`."""
         with self.lock:
             return self._next_id(name)
 
@@ -369,22 +369,22 @@ class SessionCore:
 
 
 def _is_held(lock: Any) -> bool:
-    # What `threading.Condition` asks of a lock; there is no public way.
+    # What `threading.Condition` checks on a lock; there is no public way.
     return bool(lock._is_owned())
 
 
 def reducing(doing: str) -> SessionError:
-    """Give what is raised where a reducer does more than reduce."""
+    """Return the error for a call from inside a reducer."""
     return SessionError(f"cannot {doing} from inside a reducer: reducers are pure; do it before or after")
 
 
 def checked_text(what: str, text: str | None) -> str | None:
-    """Refuse what could not be written to a file: `TypeError` for no text, `ValueError` for lone surrogates."""
+    """Return text that a file can hold. Raise `TypeError` if it is not text, `ValueError` for lone surrogates."""
     if text is not None:
         if type(text) is not str:
-            raise TypeError(f"{what} is {text!r}; give text")
+            raise TypeError(f"{what} is {text!r}; pass text")
         if not text.isascii() and not is_text(text):
-            raise ValueError(f"{what} {text!r} holds a lone surrogate; give text that UTF-8 has a form for")
+            raise ValueError(f"{what} {text!r} contains a lone surrogate; pass text that can be encoded as UTF-8")
     return text
 
 

@@ -1,4 +1,4 @@
-"""What a session raises, divided by who is to blame: the caller, another line of work, a file, or a disk."""
+"""The errors of a session, by who is to blame: the caller, concurrent work, a file, or a disk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from weakfs.errors import WeakfsError
 
 
 class SessionError(WeakfsError):
-    """Any error that a session raises by itself."""
+    """Base class of the errors that a session raises itself."""
 
 
 class SessionClosed(SessionError, RuntimeError):
@@ -16,21 +16,21 @@ class SessionClosed(SessionError, RuntimeError):
 
 
 class TransactionCancelled(SessionClosed):
-    """The transaction that this code runs in was cancelled from outside; what it did is undone already."""
+    """The transaction that this code runs in was cancelled from outside and is already rolled back."""
 
 
 class UnknownType(SessionError, LookupError):
-    """A type or a tag is not in the registry; the message says how to put it there."""
+    """A type or tag is not in the registry; the message says how to add it."""
 
 
 class UnknownSnapshot(SessionError, LookupError):
-    """No snapshot or record answers to what was given; it may have been dropped or compacted away."""
+    """There is no such snapshot or record; it may have been dropped or compacted away."""
 
 
 class MergeConflict(SessionError):
     """Both sides changed the same thing differently; nothing was changed.
 
-    `conflicts`, also called `paths`, names every one: paths of a file tree, tags of other slices.
+    `conflicts`, also called `paths`, lists all of them: paths of a file tree, tags of other slices.
     """
 
     def __init__(self, conflicts: tuple[str, ...]) -> None:
@@ -45,15 +45,15 @@ class MergeConflict(SessionError):
 
 
 class RollbackIncomplete(SessionError):
-    """An external filesystem could not be put back; writes are refused until `session.repair()`.
+    """An external filesystem could not be restored; writes are refused until `session.repair()`.
 
-    `states` says of each attached filesystem what became of it.
+    `states` maps the id of each attached filesystem to what happened to it.
     """
 
     def __init__(self, states: Mapping[str, str]) -> None:
         self.states = dict(states)
-        told = "; ".join(f"{name}: {state}" for name, state in self.states.items())
-        super().__init__(f"the rollback is incomplete ({told}); remove the cause, then call session.repair()")
+        described = "; ".join(f"{name}: {state}" for name, state in self.states.items())
+        super().__init__(f"the rollback is incomplete ({described}); remove the cause, then call session.repair()")
 
     def __reduce__(self) -> tuple[type[RollbackIncomplete], tuple[dict[str, str]]]:
         return type(self), (self.states,)
@@ -72,17 +72,17 @@ class SessionFileError(SessionError, ValueError):
 
 
 class UnsupportedVersion(SessionFileError):
-    """The file was written in a format version that this library does not know."""
+    """The file was written in a format version that this library cannot read."""
 
 
 class UnknownTag(SessionFileError, UnknownType):
-    """A session file names a tag that the registry does not have; the message says how to put it there."""
+    """A session file names a tag that is not in the registry; the message says how to add it."""
 
 
 class MissingBlob(SessionFileError):
-    """A content that is referred to is not there, or is another by now.
+    """A blob that something refers to is missing or has changed.
 
-    `digest` is what it is known by, where that is told; `where` is then the place where it should be.
+    `digest` identifies it where it is known; `where` is then the place where the blob should be.
     """
 
     def __init__(self, message: str, *, where: str = "$", digest: bytes | None = None) -> None:

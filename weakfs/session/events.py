@@ -1,4 +1,4 @@
-"""The events of a session itself, and the record that every event becomes."""
+"""The events of a session itself, and the record made of every event."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from weakfs.session.slices.table import Table
 
 @frozen
 class Record:
-    """One entry of the log: the event, its number from 1 on, when it was applied and who caused it.
+    """One entry of the log: the event, its number (from 1), when it was applied and who caused it.
 
-    `at` is the session clock's reading, in integer nanoseconds. `cause` names a tool call, a user, a
-    rollback; `None` where nobody said.
+    `at` is the session clock's time in integer nanoseconds. `cause` names a tool call, a user or a rollback; it is
+    `None` if nobody named one.
     """
 
     seq: int
@@ -36,7 +36,7 @@ class SliceSeeded:
 @event("session/slice_appended")
 @frozen
 class SliceAppended:
-    """One value was added behind the others of a slice."""
+    """One value was added at the end of a slice."""
 
     slice: str
     item: Any
@@ -45,7 +45,7 @@ class SliceAppended:
 @event("session/slice_cleared")
 @frozen
 class SliceCleared:
-    """A slice lost all its values."""
+    """All values of a slice were removed."""
 
     slice: str
 
@@ -53,9 +53,9 @@ class SliceCleared:
 @event("session/rolled_back", numbers=("target",))
 @frozen
 class RolledBack:
-    """Every STATE slice went back to what it was after record `target`.
+    """Every STATE slice went back to its values after record `target`.
 
-    `state` is that state itself, by reference, so that reading history needs no second journey through it.
+    `state` is that state itself, by reference, so that reading history does not compute it again.
     """
 
     target: int
@@ -66,12 +66,12 @@ class RolledBack:
 @event("session/merged", numbers=("base",))
 @frozen
 class Merged:
-    """What a fork did was merged: its `count` records follow this one, and `state` is what came of both.
+    """The work of a fork was merged: its `count` records follow this one, and `state` is the merged state.
 
     `base` is the record after which the fork left, or the last of its records that were merged before. The records
-    that follow are the fork's own: they tell what it did, and only their LOG slices take effect again when history is
-    read. If they are `renumbered`, `base` and the record numbers in them are those of this session; in files of format
-    version 1 they are not, and are those of the fork.
+    that follow are the fork's own: they document what it did, and only their LOG slices take effect again when history
+    is read. If they are `renumbered`, `base` and the record numbers in them are those of this session; in files of
+    format version 1 they are not, and are those of the fork.
     """
 
     fork: str

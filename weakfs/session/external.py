@@ -1,4 +1,4 @@
-"""What a session asks of a filesystem whose state lies outside it, and how several go back together."""
+"""External filesystems: the interface to filesystems with state outside a session, and restoring several together."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("weakfs.session")
 
-# How the notes of an exception begin that say what undoing could not put back as it was; see `BaseException.add_note`.
+# The beginning of exception notes that say what an undo could not restore exactly; see `BaseException.add_note`.
 INEXACT = "put back, but not exactly: "
 
 
 class Journal(Protocol):
-    """What one piece of work changed outside, with what was there before."""
+    """An undo journal: what one piece of work changed outside the session, with the previous contents."""
 
     def undo(self) -> None:
-        """Put back what was changed. May be called again after it failed."""
+        """Restore what was changed. May be called again after a failure."""
         ...
 
     def close(self) -> None:
-        """Forget the old contents: the work is to stay."""
+        """Discard the previous contents: the changes are kept."""
         ...
 
 
 @runtime_checkable
 class Inexact(Protocol):
-    """A journal that tells, after it was undone, what it could not put back as it was, such as a file's owner."""
+    """A journal that reports, after an undo, what it could not restore exactly, such as a file's owner."""
 
     @property
     def inexact(self) -> Sequence[object]: ...
@@ -43,15 +43,15 @@ class Inexact(Protocol):
 
 @runtime_checkable
 class Divisible(Protocol):
-    """A journal that parts of the work can be undone in by themselves."""
+    """A journal in which parts of the work can be undone separately."""
 
     def begin(self) -> Journal:
-        """Start a part: undone alone, or left to the whole when it is closed."""
+        """Start a part: undone separately, or with the whole once it is closed."""
         ...
 
 
 class External(Protocol):
-    """A filesystem that a session snapshots and rolls back along with its slices."""
+    """A filesystem that is snapshotted and rolled back together with a session's slices."""
 
     @property
     def filesystem_id(self) -> str: ...
@@ -62,7 +62,7 @@ class External(Protocol):
 
 @runtime_checkable
 class Attachable(Protocol):
-    """A filesystem that has its side for sessions apart from the methods that its users call."""
+    """A filesystem whose interface for sessions is separate from the methods that its users call."""
 
     @property
     def external(self) -> External: ...
@@ -70,7 +70,7 @@ class Attachable(Protocol):
 
 @runtime_checkable
 class HoldsContents(Protocol):
-    """A filesystem with a place that holds contents, perhaps some that are missing elsewhere."""
+    """A filesystem with a store of blobs, perhaps including some that are missing elsewhere."""
 
     @property
     def contents(self) -> ContentSource: ...
@@ -78,68 +78,68 @@ class HoldsContents(Protocol):
 
 @runtime_checkable
 class KeepsSnapshots(Protocol):
-    """A filesystem whose snapshots lie in a store outside the session."""
+    """A filesystem whose snapshots are in a store outside the session."""
 
     def lost_snapshots(self) -> Sequence[str]:
-        """Return the ids of the session's snapshots of it that neither the store nor the session holds any more."""
+        """Return the ids of the session's snapshots that neither the store nor the session holds any more."""
         ...
 
 
 @runtime_checkable
 class SelfRestoring(Protocol):
-    """A filesystem whose `restore` does all or nothing: one that fails has put everything back itself."""
+    """A filesystem whose `restore` is all or nothing: after a failure it has already restored itself."""
 
     restores_all_or_nothing: bool
 
 
 @runtime_checkable
 class Exchanging(Protocol):
-    """A filesystem that can take a snapshot and restore another one in one step, and look at its files only once."""
+    """A filesystem that can take a snapshot and restore another in one step, with a single scan of its files."""
 
     def exchange(self, snapshot: Any, on_kept: Callable[[Any], object]) -> None:
-        """Take a snapshot, give it to `on_kept`, and restore `snapshot`."""
+        """Take a snapshot, pass it to `on_kept`, and restore `snapshot`."""
         ...
 
 
 @runtime_checkable
 class Rewindable(Protocol):
-    """A filesystem whose changes the session's slices tell, so that it can go back to any record."""
+    """A filesystem whose changes are recorded in the session's slices, so that it can go back to any record."""
 
     @property
     def filesystem_id(self) -> str: ...
     def known_at(self, then: SessionView, now: SessionView) -> Any:
-        """Give what `restore` takes back to `then`: every path that the session knows to have changed since."""
+        """Return what `restore` needs to go back to `then`: every path that the session knows has changed since."""
         ...
 
 
 class Repair(Protocol):
-    """One step that did not succeed and may be tried again."""
+    """One step that failed and can be retried."""
 
     def __call__(self) -> object: ...
 
 
 def snapshot_all(attached: Sequence[External], tag: str | None) -> tuple[tuple[str, Any], ...]:
-    """Take a snapshot of each filesystem; the first that fails fails all."""
+    """Take a snapshot of each filesystem; if one fails, raise its error."""
     return tuple((external.filesystem_id, external.snapshot(tag)) for external in attached)
 
 
 @define(eq=False)
 class Restoring:
-    """Several filesystems that are restored, all of them or none."""
+    """Restores several filesystems, all or none of them."""
 
     states: dict[str, str] = field(factory=dict[str, str])
-    # Each that was begun with, and a snapshot of it from before.
+    # The filesystems already begun, each with a snapshot from before.
     begun: list[tuple[External, Any]] = field(factory=list[tuple[External, Any]])
-    # Whether it is restored for good, or put back.
+    # What happened to each: restored, or put back to its previous state.
     settled: bool = False
 
     @property
     def before(self) -> tuple[tuple[str, Any], ...]:
-        """A snapshot of each filesystem from before, so that the restoring can be undone later."""
+        """A snapshot of each filesystem from before, with which the restore can be undone later."""
         return tuple((external.filesystem_id, snapshot) for external, snapshot in self.begun)
 
     def run(self, attached: Sequence[External], wanted: Mapping[str, Any]) -> None:
-        """Restore each filesystem that has a wanted snapshot; raises what stops it, and `put_back` then undoes it."""
+        """Restore each filesystem that has a wanted snapshot. If this raises, call `put_back` to undo it."""
         self.states = {external.filesystem_id: "untouched" for external in attached}
         for external in attached:
             name = external.filesystem_id
@@ -147,11 +147,11 @@ class Restoring:
                 try:
                     self._exchange(external, wanted[name])
                 except BaseException as error:
-                    self.states[name] = f"not restored: {_told(error)}"
+                    self.states[name] = f"not restored: {_reason(error)}"
                     if isinstance(external, SelfRestoring) and not isinstance(error, RollbackIncomplete):
-                        # It went back to where it was by itself.
+                        # It has already restored itself.
                         self.begun = [one for one in self.begun if one[0] is not external]
-                    error.add_note(f"{name} could not be restored; every filesystem goes back to where it was")
+                    error.add_note(f"{name} could not be restored; every filesystem is put back to its previous state")
                     raise
                 self.states[name] = "restored"
 
@@ -166,22 +166,22 @@ class Restoring:
             external.restore(wanted)
 
     def put_back(self) -> dict[str, Repair]:
-        """Put all back to where they were, the last first; give the steps that failed and may be tried again."""
+        """Put all filesystems back to their previous state, the last first; return the failed steps for a retry."""
         repairs: dict[str, Repair] = {}
         for external, snapshot in reversed(self.begun):
             name = external.filesystem_id
             step = partial(external.restore, snapshot)
             try:
                 step()
-                self.states[name] = "as it was"
+                self.states[name] = "unchanged"
             except BaseException as error:
-                self.states[name] = f"neither restored nor as it was: {_told(error)}"
+                self.states[name] = f"neither restored nor put back: {_reason(error)}"
                 repairs[name] = step
         return repairs
 
 
 def begin_all(attached: Sequence[External], outer: Mapping[str, Journal]) -> dict[str, Journal]:
-    """Start a journal of each filesystem; if one cannot, those that were started are closed again."""
+    """Start a journal for each filesystem; if one fails, close those already started."""
     journals: dict[str, Journal] = {}
     try:
         for external in attached:
@@ -193,18 +193,18 @@ def begin_all(attached: Sequence[External], outer: Mapping[str, Journal]) -> dic
 
 
 def begin(external: External, outer: Journal | None) -> Journal:
-    """Start a journal: a part of the outer transaction's, if that can be divided."""
+    """Start a journal: a part of the outer transaction's, if that is divisible."""
     return outer.begin() if isinstance(outer, Divisible) else external.begin()
 
 
 def close_all(journals: Mapping[str, Journal]) -> None:
-    """Close each journal. What they describe has happened: an error in closing is logged, an interrupt comes last."""
+    """Close each journal. The changes are final: an error on closing is logged, an interrupt is raised last."""
     interrupt: BaseException | None = None
     for name, journal in journals.items():
         try:
             journal.close()
         except Exception:
-            logger.exception("the journal of %s could not be closed", name)
+            logger.exception("cannot close the journal of %s", name)
         except BaseException as error:
             interrupt = error
     if interrupt is not None:
@@ -212,7 +212,7 @@ def close_all(journals: Mapping[str, Journal]) -> None:
 
 
 def undo_all(journals: Mapping[str, Journal]) -> tuple[dict[str, Repair], dict[str, str], set[str]]:
-    """Undo each journal, newest first: the steps that failed, what became of each, and which were undone."""
+    """Undo each journal, newest first; return the failed steps, the state of each, and the names of those undone."""
     repairs: dict[str, Repair] = {}
     states: dict[str, str] = {}
     for name, journal in reversed(list(journals.items())):
@@ -220,31 +220,31 @@ def undo_all(journals: Mapping[str, Journal]) -> tuple[dict[str, Repair], dict[s
             journal.undo()
             states[name] = "put back"
         except BaseException as error:
-            states[name] = f"not put back: {_told(error)}"
+            states[name] = f"not put back: {_reason(error)}"
             repairs[name] = journal.undo
     return repairs, states, journals.keys() - repairs.keys()
 
 
 def inexact_notes(journals: Mapping[str, Journal]) -> list[str]:
-    """Return what journals that were undone could not put back as it was, each as a note for an exception."""
+    """Return what undone journals could not restore exactly, each as a note for an exception."""
     return [
         INEXACT + str(note) for journal in journals.values() if isinstance(journal, Inexact) for note in journal.inexact
     ]
 
 
 def repair_all(repairs: Mapping[str, Repair]) -> tuple[dict[str, Repair], dict[str, str]]:
-    """Take each step again; give those that failed still, and what became of each filesystem."""
-    left: dict[str, Repair] = {}
+    """Retry each step; return those that failed again, and the state of each filesystem."""
+    failed: dict[str, Repair] = {}
     states: dict[str, str] = {}
     for name, step in repairs.items():
         try:
             step()
             states[name] = "put back"
         except Exception as error:
-            left[name] = step
-            states[name] = f"not put back: {_told(error)}"
-    return left, states
+            failed[name] = step
+            states[name] = f"not put back: {_reason(error)}"
+    return failed, states
 
 
-def _told(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     return str(error) or type(error).__name__

@@ -1,7 +1,7 @@
-"""Where long work looks whether the call that it runs in is to stop: it was cancelled, or its deadline is over.
+"""Interruption points: where long-running work checks whether its call was cancelled or is past its deadline.
 
-What is to be asked belongs to the context (`contextvars`) of a call, so that nothing between a tool and the loop that
-reads a large file has to hand it on. A loop over entries or pieces calls `check_interrupted` in each round.
+The checks belong to the context (`contextvars`) of a call, so that no function between a tool and the loop that reads
+a large file has to pass them on. A loop over entries or pieces calls `check_interrupted` in each round.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ _CHECKS: ContextVar[tuple[Check, ...]] = ContextVar("weakfs_interruption", defau
 
 
 def check_interrupted() -> None:
-    """Raise what ends the running call if it was cancelled or is past its deadline; nothing happens outside of one."""
+    """Raise if the running call was cancelled or is past its deadline; do nothing outside a call."""
     for check in _CHECKS.get():
         check()
 
 
 def is_interruptible() -> bool:
-    """Tell whether the running code is in a call that can be ended."""
+    """Return whether the running code is in a call that can be interrupted."""
     return bool(_CHECKS.get())
 
 
 @contextmanager
 def interruptible(check: Check) -> Iterator[None]:
-    """Have `check` asked by all long work inside, in this context and in copies of it; it raises to stop the work."""
+    """Let long-running work inside call `check`, in this context and its copies; `check` raises to stop the work."""
     _CHECKS.set((*_CHECKS.get(), check))
     try:
         yield
     finally:
-        # Not by a token: generators may leave out of order.
-        _CHECKS.set(tuple(known for known in _CHECKS.get() if known is not check))
+        # Not with a token: generators may leave in any order.
+        _CHECKS.set(tuple(other for other in _CHECKS.get() if other is not check))
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let work come to its end, such as undoing what a call has done: nothing is asked inside."""
+    """Let work such as an undo run to its end: no check is called inside."""
     before = _CHECKS.get()
     _CHECKS.set(())
     try:
@@ -50,12 +50,12 @@ def uninterrupted() -> Iterator[None]:
 
 
 def checked_between(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Give pieces one by one, and look before each whether to stop."""
+    """Yield pieces one by one, with a check before each."""
     for piece in pieces:
         check_interrupted()
         yield piece
 
 
 def is_interruption(error: BaseException) -> bool:
-    """Tell the end of a call's time, which is an `OSError` by its type, from what the system raises."""
+    """Return whether an error means that a call's time is over; by type it is an `OSError`, like system errors."""
     return isinstance(error, TimeoutError) and error.errno is None

@@ -1,4 +1,4 @@
-"""Going back in time: reading any moment, snapshots, rollback, replay, and forgetting what is too old."""
+"""The history of a session: reading any moment, snapshots, rollback, replay and compaction."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class History(SessionCore):
     __slots__ = ()
 
     def at(self, target: int | str | Snapshot) -> SessionView:
-        """Give the slices as they were after a record, or at a snapshot.
+        """Return the slices as they were after a record, or at a snapshot.
 
-        Costs a replay from the nearest checkpoint: near the present at most 512 records or one merge's, further back
-        4,096, and more where the states differ so much that keeping more of them would outweigh the records. The first
-        reading of a history that came from a file reads it once, as far as it goes. For a snapshot nothing.
+        Costs a replay from the nearest checkpoint: at most 512 records or those of one merge near the present, 4,096
+        further back, and more if the states differ so much that keeping more of them would outweigh the records. The
+        first read of a loaded history reads it once, as far as needed. A snapshot costs nothing.
 
-        Raises `UnknownSnapshot` if there is no such record or snapshot.
+        Raise `UnknownSnapshot` if there is no such record or snapshot.
         """
         with self.lock:
             line = self._line()
@@ -43,15 +43,15 @@ class History(SessionCore):
             return SessionView(self._rules, entry.seq, entry.state, logs)
 
     def view(self) -> SessionView:
-        """Give the slices as they are now, to be read at leisure while the session goes on. O(1)."""
+        """Return the current slices, which stay as they are while the session continues. O(1)."""
         with self.lock:
             line = self._line()
             return SessionView(self._rules, line.seq, line.state, line.logs)
 
     def snapshot(self, tag: str | None = None) -> Snapshot:
-        """Keep this moment: O(1), by reference, plus what a snapshot of each attached filesystem costs.
+        """Keep this moment: O(1), by reference, plus the cost of a snapshot of each attached filesystem.
 
-        Several snapshots may have the same tag; the tag then stands for the newest of them.
+        Several snapshots may have the same tag; the tag then refers to the newest of them.
         """
         with self.lock:
             line = self._writable()
@@ -69,20 +69,20 @@ class History(SessionCore):
         return tuple(_describe(entry) for entry in ordered_snapshots(self._line()))
 
     def drop_snapshot(self, target: str | Snapshot) -> None:
-        """Forget a snapshot, given itself, its id or its tag; `UnknownSnapshot` if it is not kept."""
+        """Drop a snapshot, given the snapshot, its id or its tag. Raise `UnknownSnapshot` if it is not kept."""
         with self.lock:
             line = self._writable()
             entry = self._entry(line, target)
             line.forget_snapshot(entry.snapshot_id)
 
     def rollback(self, target: int | str | Snapshot, *, cause: str | None = None) -> Record:
-        """Go back to a snapshot, its id, its tag or a record number; LOG slices stay.
+        """Go back to a snapshot, given the snapshot, its id or its tag, or to a record number; LOG slices stay.
 
-        O(1) for a snapshot; a record number costs what `at` costs.
+        O(1) for a snapshot; a record number costs as much as `at`.
 
-        The rollback is itself a record: rolling back to the record before it undoes it. Attached filesystems go
-        back as well: to a snapshot exactly; to a record, of which there is none, by undoing what was changed through
-        the session since. If one cannot, all return to where they were and its error is raised.
+        The rollback is itself a record: rolling back to the record before it undoes it. Attached filesystems go back
+        too: exactly to a snapshot; to a record, which has no snapshot, by undoing what was changed through the session
+        since then. If one of them fails, all return to their previous state and its error is raised.
         """
         with self.lock:
             line = self._writable()
@@ -98,7 +98,7 @@ class History(SessionCore):
         return record
 
     def _roll_back(self, line: Timeline, event: RolledBack, cause: str | None, externals: dict[str, Any]) -> Record:
-        """Restore attached filesystems and write the rollback down: both or neither."""
+        """Restore attached filesystems and record the rollback: both or neither."""
         if not externals:
             return self._apply(line, event, cause)
         missing = externals.keys() - {external.filesystem_id for external in self._attached}
@@ -121,13 +121,13 @@ class History(SessionCore):
                 raise
         finally:
             if not restoring.settled:
-                # An interrupt came between these lines.
+                # An interrupt arrived between these lines.
                 self._put_back(restoring, line, number, None)
         return record
 
     def _put_back(self, restoring: Restoring, line: Timeline, number: int | None, error: BaseException | None) -> None:
         if number is not None and line.seq > number:
-            # An interrupt that came when all was done: it took place.
+            # An interrupt that arrived when everything was done: the rollback took place.
             restoring.settled = True
             return
         repairs = restoring.put_back()
@@ -137,7 +137,7 @@ class History(SessionCore):
             raise RollbackIncomplete(restoring.states) from error
 
     def _externals_at(self, line: Timeline, mark: Mark, seq: int) -> tuple[tuple[str, Any], ...]:
-        """Give what takes attached filesystems back to record `seq`: a snapshot from there, or what is known of it."""
+        """Return what takes attached filesystems back to record `seq`: a snapshot from then, or what is known of it."""
         found = line.externals.get(seq)
         if found is None:
             found = next(
@@ -159,14 +159,14 @@ class History(SessionCore):
     def replay(self, records: Iterable[Record]) -> None:
         """Apply recorded events with their own numbers, times and causes, through the reducers alone.
 
-        No handler runs, no clock or id is drawn, and attached filesystems stay as they are. A new session with the same
-        slices that replays `other.records` holds the same slices, records and snapshots as the other; one that was
-        compacted is replayed from the earliest state that it keeps. Other iterables tell of no snapshots and begin
-        with record 1.
+        No handler runs, neither clock nor ids are used, and attached filesystems are not touched. A new session with
+        the same slices that replays `other.records` ends up with the same slices, records and snapshots as `other`. If
+        `other` was compacted, the replay starts from the earliest state that it keeps. Other iterables bring no
+        snapshots and start with record 1.
 
         The records must follow the newest one here without a gap. All or nothing: the session stays as it was when
         this raises `SessionError` for a gap, `UnknownType` for an event whose type is not registered, `MissingBlob`
-        for a content that a record needs and that is gone from its place, or what a reducer raises.
+        for a missing blob that a record needs, or whatever a reducer raises.
         """
         with self.lock:
             if self._closed is not None or self._repairs:
@@ -192,7 +192,9 @@ class History(SessionCore):
                 replay.take_snapshots(origin)
             check_contents(self._rules.registry, line, behind=target.seq)
             if self._line() is not target or target.rows is not before:
-                raise SessionError("cannot replay: the session was changed meanwhile by what gives the records")
+                raise SessionError(
+                    "cannot replay: the iterable of records changed the session; pass records that do not"
+                )
             if origin is not None and origin.session_id == self.session_id:
                 self._counter = max(self._counter, origin.counter)
             if own is None:
@@ -201,18 +203,18 @@ class History(SessionCore):
                 own.line = line
 
     def compact(self, *, keep: int, keep_calls: int | None = None) -> int:
-        """Drop all records but the newest `keep`, with contents that nothing else refers to; give the number.
+        """Drop all records but the newest `keep`, and blobs that nothing else refers to; return the number of records.
 
-        Snapshots that are kept stay usable, and a fork keeps what is not merged yet.
-        Records that went can no longer be read or rolled back to.
+        Snapshots stay usable, and a fork keeps what is not merged yet.
+        Dropped records can no longer be read or rolled back to.
 
-        With `keep_calls` all calls of tools but so many of the newest are dropped as well; a call stays while its own
-        record does. By default all stay.
+        With `keep_calls`, tool calls are dropped too, except for that many of the newest; a call stays as long as its
+        record does. By default all calls stay.
         """
         if keep < 0:
-            raise ValueError(f"cannot keep {keep} records; give a number from 0 on")
+            raise ValueError(f"cannot keep {keep} records; pass a number of at least 0")
         if keep_calls is not None and keep_calls < 0:
-            raise ValueError(f"cannot keep {keep_calls} calls; give a number from 0 on, or None for all")
+            raise ValueError(f"cannot keep {keep_calls} calls; pass a number of at least 0, or None for all")
         with self.lock:
             line = self._writable()
             if line is not self._trunk:
@@ -224,7 +226,7 @@ class History(SessionCore):
 
     def _entry(self, line: Timeline, target: int | str | Snapshot) -> SnapshotEntry:
         if not isinstance(target, (str, Snapshot)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"{target!r:.60} names no moment; give a snapshot, its id, its tag or a record number")
+            raise TypeError(f"{target!r:.60} is not a moment; pass a snapshot, its id, its tag or a record number")
         wanted = target if isinstance(target, str) else target.snapshot_id
         entry = line.snapshots.get(wanted)
         if entry is None and isinstance(target, str):
@@ -238,7 +240,7 @@ class History(SessionCore):
                 )
             known = ", ".join(map(repr, list(names)[-5:]))
             raise UnknownSnapshot(
-                f"session {self.session_id!r} keeps no snapshot {wanted!r}: it may have been dropped; "
+                f"session {self.session_id!r} has no snapshot {wanted!r}: it may have been dropped; "
                 f"the newest are {known}"
             )
         return entry

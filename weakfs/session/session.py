@@ -21,10 +21,10 @@ from weakfs.session.views import SaveReport
 class Session(Branching):
     """Events in, immutable slices out; snapshot, rollback, transactions, forks, save and load.
 
-    `clock` gives integer nanoseconds (default `time.time_ns`), `new_id` a fresh session id. `registry` lists the
+    `clock` returns integer nanoseconds (default `time.time_ns`), `new_id` a new session id. `registry` lists the
     types that the session and its files may hold. Every method may be called from any thread.
 
-    This class knows no filesystems; `weakfs.Session` is this one with all types of weakfs registered.
+    This class is generic; `weakfs.Session` is the same class with all types of weakfs registered.
     """
 
     __slots__ = ()
@@ -32,21 +32,21 @@ class Session(Branching):
     def attach(self, filesystem: External | Attachable) -> None:
         """Let an external filesystem take part in snapshots, rollbacks and transactions.
 
-        Attaching what is attached already changes nothing; another filesystem with its id is a `ValueError`.
+        Attaching the same filesystem again changes nothing. Raise `ValueError` if another one with its id is attached.
         """
         part = filesystem.external if isinstance(filesystem, Attachable) else filesystem
         with self.lock:
-            for known in self._attached:
-                if known is part:
+            for other in self._attached:
+                if other is part:
                     return
-                if known.filesystem_id == part.filesystem_id:
-                    raise ValueError(f"a filesystem {part.filesystem_id!r} is attached already; attach each once")
+                if other.filesystem_id == part.filesystem_id:
+                    raise ValueError(f"a filesystem {part.filesystem_id!r} is already attached; attach each only once")
             self._attached = (*self._attached, part)
 
     def repair(self) -> None:
-        """Take up a rollback of external filesystems that could not be finished; no-op if there is none.
+        """Complete a rollback of external filesystems that failed before; do nothing if there is none.
 
-        Raises `RollbackIncomplete` again while something cannot be put back.
+        Raise `RollbackIncomplete` again as long as something cannot be restored.
         """
         with self.lock:
             self._repairs, states = repair_all(self._repairs)
@@ -54,14 +54,15 @@ class Session(Branching):
                 raise RollbackIncomplete(states)
 
     def save(self, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
-        """Write the session to one JSON file, so that a crash leaves the old file or the new one.
+        """Write the session to one JSON file; a crash leaves the old file or the new one.
 
-        Contents that lie elsewhere, such as those of external snapshots, are put into the folder `NAME.blobs`
-        beside the file, or with `embed` into the file itself; what the file before needed there and this one does
-        not, is removed. What an open transaction has done so far is not in it. A content that is nowhere any more is
-        left out, and `missing` of the report names it: a session that could not be saved would lose everything else.
-        Raises `SessionError` that names the place of a value that could not be read back, and `OSError` if the file
-        cannot be written; what was saved before is then as it was.
+        External blobs, such as those of external snapshots, are written to the sidecar directory `NAME.blobs` next to
+        the file, or with `embed` into the file itself; blobs that the previous file needed and this one does not are
+        removed. Uncommitted changes of an open transaction are not saved. A blob that no source has any more is left
+        out and listed in the report's `missing`: a session that could not be saved would lose everything else.
+
+        Raise `SessionError` naming the place of a value that could not be read back, and `OSError` if the file cannot
+        be written; the last saved version is then unchanged.
         """
         from weakfs.session.files.session_file import save_session
 
@@ -80,13 +81,13 @@ class Session(Branching):
     ) -> Self:
         """Read a session back: slices, snapshots and records, exactly as they were saved.
 
-        What the file tells by reference, such as a content as an earlier one and a tail, may take `max_expansion` times
-        its size in memory, or 64 MiB where that is more; `None` is no limit. No session that was saved comes near that:
-        only a file that was made to exhaust memory is refused.
+        What the file stores by reference, such as a blob as an earlier one and a tail, may take `max_expansion` times
+        its size in memory, or 64 MiB if that is more; `None` means no limit. No saved session comes near that: only a
+        file that was made to exhaust memory is refused.
 
-        What lies in the folder `NAME.blobs` beside the file is read when it is needed; what is missing there is
-        logged, and told by `missing_blobs`. Raises `SessionFileError` that names what is wrong and where,
-        `UnsupportedVersion` for a newer format, and `OSError` if the file cannot be read.
+        Blobs in the sidecar directory `NAME.blobs` are read when they are needed; those missing there are logged, and
+        listed by `missing_blobs`. Raise `SessionFileError` naming what is wrong and where, `UnsupportedVersion` for a
+        newer format, and `OSError` if the file cannot be read.
         """
         from weakfs.session.files.session_file import load_session
 
@@ -143,43 +144,43 @@ class Session(Branching):
 
     @property
     def missing_blobs(self) -> tuple[str, ...]:
-        """The contents, by digest in hex, that were missing beside the file when it was loaded, and are so still.
+        """The blobs, by hex digest, that were missing from the sidecar directory on loading and still are.
 
-        Looked for when this is asked. Reading one of them raises `MissingBlob`; all else can be used.
+        Checked on every access. Reading one of them raises `MissingBlob`; everything else can be used.
         """
         return tuple(content.digest.hex() for content in self._missing()) if self._missing is not None else ()
 
     def replayed(self) -> Self:
-        """Give a new session of the same id and the same types that replayed the records of this one.
+        """Return a new session with the same id and types that has replayed the records of this one.
 
-        It attaches nothing. See `replay` for what is raised; this session is only read.
+        It attaches no filesystem. See `replay` for what is raised; this session is only read.
         """
         with self.lock:
-            rules, _, own = self._parts()
+            rules, _, header = self._parts()
             records = self.records
         again = type(self)(session_id=self.session_id, registry=rules.registry, clock=self._clock)
-        again._take_over(rules, Timeline(), own)
+        again._take_over(rules, Timeline(), header)
         again.replay(records)
         return again
 
     def _parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:
-        """Give what a file of this session is made of; for `weakfs.session.files.session_file`."""
-        own = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}
-        return self._rules, self._trunk, own
+        """Return the parts that a file of this session consists of; for `weakfs.session.files.session_file`."""
+        header = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}
+        return self._rules, self._trunk, header
 
     def _take_over(
         self,
         rules: Rules,
         line: Timeline,
-        own: dict[str, Any],
+        header: dict[str, Any],
         missing: Callable[[], tuple[Stored, ...]] | None = None,
     ) -> None:
-        """Become what a file held; for `weakfs.session.files.session_file`."""
-        self.session_id, self.origin_id = own["session_id"], own["origin_id"]
+        """Take over the contents of a file; for `weakfs.session.files.session_file`."""
+        self.session_id, self.origin_id = header["session_id"], header["origin_id"]
         # Never a number that a kept snapshot has.
         own_prefix = f"{self.session_id}/"
         taken = [e.number for e in line.snapshots.values() if e.snapshot_id.startswith(own_prefix)]
-        self._counter = max([own["counter"], *taken])
+        self._counter = max([header["counter"], *taken])
         self._rules, self._trunk, self._missing = rules, line, missing
 
 

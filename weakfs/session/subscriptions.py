@@ -1,4 +1,4 @@
-"""Telling subscribers: every record once, in order, after it was applied, outside the session's lock."""
+"""Subscriptions: delivery of every record once, in order, after it was applied, outside the session's lock."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Handler = Callable[[Record], object]
 
 
 class Bus(Protocol):
-    """Where a session publishes its records besides its own subscribers."""
+    """A place where a session publishes its records in addition to its own subscribers."""
 
     def publish(self, record: Record) -> object: ...
 
 
 class Delivery:
-    """Subscribers of one session and the records that they are still to see.
+    """The subscribers of one session, and the records still to be delivered.
 
     A handler that raises never breaks a dispatch: the error is logged under `weakfs.session` with its
-    traceback, and the others are told all the same. A handler may dispatch; what it dispatches is told
-    after what it is being told.
+    traceback, and the other handlers still run. A handler may dispatch; the new records are delivered after the one
+    being delivered.
     """
 
     def __init__(self, bus: Bus | None) -> None:
@@ -40,52 +40,52 @@ class Delivery:
 
     def subscribe(self, event: type, handler: Handler) -> Callable[[], None]:
         """Call `handler` with each record of `event` (of every type for `object`) from now on."""
-        own = (event, handler)
+        subscription = (event, handler)
         with self._changing:
-            self._handlers = (*self._handlers, own)
+            self._handlers = (*self._handlers, subscription)
             self.wanted = True
 
         def unsubscribe() -> None:
             with self._changing:
-                self._handlers = tuple(known for known in self._handlers if known is not own)
+                self._handlers = tuple(other for other in self._handlers if other is not subscription)
 
         return unsubscribe
 
     def post(self, records: Iterable[Record]) -> None:
-        """Put records in line; called under the session's lock, so that the line is in their order."""
+        """Queue records for delivery; called under the session's lock, so that they are queued in order."""
         self._outbox.extend(records)
 
     @property
     def waiting(self) -> bool:
-        """Whether records are in line."""
+        """Whether records are queued."""
         return bool(self._outbox)
 
     def pending(self) -> None:
-        """Tell what is in line, now that nobody here holds the session's lock.
+        """Deliver queued records, once no caller in this thread holds the session's lock.
 
-        Not from inside a transaction of the session: what a handler did would join it, and be rolled back with it.
+        Do nothing inside a transaction of the session: what a handler did would join it, and be rolled back with it.
         """
-        if self._outbox and not any(own.open and own.delivery is self for own in ACTIVE.get()):
+        if self._outbox and not any(transaction.open and transaction.delivery is self for transaction in ACTIVE.get()):
             self.deliver()
 
     def deliver(self) -> None:
-        """Tell what is in line, unless somebody is telling it already."""
+        """Deliver queued records, unless another call is already delivering them."""
         mine = False
         try:
             while self._outbox:
-                # A lock of C in a `with`, and two plain stores: an interrupt finds it taken by us, or not at all.
+                # A C lock in a `with`, and two plain stores: an interrupt finds it either taken by us or not at all.
                 with self._changing:
                     if self._telling:
                         return
                     self._telling = mine = True
                 while self._outbox:
-                    self._tell(self._outbox.popleft())
+                    self._deliver_one(self._outbox.popleft())
                 self._telling = mine = False
         finally:
             if mine:
                 self._telling = False
 
-    def _tell(self, record: Record) -> None:
+    def _deliver_one(self, record: Record) -> None:
         kinds = (type(record.event), object)
         handlers = [handler for event, handler in self._handlers if event in kinds]
         if self._bus is not None:

@@ -1,7 +1,7 @@
-"""Which line of history a piece of code works on: the session's own, or the branch of its transaction.
+"""The timeline that a piece of code works on: the session's own, or the branch of its transaction.
 
 A transaction belongs to the context that opened it. `contextvars` copies a context into tasks and threads
-that start meanwhile, so a transaction also remembers its thread and task: others see the session's line.
+that are started from it, so a transaction also remembers its thread and task: others see the session's timeline.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from weakfs.session.history.timeline import Point, Timeline
 
 @define(eq=False)
 class Transaction:
-    """One open transaction: the branch that it works on and the point where that left its line."""
+    """One open transaction: its branch, and the point where the branch left its timeline."""
 
     session: Any
-    # The subscribers of that session, who are told nothing while this is open.
+    # The delivery to that session's subscribers, which waits while this is open.
     delivery: object
     line: Timeline
     base: Point
@@ -32,48 +32,48 @@ class Transaction:
     outer: Transaction | None
     owner: tuple[int, object]
     journals: dict[str, Journal]
-    # Forks that were merged inside, with where each stood before: abandoned work may be merged again.
+    # Forks that were merged inside, with their earlier bases: a fork may be merged again after a rollback.
     merged: list[tuple[Any, Point | None]] = field(factory=list)
     open: bool = True
-    # Whether all is done that its end asks for, here and outside.
+    # Whether everything that its end requires is done, here and outside.
     settled: bool = False
-    # The line that it was joined into, once it was.
+    # The timeline that it was merged into, once it was.
     joined: Timeline | None = None
-    # Whether it is also that of the tasks and threads that run in a copy of the context that opened it.
+    # Whether tasks and threads that run in a copy of the opening context share it.
     shared: bool = False
-    # The transaction that runs inside of this one.
+    # The transaction nested inside this one.
     inner: Transaction | None = None
-    # Why it was ended while its code, or what that had started, still ran.
+    # Why it was ended while its code, or what that had started, was still running.
     cancelled: str | None = None
     _refused: ref[Any] | None = None
 
     def leave(self) -> None:
-        """End it for the code that runs now.
+        """Leave the transaction in the running context.
 
-        Not by a token: generators may leave out of order, or in another context than they entered.
+        Not with a token: generators may leave in any order, or in a different context than they entered.
         """
         self.open = False
         ACTIVE.set(tuple(other for other in ACTIVE.get() if other is not self))
 
     def refuses(self, session: object) -> bool:
-        """Tell whether code inside, which still runs, may ask nothing of a session any more."""
+        """Return whether code that is still running inside may not use a session any more."""
         if self.cancelled is None:
             return False
         return self.session is session or (self._refused is not None and self._refused() is session)
 
     def cancel(self, reason: str) -> None:
-        """Let everything that the code inside still asks of the session raise."""
+        """Make every further use of the session by the code inside raise."""
         running: Transaction | None = self
         while running is not None:
             running.open, running.cancelled = False, reason
             running = running.inner
 
     def forget(self) -> None:
-        """Let go of the session: contexts that were copied inside may live much longer."""
+        """Drop the reference to the session: contexts that were copied inside may live much longer."""
         if self.outer is not None and self.outer.inner is self:
             self.outer.inner = None
         if self.shared and self.cancelled is not None:
-            # What runs on in one of them is to be refused for as long as it does.
+            # Code that is still running in one of them has to be refused as long as it runs.
             self._refused = ref(self.session)
         self.session = self.outer = self.inner = None
         self.line = Timeline()
@@ -86,7 +86,7 @@ ACTIVE: ContextVar[tuple[Transaction, ...]] = ContextVar("weakfs_transactions", 
 
 
 def current_owner() -> tuple[int, object]:
-    """Name the thread and the asyncio task that is running, without importing asyncio for it."""
+    """Return the ids of the running thread and asyncio task, without importing asyncio for it."""
     asyncio = sys.modules.get("asyncio")
     task: object = None
     if asyncio is not None:
@@ -98,9 +98,9 @@ def current_owner() -> tuple[int, object]:
 
 
 def innermost(session: object, stack: tuple[Transaction, ...]) -> Transaction | None:
-    """Give the transaction of `session` that the running code is in, if any.
+    """Return the transaction of `session` that the running code is in, if any.
 
-    `TransactionCancelled` if that was cancelled.
+    Raise `TransactionCancelled` if it was cancelled.
     """
     owner = None
     for transaction in reversed(stack):

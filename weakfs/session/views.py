@@ -1,4 +1,4 @@
-"""Reading a session: its records as a sequence, and its slices as they were at one moment."""
+"""Views of a session: its records as a sequence, and its slices as they were at one moment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Snapshot:
     """A moment of a session that it keeps and can go back to.
 
-    `seq` is the record after which it was taken, `at` the clock's reading in nanoseconds.
+    `seq` is the record after which it was taken, `at` the clock's time in nanoseconds.
     """
 
     snapshot_id: str
@@ -34,10 +34,10 @@ class Snapshot:
 
 @frozen
 class Missing:
-    """Something that a saved session refers to and that is nowhere any more.
+    """Something that a saved session refers to and that no longer exists anywhere.
 
-    `id` is a content's digest in hexadecimal, or the id of a snapshot of an attached filesystem. Reading the one and
-    restoring the other fails after loading; all else can be used.
+    `id` is a blob's digest in hexadecimal, or the id of a snapshot of an attached filesystem. After loading, reading
+    the blob or restoring the snapshot fails; everything else can be used.
     """
 
     kind: Literal["content", "snapshot"]
@@ -48,7 +48,7 @@ class Missing:
 class SaveReport:
     """What was written: where, how many bytes, and how many of each thing.
 
-    `missing` names what could not be included, contents first.
+    `missing` lists what could not be included, blobs first.
     """
 
     path: str
@@ -61,9 +61,9 @@ class SaveReport:
 
 @frozen(eq=False)
 class Origin:
-    """What records do not tell of the session that they are of, and a replay of all of them goes by.
+    """What a full replay needs besides the records.
 
-    `base` is the state before the first of them; `counter` what its ids were counted to.
+    `base` is the state before the first of them, `counter` the session's id counter.
     """
 
     session_id: str
@@ -73,7 +73,7 @@ class Origin:
 
 
 class Records(Sequence[Record]):
-    """The records of a session as it stood when this was asked for; built one by one as they are read."""
+    """The records of a session at the time of access; each is built when it is read."""
 
     __slots__ = ("_dropped", "_rows", "_rules", "origin")
 
@@ -90,7 +90,7 @@ class Records(Sequence[Record]):
         return self.since(self._dropped)
 
     def since(self, seq: int) -> Iterator[Record]:
-        """Go through the records after number `seq`."""
+        """Yield the records after number `seq`."""
         start = max(seq, self._dropped)
         for number, row in enumerate(self._rows.since(start - self._dropped), start + 1):
             yield self._record(number, row)
@@ -111,7 +111,7 @@ class Records(Sequence[Record]):
 
 
 class SessionView:
-    """The slices after one record, for reading only."""
+    """A read-only view of the slices after one record."""
 
     __slots__ = ("_logs", "_rules", "_state", "seq")
 
@@ -125,13 +125,13 @@ class SessionView:
         return SliceView(self, self._rules.spec_of(type_))
 
     def query(self, type_: type[T]) -> SliceView[T]:
-        """Give the accessor of one slice; the same as `view[type_]`."""
+        """Return the accessor of one slice; the same as `view[type_]`."""
         return self[type_]
 
     def _spec_of(self, type_: type) -> SliceSpec:
-        """Give what is known of a slice type; `UnknownType` if it is not installed."""
+        """Return the specification of a slice type. Raise `UnknownType` if it is not installed."""
         return self._rules.spec_of(type_)
 
     def _table(self, kind: Kind) -> Table:
-        """Give the slices of one kind; callers write `view[T]`."""
+        """Return the slices of one kind; callers write `view[T]`."""
         return self._logs if kind == "log" else self._state

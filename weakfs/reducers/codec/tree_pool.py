@@ -1,4 +1,4 @@
-"""Trees in a session file: each directory once, and as its difference from an earlier one where that is smaller."""
+"""The pool of trees in a session file: each directory once, as a difference from an earlier one if that is smaller."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from weakfs.session.codec.pools import Blobs, Json, blob_at
 from weakfs.session.errors import SessionFileError
 from weakfs.session.files.expansion import Expansion
 
-# What a name takes in the dict of a directory, and in the tuples above the dicts of a large one.
+# The memory of a name in the dict of a directory, and in the tuples above the dicts of a large directory.
 NAME, POINTER = 28, 8
 
 
 class TreePool:
-    """How a session file holds trees: section `trees`, referred to as `{"tree": number}`."""
+    """How a session file stores trees: in the section `trees`, referred to as `{"tree": number}`."""
 
     cls: type = FileTree
     section = "trees"
     key = "tree"
 
     def writer(self, blobs: Blobs) -> TreeWriter:
-        """Start a file's section."""
+        """Return a writer for a file's section."""
         return TreeWriter(blobs)
 
     def read(self, rows: Json, blobs: Sequence[Content], expansion: Expansion) -> list[FileTree]:
@@ -39,7 +39,7 @@ class TreePool:
         return trees
 
     def contents(self, value: FileTree, seen: dict[int, object]) -> Iterator[Content]:
-        """Give the contents of the files of a tree, but for directories that were `seen` before. O(what is new)."""
+        """Yield the blobs of a tree's files, except for directories that were `seen` before. O(what is new)."""
         stack = [value]
         while stack:
             tree = stack.pop()
@@ -57,11 +57,11 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where:
     try:
         known = {"mode", "times", "base", "gone", "files", "links", "special", "directories"}
         if type(row) is not dict or not known.issuperset(row) or not {"mode", "times"}.issubset(row):
-            raise ValueError("a directory with mode, times and entries is expected")
+            raise ValueError("expected a directory with mode, times and entries")
         modified_at, created_at = row["times"]
         mode = row["mode"]
         if type(modified_at) is not int or type(created_at) is not int or not is_mode(mode):
-            raise ValueError("its mode or times are no numbers in range")
+            raise ValueError("its mode or times are not numbers in range")
         new: dict[str, Node] = _read_files(row.get("files", []), blobs, where)
         for entry in row.get("links", ()):
             name, target, at, born = entry
@@ -80,25 +80,25 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where:
             new[_name(name, new)] = trees[number]
         if "base" not in row:
             if "gone" in row:
-                raise ValueError("names are gone from no directory")
+                raise ValueError("it removes names, but has no base to remove them from")
             tree = tree_of(new, mode=mode, modified_at=modified_at, created_at=created_at)
             if is_beginning(tree):
-                # What compares with the tree that a session begins with must find it.
+                # It must be identical to the tree that a session starts with, for comparisons with that one.
                 return EMPTY_TREE
         else:
-            expansion.take(_copied(row, trees, new), "a directory that is told as its difference from another", where)
+            expansion.take(_copied(row, trees, new), "a directory stored as its difference from another", where)
             tree = _changed(row, trees, new, mode, modified_at, created_at)
     except SessionFileError:
         raise
     except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise SessionFileError(f"this directory cannot be read: {error}", where=where) from None
+        raise SessionFileError(f"the directory cannot be read: {error}", where=where) from None
     if tree.node_count > MAX_NODES:
-        raise SessionFileError(f"this directory would hold {tree.node_count} entries", where=where)
+        raise SessionFileError(f"the directory would hold {tree.node_count} entries", where=where)
     return tree
 
 
 def _copied(row: dict[str, Any], trees: list[FileTree], new: dict[str, Node]) -> int:
-    """Give about how many bytes a difference copies of its base: all of a small directory, parts of a large one."""
+    """Return about how many bytes a difference copies of its base: all of a small directory, parts of a large one."""
     number = row["base"]
     if type(number) is not int or not 0 <= number < len(trees):
         return 0
@@ -126,7 +126,7 @@ def _changed(
     for name in row.get("gone", ()):
         old = maps.get(children, name)
         if old is None or name in new:
-            raise ValueError(f"the name {name!r:.60} cannot be gone")
+            raise ValueError(f"the name {name!r:.60} cannot be removed")
         children = maps.remove(children, name)
         files, directories, size = _less(old, files, directories, size)
     for name, node in new.items():
@@ -150,18 +150,18 @@ def _less(node: Node, files: int, directories: int, size: int) -> tuple[int, int
 
 
 def _read_files(rows: list[Json], blobs: Sequence[Content], where: str) -> dict[str, Node]:
-    """Read a directory's files; those without a mode and a birth of their own, nearly all, many at once."""
+    """Read a directory's files; the majority, without a mode and creation time of their own, many at once."""
     if rows and set(map(len, rows)) == {3}:
-        found, numbers, times = zip(*rows, strict=True)
-        plain = set(map(type, numbers)) | set(map(type, times)) == {int} and set(map(type, found)) == {str}
-        text = "/".join(found) if plain else ""
-        if plain and min(numbers) >= 0 and max(numbers) < len(blobs) and text.count("/") == len(found) - 1:
+        found_names, numbers, times = zip(*rows, strict=True)
+        plain = set(map(type, numbers)) | set(map(type, times)) == {int} and set(map(type, found_names)) == {str}
+        text = "/".join(found_names) if plain else ""
+        if plain and min(numbers) >= 0 and max(numbers) < len(blobs) and text.count("/") == len(found_names) - 1:
             files: dict[str, Node] = {
                 name: (blobs[number], FILE_MODE, at, at, bytearray())
-                for name, number, at in zip(found, numbers, times, strict=True)
+                for name, number, at in zip(found_names, numbers, times, strict=True)
             }
             if (
-                len(files) == len(found)
+                len(files) == len(found_names)
                 and "\0" not in text
                 and "\\" not in text
                 and names.canonical(text) == text
@@ -177,12 +177,12 @@ def _read_files(rows: list[Json], blobs: Sequence[Content], where: str) -> dict[
 def _read_file(entry: Json, blobs: Sequence[Content], where: str) -> Leaf:
     length = len(entry)
     if not 3 <= length <= 5:
-        raise ValueError("a file is a name, a content, times and a mode")
+        raise ValueError("a file must have a name, a content, times and a mode")
     number, modified_at = entry[1], entry[2]
     created_at = entry[3] if length > 3 else modified_at
     mode = entry[4] if length > 4 else FILE_MODE
     if type(modified_at) is not int or type(created_at) is not int or not is_mode(mode):
-        raise ValueError(f"the file {entry[0]!r:.60} has a mode or times that are no numbers in range")
+        raise ValueError(f"the file {entry[0]!r:.60} has a mode or times that are not numbers in range")
     return (blob_at(blobs, number, where), mode, modified_at, created_at, bytearray())
 
 
@@ -190,7 +190,7 @@ def _name(name: Json, taken: dict[str, Node]) -> str:
     if type(name) is not str or name in ("", ".", "..") or any(char in name for char in "/\\\0"):
         raise ValueError(f"{name!r:.60} is not a name")
     if names.canonical(name) != name:
-        raise ValueError(f"{name!r:.60} is not the one form of that name")
+        raise ValueError(f"{name!r:.60} is not the canonical form of that name")
     if name in taken:
-        raise ValueError(f"the name {name!r:.60} is there twice")
+        raise ValueError(f"the name {name!r:.60} occurs twice")
     return name

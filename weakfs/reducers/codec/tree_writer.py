@@ -1,4 +1,4 @@
-"""Writing trees into a session file: each directory once, however many versions and copies of it there are."""
+"""The writer of trees in a session file: each directory once, however many versions and copies of it there are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from weakfs.reducers.tree.leaf import FILE_MODE, NO_FILE, Special
 from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node
 from weakfs.session.codec.pools import Blobs, Json
 
-# A name with what was there and what is there.
+# A name with its node before and after.
 Change = tuple[str, "Node | None", "Node | None"]
 
 
@@ -16,53 +16,53 @@ class TreeWriter:
 
     def __init__(self, blobs: Blobs) -> None:
         self.rows: list[Json] = []
-        # What each row stands for; holding it also keeps its identity from being used again.
+        # The tree behind each row. Keeping it alive also keeps its id from being reused.
         self.values: list[FileTree] = []
         self._blobs = blobs
         self._numbers: dict[int, int] = {}
         self._last: FileTree | None = None
-        # Equal to trees that have rows.
+        # Trees equal to one that has a row.
         self._equals: list[FileTree] = []
-        # For each row, the row that it differs from and in what; the rows that may be equal, told apart by what
-        # costs nothing, then by a sum over their entries, which is computed where there are two of the first.
+        # For each row, its base row and the changes from it. Rows that may be equal are grouped by what costs nothing
+        # to compare, then by a sum over their entries, which is only computed if two rows agree in the former.
         self._changes: list[tuple[int, list[Change]] | None] = []
         self._sums: dict[int, int] = {}
         self._alike: dict[tuple[int, ...], int] = {}
         self._by_sum: dict[tuple[tuple[int, ...], int], int] = {}
 
     def number(self, tree: FileTree) -> int:
-        """Give the number of a tree; new directories are written, compared with the last tree's."""
+        """Return the number of a tree; new directories are written, compared with the previous tree's."""
         rows = len(self.rows)
         stack: list[tuple[FileTree, FileTree | None]] = [(tree, self._last)]
         while stack:
-            here, before = stack[-1]
-            if _key(here) in self._numbers:
+            directory, before = stack[-1]
+            if _key(directory) in self._numbers:
                 stack.pop()
                 continue
             missing = (
                 [
                     (child, _directory(before, name))
-                    for name, child in sorted(maps.items(here._children))
+                    for name, child in sorted(maps.items(directory._children))
                     if type(child) is FileTree and _key(child) not in self._numbers
                 ]
-                if here.directory_count
+                if directory.directory_count
                 else []
             )
             if missing:
                 stack.extend(reversed(missing))
                 continue
             stack.pop()
-            self._add(here, before)
+            self._add(directory, before)
         if len(self.rows) > rows:
-            # Not one that was there: whether it is asked for again depends on which objects are the same.
+            # Not for an existing tree: whether that is numbered again depends on which objects are identical.
             self._last = tree
         return self._numbers[_key(tree)]
 
     def _add(self, tree: FileTree, before: FileTree | None) -> None:
-        """Write a directory whose subdirectories are written, unless an equal one was."""
+        """Write a directory whose subdirectories are written, unless an equal one exists."""
         number = len(self.rows)
         row, changes = self._row(tree, before)
-        # The row counts as there while it is compared: its sum is asked for by its number.
+        # The row counts as existing while it is compared: its sum is looked up by its number.
         self._changes.append(changes)
         self.values.append(tree)
         equal = self._equal(tree, number)
@@ -76,11 +76,11 @@ class TreeWriter:
         self._numbers[_key(tree)] = equal
 
     def _row(self, tree: FileTree, before: FileTree | None) -> tuple[Json, tuple[int, list[Change]] | None]:
-        """Give a directory's row, and if that is a difference, from which row and in what."""
+        """Return a directory's row, and if it is a difference, the number of its base and the changes."""
         if not is_mode(tree.mode):
-            raise ValueError(f"a directory has the mode {tree.mode!r}; give permission bits from 0 to 0o7777")
+            raise ValueError(f"a directory has the mode {tree.mode!r}; use permission bits from 0 to 0o7777")
         if tree.node_count > MAX_NODES:
-            raise ValueError(f"a directory holds {tree.node_count} entries and {MAX_NODES} can be read back")
+            raise ValueError(f"a directory holds {tree.node_count} entries, but only {MAX_NODES} can be read back")
         row: dict[str, Json] = {"mode": tree.mode, "times": [tree.modified_at, tree.created_at]}
         known = self._numbers.get(_key(before)) if before is not None else None
         if known is None or before is None:
@@ -101,7 +101,7 @@ class TreeWriter:
         return self._entries(row, sorted(entries), old), (known, changes)
 
     def _equal(self, tree: FileTree, number: int) -> int | None:
-        """Give the row of an equal directory, if there is one; else remember this one by its number."""
+        """Return the row of an equal directory; if there is none, remember this one and return `None`."""
         kind = (
             tree.mode,
             tree.modified_at,
@@ -114,31 +114,31 @@ class TreeWriter:
         if first == number:
             return None
         self._by_sum.setdefault((kind, self._sum(first)), first)
-        found = self._by_sum.setdefault((kind, self._sum(number)), number)
-        if found == number:
+        equal = self._by_sum.setdefault((kind, self._sum(number)), number)
+        if equal == number:
             return None
         del self._sums[number]
-        differences = maps.differences(self.values[found]._children, tree._children)
-        return found if all(self._is_same(one, other) for _, one, other in differences) else None
+        differences = maps.differences(self.values[equal]._children, tree._children)
+        return equal if all(self._is_same(one, other) for _, one, other in differences) else None
 
     def _sum(self, number: int) -> int:
-        """Give what equal directories have in common: the sum of the hashes of their entries. O(what is new)."""
+        """Return a key that equal directories share: the sum of the hashes of their entries. O(what is new)."""
         waiting = [number]
         while True:
             changes = self._changes[waiting[-1]]
             if changes is None or changes[0] in self._sums or waiting[-1] in self._sums:
                 break
             waiting.append(changes[0])
-        for here in reversed(waiting):
-            if here in self._sums:
+        for row in reversed(waiting):
+            if row in self._sums:
                 continue
-            changes = self._changes[here]
+            changes = self._changes[row]
             if changes is None:
-                self._sums[here] = sum(self._hash(*entry) for entry in maps.items(self.values[here]._children))
+                self._sums[row] = sum(self._hash(*entry) for entry in maps.items(self.values[row]._children))
                 continue
             base, differing = changes
             more = sum(self._hash(name, new) - self._hash(name, old) for name, old, new in differing)
-            self._sums[here] = self._sums[base] + more
+            self._sums[row] = self._sums[base] + more
         return self._sums[number]
 
     def _hash(self, name: str, node: Node | None) -> int:
@@ -151,7 +151,7 @@ class TreeWriter:
         return hash((name, shown, *node[1:4]))
 
     def _is_same(self, one: Node | None, other: Node | None) -> bool:
-        """Tell whether two entries have the same row; of directories, the rows must be there."""
+        """Return whether two entries have the same row; rows of directories must exist."""
         if type(one) is FileTree and type(other) is FileTree:
             return self._numbers[_key(one)] == self._numbers[_key(other)]
         if type(one) is not tuple or type(other) is not tuple or one[1:4] != other[1:4]:
@@ -176,7 +176,7 @@ class TreeWriter:
                 links.append([name, content, modified_at, created_at])
                 continue
             if not is_mode(mode):
-                raise ValueError(f"the file {name!r:.60} has the mode {mode!r}; give permission bits from 0 to 0o7777")
+                raise ValueError(f"the file {name!r:.60} has the mode {mode!r}; use permission bits from 0 to 0o7777")
             if type(content) is Special:
                 specials.append([name, content.kind, modified_at, created_at, mode])
                 continue
@@ -201,12 +201,12 @@ class TreeWriter:
 
 
 def _key(tree: FileTree) -> int:
-    """Tell trees apart by identity; all that are as a session begins with count as that one."""
+    """Return the identity of a tree; all trees like the one that a session starts with have the same."""
     return id(EMPTY_TREE) if is_beginning(tree) else id(tree)
 
 
 def is_beginning(tree: FileTree) -> bool:
-    """Tell whether a tree is as that which a session begins with."""
+    """Return whether a tree equals the one that a session starts with."""
     begun = (tree.mode, tree.modified_at, tree.created_at) == (EMPTY_TREE.mode, 0, 0)
     return begun and not tree.file_count and not tree.directory_count
 
@@ -217,5 +217,5 @@ def _directory(tree: FileTree | None, name: str) -> FileTree | None:
 
 
 def is_mode(mode: Json) -> bool:
-    """Tell whether a value is permission bits."""
+    """Return whether a value is a set of permission bits."""
     return type(mode) is int and 0 <= mode <= 0o7777

@@ -1,8 +1,8 @@
 """The entries of one directory as a persistent map from name to node.
 
-Up to 32 names a plain dict, copied on write; above that a tuple of 32 such maps by the bits of the name's
+Up to 32 names it is a plain dict, copied on write; above that a tuple of 32 such maps by the bits of the name's
 hash. With every version kept, a write into a directory of 100,000 names copies three tuples and a dict of
-a few names. The shape depends on this process's string hash: whoever shows or saves names sorts them.
+a few names. The shape depends on this process's string hash, so names must be sorted before they are shown or saved.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Children = dict[str, Any] | tuple["Children | None", ...]
 BITS = 5
 WIDTH = 1 << BITS
 MASK = WIDTH - 1
-# Names whose 60 lowest hash bits agree stay together in one dict, however many.
+# Names whose 60 lowest hash bits agree share one dict, however many there are.
 MAX_DEPTH = 12
 # A trie that shrinks to this many names becomes a dict again; half of WIDTH, so that it does not flap.
 FOLD = WIDTH // 2
@@ -25,24 +25,24 @@ EMPTY: Children = {}
 
 
 def build(entries: Iterable[tuple[str, Any]]) -> Children:
-    """Make a map of entries; a later one of the same name wins. O(entries)."""
+    """Make a map of entries; if names repeat, the last one wins. O(entries)."""
     return _spread(dict(entries), 0)
 
 
 def get(children: Children, name: str) -> Any:
-    """Give the node of that name, or `None`."""
+    """Return the node with a name, or `None`."""
     if isinstance(children, dict):
         return children.get(name)
     bits = hash(name)
-    found: Any = children
-    while type(found) is tuple:
-        found = found[bits & MASK]
+    part: Any = children
+    while type(part) is tuple:
+        part = part[bits & MASK]
         bits >>= BITS
-    return None if found is None else found.get(name)
+    return None if part is None else part.get(name)
 
 
 def put(children: Children, name: str, node: Any) -> Children:
-    """Give a map with `node` under `name`; the old one stays as it was. O(log names)."""
+    """Return a map with `node` under `name`; the old map is unchanged. O(log names)."""
     if isinstance(children, dict) and (len(children) < WIDTH or name in children):
         copy = children.copy()
         copy[name] = node
@@ -52,7 +52,7 @@ def put(children: Children, name: str, node: Any) -> Children:
 
 
 def remove(children: Children, name: str) -> Children:
-    """Give a map without `name`, which must be there. O(log names)."""
+    """Return a map without `name`, which must be there. O(log names)."""
     if type(children) is dict:
         copy = children.copy()
         del copy[name]
@@ -61,13 +61,13 @@ def remove(children: Children, name: str) -> Children:
 
 
 def updated(children: Children, changes: dict[str, Any]) -> Children:
-    """Give a map with the nodes of `changes`, and without the names that are `None` there. O(changes)"""
+    """Return a map with the nodes of `changes`; names that are `None` there are removed. O(changes)."""
     made: Children | None = _updated(children, changes, 0)
     return EMPTY if made is None else made
 
 
 def items(children: Children) -> Iterator[tuple[str, Any]]:
-    """Go through all entries, in no order that means anything."""
+    """Yield all entries in arbitrary order."""
     if isinstance(children, dict):
         yield from children.items()
         return
@@ -77,7 +77,7 @@ def items(children: Children) -> Iterator[tuple[str, Any]]:
 
 
 def as_dict(children: Children) -> dict[str, Any]:
-    """Give all entries as a dict, in no order that means anything; not to be changed. O(names / 32) steps."""
+    """Return all entries as a dict in arbitrary order; callers must not change it. O(names / 32) steps."""
     if isinstance(children, dict):
         return children
     entries: dict[str, Any] = {}
@@ -88,16 +88,16 @@ def as_dict(children: Children) -> dict[str, Any]:
 
 
 def count(children: Children) -> int:
-    """Give how many names there are. O(names / 32)."""
+    """Return the number of names. O(names / 32)."""
     if isinstance(children, dict):
         return len(children)
     return sum(count(part) for part in children if part is not None)
 
 
 def differences(before: Children, after: Children) -> Iterator[tuple[str, Any, Any]]:
-    """Go through the names whose nodes are not the same object: `(name, before, after)`, `None` for a gap.
+    """Yield the names whose nodes are not the same object: `(name, before, after)`, `None` for a missing one.
 
-    Parts that the two share are passed over: the cost is what differs.
+    Shared parts are skipped: the cost is what differs.
     """
     if before is after:
         return
@@ -157,18 +157,18 @@ def _updated(part: Any, changes: dict[str, Any], depth: int) -> Any:
     for name, node in changes.items():
         by_place.setdefault(hash(name) >> shift & MASK, {})[name] = node
     parts = list(part)
-    for place, own in by_place.items():
-        parts[place] = _updated(part[place], own, depth + 1)
+    for place, below in by_place.items():
+        parts[place] = _updated(part[place], below, depth + 1)
     return tuple(parts) if any(type(p) is tuple for p in parts) else _without_gaps(parts)
 
 
 def _without_gaps(parts: list[Any]) -> Any:
-    """Give the parts of a map, none of which is a map of parts; folded into one dict if there is little in them."""
-    left = [part for part in parts if part]
-    if sum(map(len, left)) > FOLD:
+    """Return a map of parts, none of which has parts itself; folded into one dict if they hold few names."""
+    remaining = [part for part in parts if part]
+    if sum(map(len, remaining)) > FOLD:
         return tuple(parts)
     folded: dict[str, Any] = {}
-    for names in left:
+    for names in remaining:
         folded.update(names)
     return folded or None
 

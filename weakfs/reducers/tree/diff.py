@@ -1,4 +1,4 @@
-"""What differs between two trees. What they share is passed over: the cost is what differs."""
+"""Differences between two trees. Shared parts are skipped: the cost is what differs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from weakfs.reducers.tree.repetition import Comparisons, check_repeats
 
 @frozen
 class TreeDiff:
-    """Paths by what became of them, each list sorted.
+    """The paths that differ, by kind of change, each list sorted.
 
-    `added` and `removed` name files, links and directories, with all that is in a directory. `changed` names
+    `added` and `removed` name files, links and directories, including everything in a directory. `changed` names
     entries whose content, kind, target or permission bits differ. `moved` pairs a removed path with an added
-    one of the same content, `(from, to)`, and those are then in neither list; a directory that moved as a
+    one of the same content, `(from, to)`, and neither list then contains them; a directory that moved as a
     whole is one pair.
     """
 
@@ -34,11 +34,11 @@ class TreeDiff:
 
 
 def differences(before: FileTree, after: FileTree) -> Iterator[tuple[str, Node | None, Node | None]]:
-    """Go through the topmost entries that differ: `(path, before, after)`, `None` where there is none.
+    """Yield the topmost entries that differ: `(path, before, after)`, `None` for a missing one.
 
-    Two directories of one path are compared inside, and given themselves only if their own permission bits
-    differ. Nodes that are equal but not the same object are passed over too. In no particular order.
-    Raises `TreeTooLarge` if directories that differ lie at very many places.
+    If a path is a directory on both sides, its entries are compared, and the directory itself is only yielded if its
+    own permission bits differ. Nodes that are equal but not the same object are skipped too. In arbitrary order.
+    Raise `TreeTooLarge` if differing directories occur in very many places.
     """
     comparisons = Comparisons(before, after)
     stack: list[tuple[str, FileTree, FileTree]] = [("", before, after)]
@@ -56,12 +56,12 @@ def differences(before: FileTree, after: FileTree) -> Iterator[tuple[str, Node |
 
 
 def equal(one: Node | None, other: Node | None) -> bool:
-    """Tell whether two nodes have the same names, kinds, contents and permission bits. O(what differs)."""
+    """Return whether two nodes have the same names, kinds, contents and permission bits. O(what differs)."""
     if one is other:
         return True
     if type(one) is not FileTree or type(other) is not FileTree:
         return type(one) is tuple and type(other) is tuple and same(one, other)
-    # Each pair of directories is compared once, wherever it lies.
+    # Each pair of directories is compared once, wherever it occurs.
     compared = {(id(one), id(other))}
     stack = [(one, other)]
     while stack:
@@ -79,7 +79,7 @@ def equal(one: Node | None, other: Node | None) -> bool:
 
 
 def diff(before: FileTree, after: FileTree) -> TreeDiff:
-    """Tell what was added, removed, changed and moved between two trees. O(what differs)."""
+    """Return what was added, removed, changed and moved between two trees. O(what differs)."""
     added: dict[str, Node] = {}
     removed: dict[str, Node] = {}
     changed: list[str] = ["/"] if before.mode != after.mode else []
@@ -107,7 +107,7 @@ def diff(before: FileTree, after: FileTree) -> TreeDiff:
 
 
 def _whole_directories(removed: dict[str, Node], added: dict[str, Node]) -> tuple[list[tuple[str, str]], set[str]]:
-    """Pair directories that are the same object on both sides, wherever below what came and went they are."""
+    """Pair directories that are the same object on both sides, at any depth below what was added and removed."""
     topmost = {id(node): path for path, node in sorted(removed.items(), reverse=True) if type(node) is FileTree}
     moved: list[tuple[str, str]] = []
     left: list[tuple[str, Node]] = []
@@ -118,14 +118,14 @@ def _whole_directories(removed: dict[str, Node], added: dict[str, Node]) -> tupl
         else:
             moved.append((source, path))
     taken = {source for source, _ in moved}
-    # A directory may also have moved to, or from, further down: both sides must have one left for that.
+    # A directory may also have moved to, or from, a lower level: both sides must have one left for that.
     if not topmost or not any(type(node) is FileTree for _, node in left):
         return moved, taken
     sources: dict[int, str] = {}
     for path, node in _below({path: node for path, node in removed.items() if path not in taken}):
         if type(node) is FileTree and node.node_count:
             sources.setdefault(id(node), path)
-    # The largest first: what lies in a directory that moved is told of with it.
+    # The largest first: the contents of a moved directory are covered by it.
     found = [(path, node) for path, node in _below(dict(left)) if type(node) is FileTree and id(node) in sources]
     used: set[str] = {new for _, new in moved}
     for path, node in sorted(found, key=lambda entry: -entry[1].node_count):
@@ -138,7 +138,7 @@ def _whole_directories(removed: dict[str, Node], added: dict[str, Node]) -> tupl
 
 
 def _is_spoken_for(path: str, taken: set[str]) -> bool:
-    """Tell whether a path, or a directory above it, is taken. Larger ones come first, so none below it can be."""
+    """Return whether a path, or a directory above it, is taken. Larger ones come first, so nothing below it can be."""
     while path:
         if path in taken:
             return True
@@ -154,7 +154,7 @@ def _below(nodes: dict[str, Node]) -> Iterator[tuple[str, Node]]:
 
 
 def _flatten(nodes: dict[str, Node], without: set[str]) -> dict[str, Node]:
-    """Give all entries by path, except those of directories that are told of as a whole."""
+    """Return all entries by path, except those of directories that are reported as a whole."""
     flat: dict[str, Node] = {}
     for path, node in nodes.items():
         if type(node) is FileTree and path not in without:
@@ -171,17 +171,17 @@ def _flatten(nodes: dict[str, Node], without: set[str]) -> dict[str, Node]:
 
 
 def _same_files(removed: dict[str, Node], added: dict[str, Node]) -> list[tuple[str, str]]:
-    """Pair files of equal content, the same name first, and take them out of both tables; empty ones stay.
+    """Pair files of equal content, the same name first, and remove them from both tables; empty files are not paired.
 
-    Only contents whose size is on both sides are hashed.
+    Only contents whose size occurs on both sides are hashed.
     """
-    going = {path: node for path, node in removed.items() if type(node) is tuple and _may_move(node)}
+    removable = {path: node for path, node in removed.items() if type(node) is tuple and _may_move(node)}
     coming = {path: node for path, node in added.items() if type(node) is tuple and _may_move(node)}
-    sizes = {size_of(node) for node in going.values()} & {size_of(node) for node in coming.values()}
-    # By content, and by content and name; what was taken by one way is passed over by the other.
+    sizes = {size_of(node) for node in removable.values()} & {size_of(node) for node in coming.values()}
+    # By content, and by content and name; what one of them has taken is skipped by the other.
     by_content: dict[bytes, deque[str]] = {}
     by_name: dict[tuple[bytes, str], deque[str]] = {}
-    for path, node in sorted(going.items()):
+    for path, node in sorted(removable.items()):
         if size_of(node) in sizes:
             digest = blob_digest(node)
             by_content.setdefault(digest, deque()).append(path)
@@ -203,7 +203,7 @@ def _name(path: str) -> str:
 
 
 def _next(candidates: deque[str] | None, left: dict[str, Node]) -> str | None:
-    """Take the first candidate that is left."""
+    """Return the first candidate that is still left, and remove those before it."""
     while candidates:
         path = candidates.popleft()
         if path in left:

@@ -1,6 +1,6 @@
 """Digests of trees: git's own object ids, and a fingerprint that proves a rollback.
 
-Both are kept on the immutable node, so that the digest of the next version costs only what differs.
+Both are cached on the immutable node, so that the digest of the next version costs only what differs.
 The formats: git's object format documentation (gitformat, "tree objects") with SHA-256 object ids.
 """
 
@@ -15,27 +15,27 @@ from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import MODE, Leaf, Special, blob_digest, is_link, is_special
 from weakfs.reducers.tree.node import FileTree, Node
 
-# As `find -type` calls them.
+# The letters of `find -type`.
 SPECIAL_LETTERS: Final = {"fifo": b"p", "socket": b"s", "device": b"c"}
 
 EMPTY_GIT_TREE = sha256(b"tree 0\0").digest()
 
 
 def tree_digest(tree: FileTree) -> bytes:
-    """Give the id that `git write-tree` gives for the same tree.
+    """Return the id that `git write-tree` returns for the same tree.
 
-    Empty directories do not count, nor do FIFOs, sockets and devices.
+    Empty directories are ignored, and so are FIFOs, sockets and devices.
     """
     return _fold(tree, "_digest", _git_object)
 
 
 def tree_fingerprint(tree: FileTree) -> bytes:
-    """Give a hash of names, kinds, contents and permission bits; times do not count."""
+    """Return a hash of names, kinds, contents and permission bits; times are ignored."""
     return _fold(tree, "_fingerprint", _full_object)
 
 
 def _fold(tree: FileTree, slot: str, compute: Callable[[FileTree], bytes]) -> bytes:
-    """Compute a hash from the leaves up, over the directories that do not have it yet; without recursion."""
+    """Compute a hash bottom-up, over the directories that do not have it yet; without recursion."""
     stack = [tree]
     while stack:
         node = stack[-1]
@@ -60,7 +60,7 @@ def _git_object(tree: FileTree) -> bytes:
         if type(node) is FileTree:
             digest = cast(bytes, node._digest)
             if digest != EMPTY_GIT_TREE:
-                # git sorts a directory as if its name ended in a slash
+                # git sorts a directory as if its name ended in a slash.
                 lines.append((raw + b"/", b"40000 " + raw + b"\0" + digest))
         elif not is_special(node):
             lines.append((raw, _git_mode(node) + b" " + raw + b"\0" + blob_digest(node)))
@@ -93,7 +93,7 @@ def _full_line(raw: bytes, node: Node) -> bytes | None:
     leaf = node
     content = leaf[0]
     if type(content) is Special:
-        # A whiteout is no entry: it stands for one that is not there.
+        # A whiteout is not an entry: it marks one that does not exist.
         letter = SPECIAL_LETTERS.get(content.kind)
         return None if letter is None else b"%c %o %s\0" % (letter, leaf[MODE], raw)
     kind = b"l" if is_link(leaf) else b"f %o" % leaf[MODE]

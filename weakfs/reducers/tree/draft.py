@@ -1,4 +1,4 @@
-"""A directory that is being changed in place, before it becomes an immutable node of a tree."""
+"""Drafts: directories that are changed in place before they become immutable nodes of a tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weakfs.reducers.tree.packed import LENGTH, Packed, directories_of, remember
 
 
 class DirectoryDraft:
-    """A directory that is being changed: begun with a node of a tree, or with a packed one."""
+    """A directory that is being changed, based on a node of a tree or on a packed one."""
 
     __slots__ = (
         "base",
@@ -29,18 +29,18 @@ class DirectoryDraft:
         "wide",
     )
 
-    # All entries by name. Of a directory of more names than one dict holds, those that are other ones than in `wide`,
-    # with `None` for what is gone.
+    # All entries by name. In a directory with more names than one dict holds, only those that differ from `wide`,
+    # with `None` for removed ones.
     entries: dict[str, Entry | None]
     wide: Children | None
 
     def __init__(self, base: FileTree | Packed) -> None:
         self.base = base
         self.wide = None
-        # What it came to, once all is done.
+        # The resulting node, once it is made.
         self.made: FileTree | None = None
         self.is_changed = False
-        # Whether more has changed than the contents of files, which `growth` tells of.
+        # Whether anything but the contents of files has changed; `growth` is the change in their size.
         self.is_recounted = False
         self.growth = 0
         if isinstance(base, FileTree):
@@ -61,28 +61,28 @@ class DirectoryDraft:
             self.entries = dict(zip(names, nodes, strict=True))
 
     def get(self, name: str) -> Entry | None:
-        """Give the entry of that name as it is by now."""
+        """Return the current entry with a name."""
         found = self.entries.get(name)
         if found is None and self.wide is not None and name not in self.entries:
             found = maps.get(self.wide, name)
         return found
 
     def put(self, name: str, entry: Entry) -> None:
-        """Put an entry in the place of what is there."""
+        """Put an entry in place of an existing one, or add it."""
         self.entries[name] = entry
         self.is_changed = self.is_recounted = True
         if is_directory(entry):
             self.has_directories = True
 
     def opened(self, name: str, entry: FileTree | Packed | DirectoryDraft) -> DirectoryDraft:
-        """Let a subdirectory be changed in its place."""
+        """Return a subdirectory as a draft, and put that in its place."""
         if isinstance(entry, DirectoryDraft):
             return entry
         draft = self.entries[name] = DirectoryDraft(entry)
         return draft
 
     def remove(self, name: str) -> None:
-        """Take an entry away that is there."""
+        """Remove an existing entry."""
         self.is_changed = self.is_recounted = True
         if self.wide is None:
             del self.entries[name]
@@ -90,7 +90,7 @@ class DirectoryDraft:
             self.entries[name] = None
 
     def make(self) -> FileTree:
-        """Make the directory, whose subdirectories are made; the one that it was if nothing changed."""
+        """Make the node, once its subdirectories are made; return the original one if nothing changed."""
         base = self.base
         if not self.is_changed:
             if isinstance(base, FileTree):
@@ -108,7 +108,7 @@ class DirectoryDraft:
         return FileTree(self._children(), self.mode, self.modified_at, self.created_at, *counts)
 
     def _wide_counts(self) -> tuple[int, int, int]:
-        """Count what is below a directory of many names by what changed."""
+        """Return the totals of a directory of many names, computed from its changes."""
         entries = {name: entry for name, entry in self.entries.items() if entry is not None}
         old = [maps.get(self.wide, name) for name in self.entries if self.wide is not None]
         files, directories, size = _counts(self.base)
@@ -122,42 +122,42 @@ class DirectoryDraft:
         return entries if len(entries) <= maps.WIDTH else maps.build(entries.items())
 
 
-# What a directory that is being changed may hold: leaves, and directories in one of three forms.
+# What a draft may hold: leaves, and directories in one of three forms.
 Entry = Leaf | FileTree | Packed | DirectoryDraft
 
 
 def is_directory(entry: object) -> TypeGuard[FileTree | Packed | DirectoryDraft]:
-    """Tell a directory in any form from a leaf, and from nothing."""
+    """Return whether an entry is a directory in any form, and not a leaf or `None`."""
     if type(entry) is tuple:
         return len(entry) == LENGTH
     return entry is not None
 
 
 def made(root: DirectoryDraft, known: dict[int, FileTree | DirectoryDraft] | None = None) -> FileTree:
-    """Make a directory with all below it. Packed directories that it holds several times are made once.
+    """Make a draft's node and everything below it. A packed directory that occurs several times is unpacked once.
 
-    `known` remembers them for the next tree: what was packed, by identity, which must outlive it.
+    `known` remembers them for the next tree: unpacked nodes by the identity of the packed form, which must outlive it.
     """
     unpacked = {} if known is None else known
     stack = [root]
     while stack:
-        here = stack[-1]
-        if here.made is not None:
+        draft = stack[-1]
+        if draft.made is not None:
             stack.pop()
             continue
-        waiting = _made_below(here, unpacked) if here.has_directories else []
+        waiting = _made_below(draft, unpacked) if draft.has_directories else []
         if waiting:
             stack.extend(waiting)
             continue
         stack.pop()
-        here.made = here.make()
+        draft.made = draft.make()
     return cast(FileTree, root.made)
 
 
-def _made_below(here: DirectoryDraft, unpacked: dict[int, FileTree | DirectoryDraft]) -> list[DirectoryDraft]:
-    """Make the subdirectories that hold none of their own, and give those that are to be made first."""
+def _made_below(draft: DirectoryDraft, unpacked: dict[int, FileTree | DirectoryDraft]) -> list[DirectoryDraft]:
+    """Make the subdirectories that have none themselves, and return those that have to be made first."""
     waiting: list[DirectoryDraft] = []
-    entries = here.entries
+    entries = draft.entries
     for name, entry in entries.items():
         below = entry
         if type(below) is tuple and len(below) == LENGTH:
@@ -171,7 +171,7 @@ def _made_below(here: DirectoryDraft, unpacked: dict[int, FileTree | DirectoryDr
                 continue
             if below.made is None:
                 below.made = below.make()
-            here.is_changed = here.is_changed or below.is_changed
+            draft.is_changed = draft.is_changed or below.is_changed
             entries[name] = below.made
     return waiting
 
@@ -187,21 +187,21 @@ def _unpacked(packed: Packed) -> FileTree | DirectoryDraft:
 
 
 def _unpacked_part(part: Packed) -> Any:
-    """Give a map of entries again; subdirectories in it stay packed."""
+    """Return a map of entries, unpacked; its subdirectories stay packed."""
     if len(part) == 2:
         return dict(zip(*part, strict=True))
     return tuple([None if below is None else _unpacked_part(below) for below in part])
 
 
 def _counts(directory: FileTree | Packed) -> tuple[int, int, int]:
-    """Give the files, directories and bytes below a directory."""
+    """Return the numbers of files, directories and bytes below a directory."""
     if isinstance(directory, FileTree):
         return directory.file_count, directory.directory_count, directory.total_size
     return directory[3], directory[4], directory[5]
 
 
 def _sums(entries: Iterable[Any]) -> tuple[int, int, int]:
-    """Add up the files, directories and bytes of entries, of which none is being changed; `None` counts nothing."""
+    """Add up the files, directories and bytes of entries, none of which is a draft; `None` counts nothing."""
     files = directories = size = 0
     for entry in entries:
         if entry is None:

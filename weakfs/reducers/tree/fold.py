@@ -1,7 +1,7 @@
-"""Many events reduced into a tree at once: its directories are changed in place, and made when all is done.
+"""The fold of file events: many events reduced into a tree at once, in drafts that are made into nodes at the end.
 
-What comes out is what the functions of `weakfs.reducers.apply` give one by one. They make every directory on the way to
-a path anew, since each of their trees may be kept; of the trees in between here nobody ever sees one.
+The result is the same as with the functions of `weakfs.reducers.apply`, one event at a time. Those rebuild every
+directory on the way to a path, since each of their trees may be kept; here nobody sees the intermediate trees.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[Fi
 
 
 class TreeDraft:
-    """A tree that is being changed. `handlers` tells by type of event what to call with its fields."""
+    """A tree that is being changed. `handlers` maps each type of event to the method that takes its fields."""
 
     def __init__(self, tree: FileTree | Packed) -> None:
         self.handlers: dict[type, Callable[..., None]] = {
@@ -62,52 +62,52 @@ class TreeDraft:
         self._directories = {"": self._root}
 
     def reduce(self, type_: type, fields: tuple[Any, ...]) -> None:
-        """Let the reducer of a rarer event have the tree as it is by now."""
+        """Apply a less frequent event with its reducer, on the current tree."""
         self._begin(REDUCERS[type_](self.tree(), type_(*fields)))
 
     def tree(self) -> FileTree:
-        """Make the tree that everything came to; no event may come after."""
+        """Return the resulting tree; no event may follow."""
         return made(self._root)
 
     def _find(self, path: str) -> tuple[DirectoryDraft | None, str, Entry | None]:
-        """Give the directory of a path, its name there and what it is, `None` where there is nothing."""
+        """Return the directory of a path, its name there and its entry; `None` for what is missing."""
         head, _, name = path.rpartition("/")
-        here = self._directories.get(head) or self._opened(head, None)
-        return here, name, None if here is None else here.get(name)
+        directory = self._directories.get(head) or self._opened(head, None)
+        return directory, name, None if directory is None else directory.get(name)
 
     def _opened(self, head: str, at: int | None) -> DirectoryDraft | None:
-        """Give a directory to be changed, made at `at` with its parents if it is missing; without `at`, `None`."""
-        here = self._root
+        """Return a directory as a draft, or `None` if it is missing; with `at`, make it and its parents instead."""
+        directory = self._root
         path = ""
         for name in head[1:].split("/"):
             path = f"{path}/{name}"
             below = self._directories.get(path)
             if below is None:
-                entry = here.get(name)
+                entry = directory.get(name)
                 if is_directory(entry):
-                    below = here.opened(name, entry)
+                    below = directory.opened(name, entry)
                 elif at is None:
                     return None
                 else:
                     below = DirectoryDraft(FileTree({}, leaves.DIRECTORY_MODE, at, at))
-                    here.put(name, below)
-                    here.modified_at = at
+                    directory.put(name, below)
+                    directory.modified_at = at
                 self._directories[path] = below
-            here = below
-        return here
+            directory = below
+        return directory
 
     def _put(self, path: str, entry: Entry, at: int) -> None:
-        """Put an entry at a path, as `weakfs.reducers.tree.node.put` does; a whiteout there counts as nothing."""
+        """Put an entry at a path, as `weakfs.reducers.tree.node.put` does; a whiteout there counts as no entry."""
         head, _, name = path.rpartition("/")
-        here = self._directories.get(head) or cast(DirectoryDraft, self._opened(head, at))
-        old = here.get(name)
+        directory = self._directories.get(head) or cast(DirectoryDraft, self._opened(head, at))
+        old = directory.get(name)
         if old is None or (not is_directory(old) and is_whiteout(cast(Leaf, old))):
-            here.modified_at = at
-        here.put(name, entry)
+            directory.modified_at = at
+        directory.put(name, entry)
         self._forget(old)
 
     def _forget(self, entry: Entry | None) -> None:
-        """Look paths up anew once an entry has left its place, if it was a directory."""
+        """Forget the known paths if `entry`, which has left its place, is a directory."""
         if is_directory(entry):
             self._directories = {"": self._root}
 
@@ -115,47 +115,47 @@ class TreeDraft:
         self, path: str, content: bytes, at: int, mode: int | None = None, filesystem: str | None = None
     ) -> None:
         head, _, name = path.rpartition("/")
-        here = self._directories.get(head) or self._opened(head, None)
-        if here is not None:
-            entries = here.entries
-            old = entries.get(name) or here.get(name)
+        directory = self._directories.get(head) or self._opened(head, None)
+        if directory is not None:
+            entries = directory.entries
+            old = entries.get(name) or directory.get(name)
             if type(old) is tuple and len(old) == LEAF and type(old[CONTENT]) not in NO_FILE:
-                # Most records by far: a file that is there gets another content.
+                # By far the most frequent case: an existing file gets new content.
                 entries[name] = (content, old[1] if mode is None else mode, at, old[3], bytearray())
-                here.is_changed = True
-                here.growth += len(content) - len(old[CONTENT])
+                directory.is_changed = True
+                directory.growth += len(content) - len(old[CONTENT])
                 return
         self._put(path, leaves.file(content, mode=leaves.FILE_MODE if mode is None else mode, at=at), at)
 
     def on_file_appended(self, path: str, tail: bytes, at: int, filesystem: str | None = None) -> None:
-        here, name, old = self._find(path)
-        if here is None or not _is_file(old):
+        directory, name, old = self._find(path)
+        if directory is None or not _is_file(old):
             self.on_file_written(path, tail, at)
             return
         leaf = cast(Leaf, old)
-        here.put(name, leaves.with_content(leaf, Rope(cast("bytes | Rope", leaf[CONTENT]), tail), at))
+        directory.put(name, leaves.with_content(leaf, Rope(cast("bytes | Rope", leaf[CONTENT]), tail), at))
 
     def on_file_spliced(
         self, path: str, pieces: tuple[tuple[int, int, bytes], ...], at: int, filesystem: str | None = None
     ) -> None:
-        here, name, old = self._find(path)
-        if here is not None and _is_file(old):
-            here.put(name, spliced(cast(Leaf, old), pieces, at))
+        directory, name, old = self._find(path)
+        if directory is not None and _is_file(old):
+            directory.put(name, spliced(cast(Leaf, old), pieces, at))
 
     def on_directory_made(self, path: str, at: int, filesystem: str | None = None) -> None:
         if path != "/" and not is_directory(self._find(path)[2]):
             self._put(path, FileTree({}, leaves.DIRECTORY_MODE, at, at), at)
 
     def on_entry_deleted(self, path: str, at: int, filesystem: str | None = None) -> None:
-        here, name, old = self._find(path)
-        if here is not None and old is not None:
-            here.remove(name)
-            here.modified_at = at
+        directory, name, old = self._find(path)
+        if directory is not None and old is not None:
+            directory.remove(name)
+            directory.modified_at = at
             self._forget(old)
 
     def on_entry_moved(self, source: str, destination: str, at: int, filesystem: str | None = None) -> None:
         if destination.startswith(f"{source}/"):
-            # No filesystem lets it through: the directory goes, and is put where it was not.
+            # No filesystem allows this: the directory is deleted, then put below a new directory of its old name.
             self.reduce(e.EntryMoved, (source, destination, at, filesystem))
             return
         _, _, entry = self._find(source)

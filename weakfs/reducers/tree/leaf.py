@@ -1,7 +1,7 @@
-"""Files and links as the tree holds them: plain tuples of atoms.
+"""Leaves of the tree, such as files and links: plain tuples of atoms.
 
-The garbage collector stops looking at a tuple of atoms, and a tree of 100,000 files kept in a thousand
-versions is then 11,000 objects to it instead of 416,000. All that touches the tuple's places is here.
+The garbage collector stops tracking a tuple of atoms: a tree of 100,000 files kept in a thousand versions is then
+11,000 objects to it instead of 416,000. All code that uses the positions of the tuple is in this module.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from weakfs.reducers.tree import name_escaping as names
 from weakfs.session.blobs.blob import Joinable, Stored, digest_of
 from weakfs.session.blobs.rope import Content, Rope
 
-# (content, mode, modified_at, created_at, cell). The content is a file's (bytes, a Rope for one that was appended
-# to, Stored for one that lies elsewhere), a str: the target of a symbolic link, or a Special. The cell is empty
-# until the content's digest is asked for.
+# (content, mode, modified_at, created_at, cell). The content is a file's (bytes, a Rope after an append, or Stored if
+# it is in a store), a link's target (a str), or a Special. The cell is empty until the content's digest is first
+# computed.
 Leaf = tuple["Content | str", int, int, int, bytearray]
 
 Kind = Literal["file", "link", "fifo", "socket", "device", "whiteout"]
@@ -32,9 +32,9 @@ CREATED_AT: Final = 3
 
 @final
 class Special(bytes):
-    """What stands for the content of an entry that has none, one object a kind.
+    """The content of an entry that has none, with one object per kind.
 
-    It is empty bytes to whoever does not look, and equal to nothing but itself.
+    It behaves like empty bytes, but is equal only to itself.
     """
 
     kind: Kind
@@ -56,7 +56,7 @@ class Special(bytes):
         return f"<{self.kind}>"
 
     def __reduce__(self) -> tuple[Callable[[Kind], Special], tuple[Kind]]:
-        # Copied and pickled as the one object that it is.
+        # Copying and unpickling return the single object of the kind.
         return _the_special, (self.kind,)
 
 
@@ -67,12 +67,12 @@ def _the_special(kind: Kind) -> Special:
 FIFO: Final = Special("fifo")
 SOCKET: Final = Special("socket")
 DEVICE: Final = Special("device")
-# What an overlay holds where an entry of the layer below is gone.
+# What an overlay holds where an entry of the lower layer was deleted.
 WHITEOUT: Final = Special("whiteout")
 
 SPECIALS: Final = {special.kind: special for special in (FIFO, SOCKET, DEVICE, WHITEOUT)}
 
-# The types of what is no file's content.
+# The types that are not the content of a file.
 NO_FILE: Final = (str, Special)
 
 
@@ -92,22 +92,22 @@ def special(content: Special, *, mode: int = FILE_MODE, at: int, created_at: int
 
 
 def is_link(leaf: Leaf) -> bool:
-    """Tell a symbolic link from all else."""
+    """Return whether a leaf is a symbolic link."""
     return type(leaf[0]) is str
 
 
 def is_file(leaf: Leaf) -> bool:
-    """Tell a file from links and special entries."""
+    """Return whether a leaf is a file, and not a link or special entry."""
     return type(leaf[0]) not in NO_FILE
 
 
 def is_special(leaf: Leaf) -> bool:
-    """Tell FIFOs, sockets, devices and whiteouts from all else."""
+    """Return whether a leaf is a FIFO, a socket, a device or a whiteout."""
     return type(leaf[0]) is Special
 
 
 def kind_of(leaf: Leaf) -> Kind:
-    """Tell what a leaf is: `file`, `link`, or the kind of a special entry."""
+    """Return the kind of a leaf: `file`, `link`, or the kind of a special entry."""
     content = leaf[0]
     if type(content) is str:
         return "link"
@@ -115,19 +115,19 @@ def kind_of(leaf: Leaf) -> Kind:
 
 
 def with_content(leaf: Leaf, content: Content, at: int) -> Leaf:
-    """Give the file with other content, modified at `at`; its mode and birth stay."""
+    """Return the file with other content, modified at `at`; its mode and creation time are unchanged."""
     return (content, leaf[1], at, leaf[3], bytearray())
 
 
 def with_mode(leaf: Leaf, mode: int) -> Leaf:
-    """Give the file with other permission bits."""
+    """Return the file with other permission bits."""
     return (leaf[0], mode, leaf[2], leaf[3], leaf[4])
 
 
 def content_of(leaf: Leaf) -> bytes:
-    """Give a file's bytes, a link's target as bytes, or nothing for a special entry.
+    """Return a file's bytes, a link's target as bytes, or nothing for a special entry.
 
-    `MissingBlob` where the bytes lie elsewhere and are gone from there.
+    Raise `MissingBlob` if the bytes are in a store that no longer has them.
     """
     content = leaf[0]
     if type(content) is bytes:
@@ -138,31 +138,31 @@ def content_of(leaf: Leaf) -> bytes:
 
 
 def size_of(leaf: Leaf) -> int:
-    """Give the length of a file in bytes; a link counts as nothing."""
+    """Return the length of a file in bytes; a link counts as 0."""
     content = leaf[0]
     return 0 if type(content) is str else len(content)
 
 
 def blob_digest(leaf: Leaf) -> bytes:
-    """Give the git object id (SHA-256 format) of the content; computed once and kept in the leaf's cell."""
+    """Return the git object id (SHA-256 format) of the content; computed once and cached in the leaf's cell."""
     cell = leaf[4]
     if not cell:
         content = leaf[0]
         if type(content) is Stored:
             cell[:] = content.digest
         else:
-            # A thousand versions of a log that grows are not all held in one piece for that.
+            # Not joined, so that a thousand versions of a growing log are not all kept in one piece.
             cell[:] = content.digest() if type(content) is Rope else digest_of(content_of(leaf))
     return bytes(cell)
 
 
 def same(one: Leaf, other: Leaf) -> bool:
-    """Tell whether two leaves have the same kind, content and permission bits; times do not count."""
+    """Return whether two leaves have the same kind, content and permission bits; times are ignored."""
     return one[1] == other[1] and kind_of(one) == kind_of(other) and same_content(one, other)
 
 
 def same_content(one: Leaf, other: Leaf) -> bool:
-    """Tell whether two leaves hold the same bytes, by reference or digest where these are at hand."""
+    """Return whether two leaves hold the same bytes, by identity or digest where these are known."""
     if one[0] is other[0] or one[4] is other[4]:
         return True
     if one[4] and other[4]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-# Steps of the comparison, beyond what reading the texts takes, before it gives up; about half a second.
+# How many steps the comparison may take, beyond those of reading the texts; about half a second.
 WORK = 2_000_000
 
 
@@ -16,12 +16,12 @@ class TooMuchWork(Exception):
     """Two texts are too long and too different to compare within the bound."""
 
 
-# A stretch of equal items: (start in a, start in b, length).
+# A run of equal items: (start in a, start in b, length).
 Match = tuple[int, int, int]
 
 
 def split_lines(data: bytes) -> list[bytes]:
-    """Split at `\\n`, which stays with its line."""
+    """Split after each `\\n`."""
     lines = data.split(b"\n")
     last = lines.pop()
     kept = [line + b"\n" for line in lines]
@@ -29,7 +29,7 @@ def split_lines(data: bytes) -> list[bytes]:
 
 
 def matches(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list[Match]:
-    """Give the stretches of a longest common subsequence, in order; `TooMuchWork` beyond the bound."""
+    """Return the runs of a longest common subsequence, in order. Raise `TooMuchWork` beyond the bound."""
     low = 0
     end = min(len(a), len(b))
     while low < end and a[low] == b[low]:
@@ -47,7 +47,7 @@ def matches(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list
 def _pairs(
     a: Sequence[bytes], b: Sequence[bytes], low: int, a_end: int, b_end: int, work: int
 ) -> list[tuple[int, int]]:
-    """Match the parts between a common start and end; lines that only one side has cannot match, so they go."""
+    """Match the parts between a common start and end, without the lines that only one side has: they cannot match."""
     in_a, in_b = set(a[low:a_end]), set(b[low:b_end])
     rows = [i for i in range(low, a_end) if a[i] in in_b]
     columns = [j for j in range(low, b_end) if b[j] in in_a]
@@ -71,7 +71,7 @@ def _stretches(pairs: list[tuple[int, int]]) -> list[Match]:
 class _Comparison:
     def __init__(self, a: list[int], b: list[int], work: int) -> None:
         self.a, self.b = a, b
-        # Following equal lines counts as well, but long texts with few changes need not be short for it.
+        # Following equal lines counts too, but the bound must not stop long texts with few changes.
         self.work = work + 4 * (len(a) + len(b))
 
     def run(self) -> list[tuple[int, int]]:
@@ -94,7 +94,7 @@ class _Comparison:
         return sorted(pairs)
 
     def _middle(self, a_low: int, a_high: int, b_low: int, b_high: int) -> tuple[int, int]:
-        """Give a point on a shortest edit path that is neither its start nor its end.
+        """Return a point on a shortest edit path that is neither its start nor its end.
 
         The two ranges differ at both ends, so that every path has two edits or more and such a point exists.
         """
@@ -132,17 +132,17 @@ class _Comparison:
 
 
 def _furthest(reached: dict[int, int], k: int, d: int) -> int:
-    """Give how far the path of one more edit gets on diagonal `k` before it follows equal items."""
+    """Return how far the path with one more edit gets on diagonal `k` before it follows equal items."""
     if k == -d or (k != d and reached.get(k - 1, -1) < reached.get(k + 1, -1)):
         return reached[k + 1]
     return reached[k - 1] + 1
 
 
 def merge_lines(base: bytes, ours: bytes, theirs: bytes, *, work: int = WORK) -> bytes | None:
-    """Merge two changes of one text; `None` if they conflict.
+    """Merge two changes of one text. Return `None` if they conflict.
 
     Ranges of base lines conflict if they overlap or insert at the same point, unless both sides made the same
-    change; adjacent ranges merge. Raises `TooMuchWork` if the texts cannot be compared within the bound.
+    change; adjacent ranges merge. Raise `TooMuchWork` if the texts cannot be compared within the bound.
     """
     lines, mine, other = split_lines(base), split_lines(ours), split_lines(theirs)
     changes = sorted({*_changes(lines, mine, work), *_changes(lines, other, work)})
@@ -155,21 +155,21 @@ def merge_lines(base: bytes, ours: bytes, theirs: bytes, *, work: int = WORK) ->
         merged += (*lines[end:start], *replacement)
         end, last = stop, (start, stop)
     merged += lines[end:]
-    # A base line without its line end would run into what the other side added behind it.
+    # A base line without a final newline would run into what the other side added after it.
     if any(not line.endswith(b"\n") for line in merged[:-1]):
         return None
     return b"".join(merged)
 
 
 def _collide(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Tell whether a later range overlaps an earlier one, or both insert at one point."""
+    """Return whether a later range overlaps an earlier one, or both insert at one point."""
     if one[0] == one[1] and other[0] == other[1]:
         return one[0] == other[0]
     return other[0] < one[1]
 
 
 def _changes(base: list[bytes], new: list[bytes], work: int) -> list[tuple[int, int, tuple[bytes, ...]]]:
-    """Give what turns `base` into `new`: ranges of base lines, each with its replacement."""
+    """Return the changes from `base` to `new`: ranges of base lines, each with its replacement."""
     changes: list[tuple[int, int, tuple[bytes, ...]]] = []
     i = j = 0
     for x, y, length in [*matches(base, new, work=work), (len(base), len(new), 0)]:

@@ -1,9 +1,9 @@
-"""A directory as a search goes through it: in the order of the paths, with the bytes that are at hand.
+"""Listings of directories for searches: in path order, with the contents that are in memory.
 
-A node of up to 32 names keeps its listing until a change makes a new node of it, so that a search after another
-one, or after a write elsewhere, neither sorts nor looks at its entries anew. A wider one keeps none: with many old
-versions that are remembering, it would be two pointers a name for each. What is kept are the very names, contents and
-nodes that the directory holds, in tuples that the garbage collector lets off unless a directory is among them.
+A node of up to 32 names caches its listing until a change replaces the node, so that a search after another one, or
+after a write elsewhere, neither sorts nor inspects its entries again. A wider node does not: with many old versions
+caching listings, each would cost two pointers per name. A listing consists of the same names, contents and nodes that
+the directory holds, in tuples that the garbage collector does not track unless they contain a directory.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 
 
 def listing(tree: FileTree) -> Listing:
-    """Give the listing of a directory. O(its entries) the first time, then O(1) for up to 32 of them.
+    """Return the listing of a directory. O(its entries) the first time, then O(1) for up to 32 of them.
 
-    Threads that come together each make it, and it does not matter whose is kept.
+    Threads that arrive at the same time each build it, and it does not matter whose is kept.
     """
     children = tree._children
     if type(children) is not dict:
@@ -35,7 +35,7 @@ def listing(tree: FileTree) -> Listing:
 
 
 def listing_of(entries: Iterable[tuple[str, Node]]) -> Listing:
-    """Make the listing of a directory with these entries: links, FIFOs and the like are left out."""
+    """Return the listing of a directory with these entries: links, FIFOs and the like are left out."""
     return _listing(dict(entries))
 
 
@@ -43,7 +43,7 @@ def _listing(nodes: dict[str, Node]) -> Listing:
     for node in nodes.values():
         if type(node) is FileTree or type(node[CONTENT]) is not bytes:
             return _mixed(nodes)
-    # Written for speed: most directories are like this, and a first search makes all their listings.
+    # Written for speed: most directories are of this kind, and the first search builds all their listings.
     leaves = cast("dict[str, tuple[bytes]]", nodes)
     names = tuple(sorted(leaves))
     contents = tuple([leaves[name][0] for name in names])
@@ -56,7 +56,7 @@ def _mixed(nodes: dict[str, Node]) -> Listing:
 
 
 def in_path_order(entries: Iterable[tuple[str, Node]]) -> list[tuple[str, Node]]:
-    """Sort a directory's entries so that a walk gives paths in the order of their characters."""
+    """Sort a directory's entries so that a walk yields paths in the order of their characters."""
     by_name = sorted(entries, key=_name)
     for _, node in by_name:
         if type(node) is FileTree:

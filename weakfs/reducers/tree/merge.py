@@ -1,7 +1,6 @@
 """Three-way merge of trees: by path, and inside a text file by lines.
 
-A move is a deletion and an addition. What `theirs` shares with `base` is passed over: the cost is what they
-changed.
+A move is a deletion and an addition. What `theirs` shares with `base` is skipped: the cost is what `theirs` changed.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ Path = tuple[str, ...]
 
 
 def merge(base: FileTree | None, ours: FileTree, theirs: FileTree) -> FileTree:
-    """Give `ours` with what `theirs` changed since `base`.
+    """Return `ours` with what `theirs` changed since `base`.
 
-    Raises `Conflict` with the path of everything that both sides changed differently: contents whose changed
-    lines overlap, permission bits, kinds, and what one side deleted and the other changed. `TreeTooLarge` if
-    directories that they changed lie at very many places.
+    Raise `Conflict` with the path of everything that both sides changed differently: contents whose changed
+    lines overlap, permission bits, kinds, and entries that one side deleted and the other changed. Raise `TreeTooLarge`
+    if the directories that `theirs` changed occur in very many places.
     """
     work = _Merge(Comparisons(ours, theirs))
     work.directory((), base or EMPTY_TREE, ours, theirs)
@@ -45,7 +44,7 @@ def merge(base: FileTree | None, ours: FileTree, theirs: FileTree) -> FileTree:
 
 
 class _Merge:
-    """What a merge has found so far: edits to make, directories to look into, conflicts."""
+    """The state of a merge: edits to make, directories still to compare, and conflicts."""
 
     def __init__(self, comparisons: Comparisons) -> None:
         self.comparisons = comparisons
@@ -75,7 +74,7 @@ class _Merge:
             self.entry((*path, name), old, mine, new, at)
 
     def entry(self, path: Path, old: Node | None, mine: Node | None, new: Node | None, at: int) -> None:
-        """Merge one entry that they changed from `old` to `new`, where we have `mine`."""
+        """Merge one entry that `theirs` changed from `old` to `new`, while `ours` has `mine`."""
         if mine is new:
             return
         if mine is old:
@@ -94,9 +93,9 @@ class _Merge:
                 self._replaced(path, old, mine, new, at)
 
     def _replaced(self, path: Path, old: Node | None, mine: Node | None, new: Node | None, at: int) -> None:
-        """Merge where one side put something else, or nothing, in the place of a directory that the other kept.
+        """Merge a directory that one side kept and the other deleted or replaced.
 
-        What was only deleted inside goes along with it; anything else that changed there is a conflict.
+        Deletions inside it are covered by its own deletion; any other change inside it is a conflict.
         """
         changed = _changed_paths(path, old, mine, new)
         if len(changed) == 1 and type(old) is FileTree:
@@ -109,7 +108,7 @@ class _Merge:
 
 
 def _merge_leaves(old: Node | None, mine: Node | None, new: Node | None) -> Leaf | None:
-    """Merge two changes of one file, or `None` if they conflict."""
+    """Merge two changes of one file. Return `None` if they conflict."""
     if type(mine) is not tuple or type(new) is not tuple or type(old) is not tuple:
         return None
     if not (leaves.is_file(old) and leaves.is_file(mine) and leaves.is_file(new)):
@@ -149,7 +148,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _changed_paths(path: Path, old: Node | None, mine: Node | None, new: Node | None) -> list[str]:
-    """Name a conflict: the path, and where one side deleted a directory, what the other changed in it."""
+    """Return the paths in conflict: the path, and what one side changed in a directory that the other deleted."""
     shown = _shown(path)
     paths = [shown]
     for node in (mine, new):

@@ -1,8 +1,8 @@
-"""Names that are not text: bytes of a host's names as characters, and back.
+"""Escaping of names: bytes of a host's names that are not text as characters, and back.
 
 A literal backslash and bytes that are not UTF-8 appear as U+F700 plus the byte. The characters U+F700 to
-U+F7FF of a host's names are themselves shown byte by byte in the same way, so that every name has one form
-and every form leads back to one name.
+U+F7FF in a host's names are escaped byte by byte in the same way, so that every name has exactly one escaped form
+and every escaped form stands for exactly one name.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _ESCAPED = re.compile("[\uf700-\uf7ff]")
 
 
 def from_bytes(raw: bytes) -> str:
-    """Give the canonical form of a host's name."""
+    """Return the canonical form of a host's name."""
     text = raw.decode("utf-8", "surrogateescape")
     return _ODD.sub(_escape, text) if _ODD.search(text) else text
 
 
 def to_bytes(name: str) -> bytes:
-    """Give the host's bytes for a canonical name; a form that `from_bytes` never gives stands for itself."""
+    """Return the host's bytes for a canonical name; a form that `from_bytes` never returns is taken literally."""
     if not _ESCAPED.search(name):
         return name.encode("utf-8", "surrogatepass")
     raw = b"".join(_unescape(char) for char in name)
@@ -30,7 +30,7 @@ def to_bytes(name: str) -> bytes:
 
 
 def canonical(name: str) -> str:
-    """Give the one form of a name that stands for the same bytes; most names are their own."""
+    """Return the canonical form of the name with the same bytes; most names are their own canonical form."""
     return from_bytes(to_bytes(name)) if _ESCAPED.search(name) else name
 
 

@@ -1,6 +1,6 @@
 """The file tree: an immutable directory node, whose entries are leaves and further trees.
 
-A subtree is a tree like any other. A change copies the directories on the way to it and shares the rest;
+Every subtree is itself a tree. A change copies the directories on the way to it and shares the rest;
 every directory carries the totals of what is below it, so that statistics and quotas cost O(depth).
 """
 
@@ -21,19 +21,20 @@ from weakfs.session.history.packed_state import Counted
 Segments = tuple[str, ...]
 
 # No tree has more entries: a directory that is copied into itself a few dozen times shares everything and costs
-# nothing, until somebody walks it.
+# nothing until somebody walks it.
 MAX_NODES = 1 << 30
 
 
 class Remembering:
-    """What is remembered of a directory: no part of its value, so no field that is copied, pickled or saved."""
+    """Caches on a directory: they are not part of its value, and so they are not copied, pickled or saved."""
 
     __slots__ = ("_listing", "_packed")
 
     if TYPE_CHECKING:
-        # Unset before the first search: see weakfs.reducers.tree.listing. No hint of what is saved.
+        # For type checkers only, so that they are not saved. Unset before the first search: see
+        # weakfs.reducers.tree.listing.
         _listing: Listing | None
-        # Unset before the first checkpoint that is kept: see weakfs.reducers.tree.packed.
+        # Unset before the first permanent checkpoint: see weakfs.reducers.tree.packed.
         _packed: tuple[Any, ...]
 
 
@@ -41,14 +42,14 @@ class Remembering:
 @event("fs/tree")
 @define(eq=False, repr=False)
 class FileTree(Remembering):
-    """A directory with all that is in it. Times are integer nanoseconds; counts are of everything below.
+    """A directory with everything in it. Times are integer nanoseconds; counts include everything below.
 
     Made by `tree_of` and the functions of this module, never changed. `file_count` counts files and links.
     """
 
-    # Shared with other versions of the tree: a change here would change those too.
+    # Shared with other versions of the tree: changing it would change those too.
     _children: Children = field(factory=dict)
-    # Read through the properties below, so that nobody outside assigns them. A frozen attrs class would do the same,
+    # Read through the properties below, so that nothing outside assigns them. A frozen attrs class would do the same,
     # but its constructor takes three times as long, and every write makes one node for each directory on the way.
     _mode: int = DIRECTORY_MODE
     _modified_at: int = 0
@@ -56,7 +57,7 @@ class FileTree(Remembering):
     _file_count: int = 0
     _directory_count: int = 0
     _total_size: int = 0
-    # Filled in when asked for: see weakfs.reducers.tree.digest.
+    # Computed on demand: see weakfs.reducers.tree.digest.
     _digest: bytes | None = field(default=None, init=False)
     _fingerprint: bytes | None = field(default=None, init=False)
     _height: int | None = field(default=None, init=False)
@@ -66,7 +67,7 @@ class FileTree(Remembering):
 
     @property
     def children(self) -> Mapping[str, Node]:
-        """The entries by name, in no order that means anything, as a read-only view. O(names / 32)."""
+        """The entries by name in arbitrary order, as a read-only view. O(names / 32)."""
         return MappingProxyType(maps.as_dict(self._children))
 
     @property
@@ -96,7 +97,7 @@ class FileTree(Remembering):
 
     @property
     def total_size(self) -> int:
-        """How many bytes the files below have together."""
+        """The total size in bytes of the files below."""
         return self._total_size
 
     @property
@@ -113,20 +114,20 @@ class FileTree(Remembering):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what git keeps and of what it leaves out: empty directories and full permission bits."""
+        """A hash that also covers what git leaves out: empty directories and full permission bits."""
         from weakfs.reducers.tree.digest import tree_fingerprint
 
         return tree_fingerprint(self).hex()
 
     def pack(self, before: tuple[Any, ...] | None, counted: Counted) -> tuple[tuple[Any, ...], int]:
-        """Give the tree as a checkpoint keeps it, and what that takes: see `weakfs.reducers.tree.packed`."""
+        """Return the packed form for a checkpoint, and its weight: see `weakfs.reducers.tree.packed`."""
         from weakfs.reducers.tree.packed import pack
 
         return pack(self, before, counted)
 
     @classmethod
     def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
-        """Give the tree that was packed; with `known`, shares with others that were. O(directories + names / 32)"""
+        """Return the tree, unpacked; with `known`, shares with others that were. O(directories + names / 32)."""
         from weakfs.reducers.tree.draft import DirectoryDraft, made
 
         found = None if known is None else known.get(id(packed))
@@ -137,7 +138,7 @@ class FileTree(Remembering):
 
     @classmethod
     def weight(cls, packed: tuple[Any, ...], before: tuple[Any, ...]) -> int:
-        """Give about how many bytes a packed tree takes that an earlier one does not, contents apart."""
+        """Return the approximate number of bytes that a packed tree does not share with `before`, without blobs."""
         from weakfs.reducers.tree.packed import weight
 
         return weight(packed, before)
@@ -145,20 +146,20 @@ class FileTree(Remembering):
 
 Node = Leaf | FileTree
 
-# The names in a directory in the order of the paths; beside each a further directory, the bytes of a file or, where
-# these are not at hand, its leaf; and how many bytes these are if there are only bytes, else `None`.
+# The names in a directory in path order; next to each a subdirectory, the bytes of a file or, if these are not in
+# memory, its leaf; and the total size of the bytes if there are only bytes, else `None`.
 Listing = tuple[tuple[str, ...], tuple[bytes | Node, ...], int | None]
 
 EMPTY_TREE = FileTree()
 
 
 def is_tree(node: object) -> bool:
-    """Tell a directory from a leaf."""
+    """Return whether a node is a directory, and not a leaf."""
     return type(node) is FileTree
 
 
 def find(tree: FileTree, segments: Segments) -> Node | None:
-    """Give the node at a path, or `None`. O(depth)."""
+    """Return the node at a path, or `None`. O(depth)."""
     node: Any = tree
     for name in segments:
         if type(node) is not FileTree:
@@ -183,7 +184,7 @@ def _by_name(entry: tuple[str, Node]) -> str:
 def tree_of(
     nodes: dict[str, Node], *, mode: int = DIRECTORY_MODE, modified_at: int = 0, created_at: int = 0
 ) -> FileTree:
-    """Make a directory of entries at once. O(entries)."""
+    """Make a directory with all its entries at once. O(entries)."""
     files = directories = size = 0
     for node in nodes.values():
         if type(node) is FileTree:
@@ -196,24 +197,24 @@ def tree_of(
     return FileTree(maps.build(nodes.items()), mode, modified_at, created_at, files, directories, size)
 
 
-# The way to a path: each directory on it, the name that leads on, and what is there now.
+# The way to a path: each directory on it, the name of the next step, and what is there now.
 Way = list[tuple[FileTree, str, Node | None]]
 
 
 def way_to(tree: FileTree, segments: Segments, at: int) -> Way:
-    """Go to a path, through directories made at `at` where some are missing. Its last step is the path's own."""
-    here = tree
+    """Return the way to a path; missing directories are made at `at`. The last step is that of the path itself."""
+    directory = tree
     way: Way = []
     for name in segments:
-        children = here._children
+        children = directory._children
         old = children.get(name) if type(children) is dict else maps.get(children, name)
-        way.append((here, name, old))
-        here = old if type(old) is FileTree else FileTree({}, DIRECTORY_MODE, at, at)
+        way.append((directory, name, old))
+        directory = old if type(old) is FileTree else FileTree({}, DIRECTORY_MODE, at, at)
     return way
 
 
 def put(tree: FileTree, segments: Segments, node: Node, at: int) -> FileTree:
-    """Give the tree with `node` at a path, in the place of what is there; makes missing parents. O(depth).
+    """Return the tree with `node` at a path, replacing what is there; missing parents are made. O(depth).
 
     A directory whose set of names changes is modified at `at`. The root itself cannot be put (use the node).
     """
@@ -221,29 +222,29 @@ def put(tree: FileTree, segments: Segments, node: Node, at: int) -> FileTree:
 
 
 def remove(tree: FileTree, segments: Segments, at: int) -> FileTree:
-    """Give the tree without what is at a path; the same tree if nothing is there. O(depth)."""
+    """Return the tree without the entry at a path; the same tree if nothing is there. O(depth)."""
     way = way_to(tree, segments, at)
     return rebuilt(way, None, at) if way[-1][2] is not None else tree
 
 
 def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
-    """Make the directories of a way anew, from the last up, with `node` (or nothing) at its end."""
+    """Rebuild the directories of a way, from the last up, with `node` (or nothing) at its end."""
     files, directories, size = _counts(node)
     less_files, less_directories, less_size = _counts(way[-1][2])
     files, directories, size = files - less_files, directories - less_directories, size - less_size
     new = node
-    for here, name, old in reversed(way):
-        # What comes after it is searched from now on: with 1,000 versions kept, only the last has listings.
-        left: Remembering = here
-        left._listing = None
+    for directory, name, old in reversed(way):
+        # From now on its successor is searched: with 1,000 versions kept, only the last one has listings.
+        replaced: Remembering = directory
+        replaced._listing = None
         is_new = old is None or new is None
         if new is not node and type(old) is not FileTree:
-            # A directory that was missing; a leaf in its place went.
+            # The directory was missing; if a leaf was in its place, it is replaced.
             is_new = True
             directories += 1
             if old is not None:
                 files, size = files - 1, size - size_of(old)
-        children = here._children
+        children = directory._children
         if new is None:
             children = maps.remove(children, name)
         elif type(children) is dict and len(children) < maps.WIDTH:
@@ -253,18 +254,18 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
             children = maps.put(children, name, new)
         new = FileTree(
             children,
-            here._mode,
-            at if is_new else here._modified_at,
-            here._created_at,
-            here._file_count + files,
-            here._directory_count + directories,
-            here._total_size + size,
+            directory._mode,
+            at if is_new else directory._modified_at,
+            directory._created_at,
+            directory._file_count + files,
+            directory._directory_count + directories,
+            directory._total_size + size,
         )
     return cast(FileTree, new)
 
 
 def _counts(node: Node | None) -> tuple[int, int, int]:
-    """Give the files, directories and bytes that a node counts for."""
+    """Return the numbers of files, directories and bytes that a node counts for."""
     if node is None:
         return 0, 0, 0
     if type(node) is FileTree:
@@ -274,7 +275,7 @@ def _counts(node: Node | None) -> tuple[int, int, int]:
 
 
 def with_mode(tree: FileTree, mode: int) -> FileTree:
-    """Give the directory with other permission bits."""
+    """Return the directory with other permission bits."""
     return FileTree(
         tree._children,
         mode,
@@ -287,9 +288,9 @@ def with_mode(tree: FileTree, mode: int) -> FileTree:
 
 
 def walk(tree: FileTree, prefix: str = "") -> Iterator[tuple[str, Node]]:
-    """Go through everything below, parents first, by name within each directory: `(path, node)`.
+    """Yield everything below, parents first, sorted by name within each directory: `(path, node)`.
 
-    `TreeTooLarge` for a tree that is mostly copies of itself: see `weakfs.reducers.tree.repetition`.
+    Raise `TreeTooLarge` for a tree that consists mostly of copies of itself: see `weakfs.reducers.tree.repetition`.
     """
     from weakfs.reducers.tree.repetition import check_repeats
 
@@ -310,7 +311,7 @@ def walk(tree: FileTree, prefix: str = "") -> Iterator[tuple[str, Node]]:
 
 
 def height(tree: FileTree) -> int:
-    """Give how many segments the deepest path below a directory has. O(directories), kept on the node."""
+    """Return the number of segments in the deepest path below a directory. O(directories), cached on the node."""
     stack = [tree] if tree._height is None else []
     while stack:
         node = stack[-1]

@@ -1,8 +1,8 @@
-"""Trees as checkpoints keep them: nested tuples of atoms, which the garbage collector stops looking at.
+"""The packed form of trees in checkpoints: nested tuples of atoms, which the garbage collector stops tracking.
 
 A tree of 100,000 files in 5,000 directories is 10,000 objects to the collector; 60 of them took 400 ms of every full
-collection. Packed, they take none, and a third of the memory: names and subdirectories that two versions have in
-common are shared, and the files are the very leaves of the tree. `weakfs.reducers.tree.fold` makes trees of them again.
+collection. Packed, they take no time, and a third of the memory: names and subdirectories that two versions have in
+common are shared, and the files are the leaves of the tree themselves. `weakfs.reducers.tree.fold` unpacks them.
 """
 
 from __future__ import annotations
@@ -15,58 +15,58 @@ from weakfs.reducers.tree.leaf import size_of
 from weakfs.reducers.tree.node import FileTree, Remembering
 from weakfs.session.history.packed_state import Counted
 
-# A directory: (mode, modified_at, created_at, file_count, directory_count, total_size, names, nodes). Of a directory
-# of more names than one dict holds, names is `None`, and nodes are 32 parts and gaps, as in `children.py`. A
-# part is such parts, or (names, nodes).
+# A directory: (mode, modified_at, created_at, file_count, directory_count, total_size, names, nodes). In a directory
+# with more names than one dict holds, names is `None`, and nodes are 32 parts and gaps, as in `children.py`. A
+# part consists of such parts, or is (names, nodes).
 Packed = tuple[Any, ...]
 
 DIRECTORIES, NAMES, NODES = 4, 6, 7
-# A leaf has 5 places, a directory 8.
+# A leaf has 5 fields, a directory 8.
 LENGTH = 8
 
-# About how many bytes they take: a directory with its tuple of nodes, an entry in a tuple, and a file's leaf.
+# Approximate sizes in bytes: a directory with its tuple of nodes, an entry in a tuple, and a file's leaf.
 DIRECTORY, ENTRY, LEAF = 180, 8, 155
 
 
 def pack(tree: FileTree, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
-    """Pack a tree, and tell about how many bytes that takes which `before`, an earlier one, does not.
+    """Pack a tree; return it with the approximate number of bytes that it does not share with `before`.
 
-    Contents whose identity is `counted` take nothing. Costs what is not packed yet, and O(names) in the directories
-    that differ.
+    `before` is an earlier packed tree. Blobs in `counted` cost nothing. Costs what is not packed yet, and O(names) in
+    the directories that differ.
     """
     weight = 0
     stack: list[tuple[FileTree, Packed | None]] = [(tree, before)]
     while stack:
-        here, old = stack[-1]
-        if packed_of(here) is not None:
+        directory, old = stack[-1]
+        if packed_of(directory) is not None:
             stack.pop()
             continue
-        if here.directory_count:
+        if directory.directory_count:
             known = dict(directories_of(old)) if old is not None else {}
             waiting = [
                 (child, known.get(name))
-                for name, child in maps.items(here._children)
+                for name, child in maps.items(directory._children)
                 if type(child) is FileTree and packed_of(child) is None
             ]
             if waiting:
                 stack.extend(waiting)
                 continue
         stack.pop()
-        if type(here._children) is dict:
+        if type(directory._children) is dict:
             before_part = None if old is None or old[NAMES] is None else old[NAMES:]
-            (names, nodes), more = _packed_part(here._children, before_part, counted)
+            (names, nodes), more = _packed_part(directory._children, before_part, counted)
         else:
             before_part = None if old is None or old[NAMES] is not None else old[NODES]
-            names, (nodes, more) = None, _packed_part(here._children, before_part, counted)
+            names, (nodes, more) = None, _packed_part(directory._children, before_part, counted)
         remember(
-            here,
+            directory,
             (
-                here.mode,
-                here.modified_at,
-                here.created_at,
-                here.file_count,
-                here.directory_count,
-                here.total_size,
+                directory.mode,
+                directory.modified_at,
+                directory.created_at,
+                directory.file_count,
+                directory.directory_count,
+                directory.total_size,
                 names,
                 nodes,
             ),
@@ -76,12 +76,12 @@ def pack(tree: FileTree, before: Packed | None, counted: Counted) -> tuple[Packe
 
 
 def packed_of(tree: FileTree) -> Packed | None:
-    """Give the form in which a directory is kept already, if it is."""
+    """Return the cached packed form of a directory, or `None`."""
     return getattr(tree, "_packed", None)
 
 
 def remember(tree: FileTree, packed: Packed) -> None:
-    """Note in which form a directory is kept."""
+    """Cache the packed form of a directory."""
     remembering: Remembering = tree
     remembering._packed = packed
 
@@ -102,7 +102,7 @@ def directories_of(packed: Packed) -> list[tuple[str, Packed]]:
 
 
 def _packed_part(children: Any, old: Packed | None, counted: Counted) -> tuple[Packed, int]:
-    """Pack a map of entries, whose subdirectories are packed; gives `old` itself if it is the same."""
+    """Pack a map of entries whose subdirectories are packed; return `old` itself if it is the same."""
     if type(children) is tuple:
         below = old if old is not None and len(old) == maps.WIDTH else (None,) * maps.WIDTH
         weight = ENTRY * maps.WIDTH
@@ -131,12 +131,12 @@ def _packed_part(children: Any, old: Packed | None, counted: Counted) -> tuple[P
 
 
 def _are_same(one: Packed, other: Packed) -> bool:
-    """Tell whether two tuples hold the very same objects."""
+    """Return whether two tuples hold identical objects."""
     return len(one) == len(other) and all(map(is_, one, other))
 
 
 def weight(packed: Packed, before: Packed) -> int:
-    """Give about how many bytes a packed tree takes that an earlier one does not, contents apart. O(what differs)"""
+    """Return the approximate number of bytes that a packed tree does not share with `before`, without blobs."""
     total = 0
     stack = [(packed, before)]
     seen: set[int] = set()
@@ -156,7 +156,7 @@ EMPTY: Packed = (0, 0, 0, 0, 0, 0, (), ())
 
 
 def _part(packed: Packed) -> Packed:
-    """Give the entries of a packed directory."""
+    """Return the entries of a packed directory."""
     return cast(Packed, packed[NODES] if packed[NAMES] is None else packed[NAMES:])
 
 

@@ -1,4 +1,4 @@
-"""Trees that are known in parts: filling one with what another knows, and taking over what changed in another."""
+"""Partially known trees: completing one with what another knows, and taking over changes from another."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from weakfs.reducers.tree.repetition import Comparisons, check_repeats
 
 
 def filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple[FileTree, ...]) -> FileTree:
-    """Give a tree with `nodes` where neither it nor one of `others` holds anything; directories are looked into.
+    """Return a tree with `nodes` added where neither it nor `others` hold anything; existing directories are filled.
 
-    In the order of paths: the last entry that a directory gained is when it was modified, in every process the same.
+    In path order: a directory's modification time is that of the last entry it gained, the same in every process.
     """
     stack = sorted(nodes, key=_by_path, reverse=True)
     while stack:
         segments, node = stack.pop()
-        there = [found for one in (tree, *others) if (found := _at(one, segments)) is not None]
-        if not there:
+        existing = [found for one in (tree, *others) if (found := _at(one, segments)) is not None]
+        if not existing:
             at = node.modified_at if type(node) is FileTree else node[MODIFIED_AT]
             tree = put(tree, segments, node, at)
-        elif type(node) is FileTree and all(type(found) is FileTree for found in there):
+        elif type(node) is FileTree and all(type(found) is FileTree for found in existing):
             check_repeats(node)
             stack.extend(((*segments, name), child) for name, child in reversed(entries(node)))
     return tree
@@ -33,7 +33,7 @@ def _by_path(entry: tuple[Segments, Node]) -> Segments:
 
 
 def _at(tree: FileTree, segments: Segments) -> Node | None:
-    """Give what stands at a path, or in its way: a file where a directory would have to be."""
+    """Return the node at a path, or the one in its way: a file in place of a directory."""
     node: Node | None = tree
     for name in segments:
         if type(node) is not FileTree:
@@ -43,7 +43,7 @@ def _at(tree: FileTree, segments: Segments) -> Node | None:
 
 
 def missing(found: FileTree, later: FileTree) -> Iterator[tuple[Segments, Node]]:
-    """Go through the topmost nodes that only `later` holds."""
+    """Yield the topmost nodes that only `later` holds."""
     comparisons = Comparisons(found, later)
     stack: list[tuple[Segments, FileTree, FileTree]] = [((), found, later)]
     while stack:
@@ -57,7 +57,7 @@ def missing(found: FileTree, later: FileTree) -> Iterator[tuple[Segments, Node]]
 
 
 def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
-    """Give `ours` with every entry that `theirs` changed as it is there. O(what they changed)."""
+    """Return `ours` with every entry that `theirs` changed replaced by theirs. O(what they changed)."""
     merged = ours
     comparisons = Comparisons(base, theirs)
     stack: list[tuple[Segments, FileTree, FileTree]] = [((), base, theirs)]
@@ -82,7 +82,7 @@ def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
 
 
 def without_whiteouts(tree: FileTree) -> FileTree:
-    """Give a layer's tree without what only says that something below is gone. O(entries)."""
+    """Return a layer's tree without whiteouts. O(entries)."""
     hidden = [path for path, node in walk(tree) if type(node) is tuple and node[CONTENT] is WHITEOUT]
     for path in hidden:
         tree = remove(tree, tuple(path[1:].split("/")), tree.modified_at)

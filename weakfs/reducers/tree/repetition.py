@@ -1,8 +1,8 @@
-"""Trees that hold one directory at very many places.
+"""Trees that hold one directory in very many places.
 
 Directories are shared: a tree that is copied into itself a few dozen times has a few dozen directories of its own and
-more entries than anybody can go through. What is computed once a directory (digests, totals, saving) costs nothing
-more for that. What goes through all entries asks here first.
+more entries than any program can visit. What is computed once per directory (digests, totals, saving) is not affected.
+Code that visits all entries must check first.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from __future__ import annotations
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.node import FileTree
 
-# A tree with more entries than this is not gone through unless most of them are its own: one in so many.
+# A tree with more entries than this is not walked if fewer than one in this many of them are distinct.
 MOST_ENTRIES = 10_000_000
 MOST_COPIES = 16
-# So many pairs of directories of such trees may be compared that were compared before.
+# How many pairs of directories of such trees may be compared again.
 MOST_AGAIN = 100_000
 
 
 class TreeTooLarge(ValueError):
-    """A tree holds its directories at so many places that its entries cannot be gone through."""
+    """A tree holds its directories in so many places that its entries cannot all be visited."""
 
 
 def check_repeats(tree: FileTree) -> None:
-    """Raise `TreeTooLarge` for a tree that cannot be gone through. O(1) for trees of up to 10 million entries."""
+    """Raise `TreeTooLarge` for a tree that cannot be walked. O(1) for trees of up to 10 million entries."""
     if tree.node_count > MOST_ENTRIES:
         distinct = _distinct_entries(tree)
         if tree.node_count > MOST_COPIES * distinct:
             raise TreeTooLarge(
-                f"cannot go through a tree of {tree.node_count:,} entries, most of which are copies: it has "
-                f"{distinct:,} of its own; choose a part of it"
+                f"cannot go through a tree of {tree.node_count:,} entries, most of which are copies: only "
+                f"{distinct:,} are distinct; choose a part of it"
             )
 
 
 def _distinct_entries(tree: FileTree) -> int:
-    """Count the entries of the directories of a tree, each directory once."""
+    """Count the entries in the directories of a tree, each directory once."""
     seen = {id(tree)}
     stack = [tree]
     count = 0
@@ -47,7 +47,7 @@ def _distinct_entries(tree: FileTree) -> int:
 
 
 class Comparisons:
-    """Counts the comparisons of directories that were made before, in going through two or three trees together.
+    """Counts repeated comparisons of directories while two or three trees are walked together.
 
     Costs nothing unless both trees are large: otherwise the smaller one bounds the work.
     """
@@ -60,7 +60,7 @@ class Comparisons:
         self._again = 0
 
     def count(self, *directories: FileTree) -> None:
-        """Take note of a comparison; `TreeTooLarge` if too many of them were made before."""
+        """Count a comparison. Raise `TreeTooLarge` if too many of them were repeated."""
         if self._seen is None:
             return
         key = tuple(map(id, directories))
@@ -70,5 +70,5 @@ class Comparisons:
         self._again += 1
         if self._again > MOST_AGAIN:
             raise TreeTooLarge(
-                "cannot compare two trees that hold differing directories at very many places; compare parts of them"
+                "cannot compare two trees that hold differing directories in very many places; compare parts of them"
             )

@@ -1,1 +1,1 @@
-"""Blobs: file contents in memory, in a store or beside a session file."""
+"""Blobs: file contents in memory, in a store or in the sidecar directory of a session file."""

@@ -1,4 +1,4 @@
-"""Contents that lie elsewhere: in a store, or beside a session file. Known by digest, read when somebody asks."""
+"""Stored blobs: contents in a store or sidecar directory, identified by digest and read on demand."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ logger = logging.getLogger("weakfs.session")
 
 
 class ContentSource(Protocol):
-    """A place that holds contents by digest."""
+    """A place that holds blobs by digest."""
 
     def read(self, digest: bytes) -> bytes:
-        """Give a content; `MissingBlob` that names the digest if it is not there or is another by now."""
+        """Return a blob. Raise `MissingBlob` naming the digest if it is missing or has changed."""
         ...
 
 
 class PieceSource(ContentSource, Protocol):
-    """A source that need not give a content as a whole."""
+    """A source that can read a blob in pieces."""
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
-        """Give a content piece by piece."""
+        """Yield a blob piece by piece."""
         ...
 
 
 @runtime_checkable
 class FileSource(Protocol):
-    """A source in whose files contents lie as they are, so that the system can copy them."""
+    """A source whose files contain blobs verbatim, so that the operating system can copy them."""
 
     def open_content(self, digest: bytes) -> tuple[int, int] | None:
-        """Open the file that a content lies in: descriptor and offset. `None` where it is not so; the caller closes."""
+        """Open the file that holds a blob: descriptor and offset, or `None`. The caller closes it."""
         ...
 
 
@@ -42,19 +42,19 @@ class Surveyed(Protocol):
     """A source that can tell what it holds without reading it."""
 
     def has(self, digest: bytes) -> bool:
-        """Tell whether a content is there."""
+        """Return whether the source holds a blob."""
         ...
 
 
-# Larger contents are not read as a whole where that can be avoided.
+# Larger blobs are read in pieces where possible.
 LARGE = 1 << 20
 
 
 @final
 class Stored:
-    """A reference to a content: its digest (see `digest_of`), its size in bytes, and where it is read.
+    """A reference to a stored blob: its digest (see `digest_of`), its size in bytes, and its source.
 
-    Two of them are equal if they stand for the same content, wherever that lies.
+    Two references are equal if they identify the same blob, whatever their sources.
     """
 
     __slots__ = ("digest", "size", "source")
@@ -80,20 +80,20 @@ class Stored:
         return f"<Stored {self.digest.hex()[:16]} of {self.size} bytes>"
 
     def join(self) -> bytes:
-        """Read the content; nothing is kept. `MissingBlob` if it is not where it should be."""
+        """Read the blob without caching it. Raise `MissingBlob` if its source does not have it."""
         return self.source.read(self.digest)
 
     def pieces(self) -> Iterator[bytes]:
-        """Read the content piece by piece if it is large and its source can do that, else as one.
+        """Yield the blob in pieces if it is large and its source can do that, else as one piece.
 
-        `MissingBlob` if it is not where it should be, or after the last piece if it was damaged.
+        Raise `MissingBlob` if its source does not have it, or after the last piece if it was damaged.
         """
         read = getattr(self.source, "read_pieces", None) if self.size > LARGE else None
         return iter((self.join(),)) if read is None else cast(PieceSource, self.source).read_pieces(self)
 
 
 class Joinable(Protocol):
-    """Bytes that are joined when somebody asks."""
+    """Bytes that are joined on demand."""
 
     def __len__(self) -> int: ...
     def join(self) -> bytes: ...
@@ -106,42 +106,42 @@ class Held:
         self._contents: dict[bytes, bytes | Joinable] = {}
 
     def put(self, content: bytes) -> Stored:
-        """Take a content in and give a reference to it."""
+        """Add a blob and return a reference to it."""
         return self.hold(digest_of(content), content)
 
     def hold(self, digest: bytes, content: bytes | Joinable) -> Stored:
-        """Take a content in under the digest that it is said to have, which is looked at when it is read."""
+        """Add a blob under its claimed digest, which is verified when it is read."""
         self._contents[digest] = content
         return Stored(digest, len(content), self)
 
     def has(self, digest: bytes) -> bool:
-        """Tell whether a content was put in."""
+        """Return whether a blob was added."""
         return digest in self._contents
 
     def read(self, digest: bytes) -> bytes:
-        """Give a content; `MissingBlob` if it was not put in, or was another."""
+        """Return a blob. Raise `MissingBlob` if it was not added or does not match its digest."""
         content = self._contents.get(digest)
         if content is None:
-            raise MissingBlob(f"the content {digest.hex()} is not there", where="memory", digest=digest)
+            raise MissingBlob(f"the content {digest.hex()} is not in memory", where="memory", digest=digest)
         return checked(digest, content if isinstance(content, bytes) else content.join(), "memory")
 
 
 def digest_of(content: bytes) -> bytes:
-    """Give the 32 bytes that a content is known by: its git object id as a blob, SHA-256 format."""
+    """Return the 32-byte digest that identifies a blob: its git object id in the SHA-256 object format."""
     if len(content) < LARGE:
         return sha256(b"blob %d\0" % len(content) + content).digest()
-    # Not copied for that.
+    # Large contents are hashed without a copy.
     found = sha256(b"blob %d\0" % len(content))
     found.update(content)
     return found.digest()
 
 
 def checked(digest: bytes, content: bytes, where: str) -> bytes:
-    """Give a content that was read under a digest; `MissingBlob` that names `where` if it is another one."""
+    """Return a blob that was read under a digest. Raise `MissingBlob` naming `where` if it does not match."""
     found = digest_of(content)
     if found != digest:
         raise MissingBlob(
-            f"the content {digest.hex()} was damaged or changed: what is there has the digest {found.hex()}; "
+            f"the content {digest.hex()} was damaged or changed: its digest is now {found.hex()}; "
             f"put it back from a copy",
             where=where,
             digest=digest,
@@ -150,13 +150,13 @@ def checked(digest: bytes, content: bytes, where: str) -> bytes:
 
 
 def content_found(digest: bytes, candidates: Iterable[Stored], others: Iterable[ContentSource]) -> bytes | None:
-    """Read a content that is to be saved as a whole; see `content_written`."""
-    found: list[bytes] = []
+    """Read a blob that is to be saved, as a whole; see `content_written`."""
+    parts: list[bytes] = []
 
     def take(pieces: Iterable[bytes]) -> None:
-        found[:] = pieces
+        parts[:] = pieces
 
-    return b"".join(found) if content_written(digest, candidates, others, take) else None
+    return b"".join(parts) if content_written(digest, candidates, others, take) else None
 
 
 def content_written(
@@ -165,24 +165,24 @@ def content_written(
     others: Iterable[ContentSource],
     write: Callable[[Iterable[bytes]], object],
 ) -> bool:
-    """Give `write` the pieces of a content that is to be saved, from the first source that has it.
+    """Pass `write` the pieces of a blob that is to be saved, from the first source that has it.
 
-    `others` are sources that may have it as well, such as the stores of attached filesystems. Pieces that raise
-    `MissingBlob` were those of a damaged copy, and `write` starts again with the next. Where no source has it the log
-    names it, and false is returned: what is written then refers to a content that is missing. Only what needs it
-    fails, and a session that could not be saved any more would lose everything else as well.
+    `others` are further sources that may have it, such as the stores of attached filesystems. If the pieces end in
+    `MissingBlob`, the copy was damaged, and `write` starts again with the next one. If no source has the blob, log
+    that and return false: the saved file then refers to a missing blob. Only what needs that blob fails, whereas a
+    session that could not be saved any more would lose everything else as well.
     """
-    told: MissingBlob | None = None
+    first_error: MissingBlob | None = None
     own = tuple(candidates)
     size = own[0].size
     for content in (*own, *(Stored(digest, size, source) for source in others)):
         try:
             write(_checked_pieces(content))
         except MissingBlob as error:
-            told = told or error
+            first_error = first_error or error
         else:
             return True
-    logger.warning("saved without a content that is nowhere any more: %s", told)
+    logger.warning("saved without a blob that no source has any more: %s", first_error)
     return False
 
 

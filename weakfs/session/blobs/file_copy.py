@@ -1,7 +1,7 @@
 """Copying between two open files: by reflink where the filesystem shares blocks, else in the kernel, else in pieces.
 
-Holes stay holes. See ioctl_ficlone(2) and copy_file_range(2). Never by a hard link: then a change of one file in place,
-by whoever, would change the other.
+Holes are preserved. See ioctl_ficlone(2) and copy_file_range(2). Hard links are never used: anyone who changed one
+file in place would change the other as well.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ import os
 
 from weakfs.session.blobs.sparse import PIECE, data_extents
 
-# _IOW(0x94, 9, int) of <linux/fs.h>. The few architectures that number it otherwise refuse it.
+# _IOW(0x94, 9, int) of <linux/fs.h>. The few architectures that number it differently reject it.
 FICLONE = 0x40049409
 
-# One call copies so much: signals are handled between calls.
+# Bytes per call: signals are handled between calls.
 AT_ONCE = 64 << 20
 
-# What says that a kernel or filesystem cannot do something, so that the next way is tried.
+# Errors that mean a kernel or filesystem does not support an operation, so that the next method is tried.
 UNSUPPORTED = frozenset(
     (errno.EXDEV, errno.EOPNOTSUPP, errno.ENOTTY, errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.EACCES)
 ) | {errno.EBADF, errno.ETXTBSY}
 
 
 def copy_file(source: int, target: int) -> int:
-    """Make `target` hold what `source` holds, and return the size. Both are regular files, open for that.
+    """Make `target` hold what `source` holds, and return the size. Both are open regular files.
 
-    `target` is cut to nothing first.
+    `target` is truncated first.
     """
     return copy_range(source, 0, os.fstat(source).st_size, target)
 
 
 def copy_range(source: int, offset: int, size: int, target: int) -> int:
-    """Make `target` hold `size` bytes of `source` from `offset` on, and return how many there were.
+    """Make `target` hold `size` bytes of `source` starting at `offset`, and return the number of bytes copied.
 
-    Bytes do not pass through this process unless nothing else works; then it holds a piece at a time.
+    Bytes do not pass through this process unless nothing else works; then it holds one piece at a time.
     """
     os.ftruncate(target, 0)
     if offset == 0 and size == os.fstat(source).st_size and _reflinked(source, target):
@@ -48,7 +48,7 @@ def copy_range(source: int, offset: int, size: int, target: int) -> int:
             in_kernel = count > 0
             count = count or _copied_in_pieces(source, target, start, stop, offset)
             if not count:
-                # It was cut shorter meanwhile.
+                # It was truncated in the meantime.
                 size = start - offset
                 break
             start += count

@@ -1,4 +1,4 @@
-"""Bytes that grow at their end: pieces, joined when somebody reads."""
+"""Ropes: bytes that grow at their end, kept in pieces and joined when they are read."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from weakfs.session.blobs.blob import Stored
 
 
 class Rope:
-    """A content and its tail. 5,000 appends of 1 kB cost what they add, not 12.5 GB of copies.
+    """A blob and its tail. 5,000 appends of 1 kB cost what they add, not 12.5 GB of copies.
 
-    What grows from a content that lies elsewhere keeps its pieces: it is read again each time, and held never.
+    A rope that starts with a stored blob keeps its pieces: the blob is read again each time and never kept in memory.
     """
 
     __slots__ = ("_length", "_parts", "start")
 
-    # One field, so that a thread that reads while another joins sees the pieces or the whole.
+    # One field, so that a thread that reads while another joins sees either the pieces or the whole.
     _parts: bytes | tuple[Content, bytes]
 
     def __init__(self, base: Content, tail: bytes) -> None:
         self._parts = (base, tail)
         self._length = len(base) + len(tail)
-        # The content elsewhere that it begins with, if it does.
+        # The stored blob that it starts with, if any.
         self.start: Stored | None = base.start if type(base) is Rope else base if type(base) is Stored else None
 
     def __len__(self) -> int:
@@ -34,7 +34,7 @@ class Rope:
         return isinstance(self._parts, bytes)
 
     def join(self) -> bytes:
-        """Give the whole content. O(length) the first time; the pieces are let go then, unless some lie elsewhere."""
+        """Return all bytes. O(length) the first time; then the pieces are dropped, unless one is stored elsewhere."""
         first, pieces = self._pieces()
         if type(first) is Stored:
             return b"".join((first.join(), *pieces))
@@ -44,7 +44,7 @@ class Rope:
         return whole
 
     def digest(self) -> bytes:
-        """Return what the content is known by (see `digest_of`), without holding it in one piece. O(length)."""
+        """Return the digest of all bytes (see `digest_of`) without joining them. O(length)."""
         found = sha256(b"blob %d\0" % self._length)
         first, pieces = self._pieces()
         for piece in chain(first.pieces() if type(first) is Stored else (first,), pieces):
@@ -52,11 +52,11 @@ class Rope:
         return found.digest()
 
     def tail(self) -> bytes:
-        """Give what stands behind `start`, or the whole content where there is none."""
+        """Return the bytes after `start`, or all of them if there is no `start`."""
         return self.join() if self.start is None else b"".join(self._pieces()[1])
 
     def tail_behind(self, start: Content) -> bytes | None:
-        """Give what was appended since the content was `start`, by identity; `None` if it never was that."""
+        """Return what was appended since the rope was `start`, by identity; `None` if it was never `start`."""
         pieces: list[bytes] = []
         rope: Content = self
         while isinstance(rope, Rope) and rope is not start:
@@ -81,19 +81,19 @@ class Rope:
         return rope, pieces
 
 
-# What a file holds: bytes at hand, bytes that grew, or bytes that lie elsewhere.
+# What a file holds: bytes in memory, bytes that grew, or a stored blob.
 Content = bytes | Rope | Stored
 
 
 def joined(content: Content) -> bytes:
-    """Give a content in one piece."""
+    """Return a blob in one piece."""
     return content if isinstance(content, bytes) else content.join()
 
 
 def parted(content: Content) -> tuple[Stored | None, bytes]:
-    """Give a content as what lies elsewhere and the bytes behind it; reads nothing that lies elsewhere.
+    """Return a blob as a stored part and the bytes after it, without reading the stored part.
 
-    Contents that are equal in both parts are equal.
+    Blobs that are equal in both parts are equal.
     """
     if isinstance(content, bytes):
         return None, content

@@ -1,6 +1,6 @@
 """Sparse files: holes are neither read from the disk nor written to it. See lseek(2), SEEK_HOLE and SEEK_DATA.
 
-A run of zeros of a whole block is a hole wherever it comes from. What a file holds stays the same to all who read it.
+Every whole block of zeros becomes a hole, wherever it comes from. Readers see the same contents either way.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ import errno
 import os
 from collections.abc import Iterable, Iterator
 
-# Contents are read and written in pieces of this many bytes.
+# Files are read and written in pieces of this many bytes.
 PIECE = 1 << 20
 ZEROS = bytes(PIECE)
 
-# A smaller run of zeros is written as it is.
+# Shorter runs of zeros are written as they are.
 BLOCK = 1 << 16
 ZERO_BLOCK = bytes(BLOCK)
 
-# What says that a filesystem cannot tell where holes are.
+# Errors that mean a filesystem cannot report holes.
 UNKNOWN = (errno.EINVAL, errno.ENOTSUP, errno.ESPIPE)
 
 
 def read_pieces(descriptor: int, offset: int, size: int) -> Iterator[bytes]:
-    """Read `size` bytes from `offset` on piece by piece, fewer only where the file ends. Holes are not read."""
+    """Yield `size` bytes from `offset` on in pieces, fewer only if the file ends. Holes are not read from the disk."""
     end = offset + size
     data_until = offset
     while offset < end:
@@ -42,10 +42,10 @@ def read_pieces(descriptor: int, offset: int, size: int) -> Iterator[bytes]:
 
 
 def _next_data(descriptor: int, offset: int, end: int) -> tuple[int, int]:
-    """Return where data begins from `offset` on, and where it ends; both at most `end` and the file's own end."""
+    """Return the start and end of the next data from `offset` on; both at most `end` and the file's own end."""
     size = min(end, os.fstat(descriptor).st_size)
     if offset >= size:
-        # Past the end: reading tells.
+        # Past the end of the file: the read finds out.
         return offset, end
     try:
         start = min(os.lseek(descriptor, offset, os.SEEK_DATA), size)
@@ -59,7 +59,7 @@ def _next_data(descriptor: int, offset: int, end: int) -> tuple[int, int]:
 
 
 def data_extents(descriptor: int, offset: int, end: int) -> Iterator[tuple[int, int]]:
-    """Return where data lies between two offsets of a file: start and end of each run between holes."""
+    """Yield the start and end of each run of data, the parts between holes, between two offsets of a file."""
     while offset < end:
         start, stop = _next_data(descriptor, offset, end)
         if start >= end or stop <= start:
@@ -69,14 +69,14 @@ def data_extents(descriptor: int, offset: int, end: int) -> Iterator[tuple[int, 
 
 
 class SparseWriter:
-    """Writes to a descriptor from an offset on, and leaves holes where blocks of zeros would be."""
+    """Writes to a descriptor from an offset on, leaving holes for blocks of zeros."""
 
     def __init__(self, descriptor: int, offset: int = 0) -> None:
         self._descriptor = descriptor
         self.offset = offset
 
     def write(self, data: bytes) -> None:
-        """Write all of `data`. Bytes of a hole at the very end are in the file after `finish`."""
+        """Write all of `data`. If it ends in a hole, the file reaches its full length only in `finish`."""
         view = memoryview(data)
         written = 0
         # Compared as bytes: comparing views takes a hundred times as long.
@@ -88,7 +88,7 @@ class SparseWriter:
         self._put(view[written:])
 
     def finish(self) -> None:
-        """Make the file as long as what was written."""
+        """Extend the file to the length of what was written."""
         if os.fstat(self._descriptor).st_size < self.offset:
             os.ftruncate(self._descriptor, self.offset)
 
@@ -102,7 +102,7 @@ class SparseWriter:
 
 
 def write_pieces(descriptor: int, pieces: Iterable[bytes]) -> int:
-    """Write pieces to an empty file, with holes for blocks of zeros; return how many bytes that are."""
+    """Write pieces to an empty file, with holes for blocks of zeros, and return the number of bytes."""
     writer = SparseWriter(descriptor)
     for piece in pieces:
         writer.write(piece)

@@ -1,8 +1,9 @@
-"""Whether a file can hold a value, decided before the value enters a session, and copies of values that could change.
+"""Acceptance of values: checks that a session file can hold a value before it enters a session.
 
-The proof is the encoding itself: the value is written, read back and compared as saving would do it, but that contents
-and pooled values (directories) stand for themselves. What holds atoms only, or tuples and frozen classes of these, is
-known to be safe by its types and takes no such proof: see `weakfs.session.codec.type_check`.
+Mutable values are copied. The proof is the encoding itself: the value is written, read back and compared as saving
+would do it, except that blobs and pooled values (directories) stand for themselves. Values made of atoms only, or of
+tuples and frozen classes of atoms, are known to be safe by their types and skip this proof: see
+`weakfs.session.codec.type_check`.
 """
 
 from __future__ import annotations
@@ -31,25 +32,25 @@ from weakfs.session.history.log import Log
 from weakfs.session.slices.registry import Registry, fields_of
 from weakfs.session.slices.table import Table
 
-# What is immutable and holds nothing else.
+# Immutable types whose values contain nothing else.
 SIMPLE: frozenset[type] = frozenset({*ATOMS, bytes, Stored, Rope})
 
 
 def accepted(registry: Registry, value: Any, what: str) -> Any:
-    """Return a value if a file can hold it and nobody can change it, else a copy that nobody else has.
+    """Return `value` if a file can hold it and it is immutable, else a private copy of it.
 
-    Raises `TypeError` if no file can hold it. The message begins with `what`, and names the place inside the value.
+    Raise `TypeError` if no file can hold it. The message begins with `what` and names the place inside the value.
     """
     trial = _trial(registry.pools)
     try:
         copy = trial.written_and_read(registry, value)
     except SessionError as error:
-        raise TypeError(f"{what}: {_told(trial, registry, value, error)}") from None
+        raise TypeError(f"{what}: {_explained(trial, registry, value, error)}") from None
     return value if is_immutable(value, registry) else copy
 
 
 def is_immutable(value: Any, registry: Registry) -> bool:
-    """Return whether nothing inside a value can change: it is made of atoms, tuples and frozen classes."""
+    """Return whether a value is deeply immutable: made of atoms, tuples and frozen classes."""
     type_ = type(value)
     if type_ in SIMPLE or isinstance(value, Enum | PMap | Log) or type_ in simple_types():
         return True
@@ -58,11 +59,11 @@ def is_immutable(value: Any, registry: Registry) -> bool:
         return all(is_immutable(item, registry) for item in items)
     if any(type_ is pool.cls for pool in registry.pools):
         return True
-    return is_frozen(type_) and all(is_immutable(getattr(value, own.name), registry) for own in fields_of(type_))
+    return is_frozen(type_) and all(is_immutable(getattr(value, field.name), registry) for field in fields_of(type_))
 
 
 class _Held:
-    """Stands for the contents, pools and tables of a file: each value is held as it is, by its identity."""
+    """A stand-in for the blobs, pools and tables of a file: holds each value as it is, by identity."""
 
     def __init__(self) -> None:
         self.contents: list[Any] = []
@@ -84,7 +85,10 @@ class _Held:
 
 
 class _Trial(Writing):
-    """Writes and reads back values. One serves all registries with the same pools: making it costs milliseconds."""
+    """A writer that reads back what it writes.
+
+    One serves all registries with the same pools: it takes milliseconds to build.
+    """
 
     def __init__(self, pools: tuple[Any, ...]) -> None:
         self._held = held = _Held()
@@ -99,7 +103,7 @@ class _Trial(Writing):
         return cast(Table, self._held.contents[row]) if type(row) is int else pmap()
 
     def written_and_read(self, registry: Registry, value: Any) -> Any:
-        """Return a value as it comes back from a file; `SessionError` if it does not."""
+        """Return a value as it comes back from a file. Raise `SessionError` if it does not come back equal."""
         with self._lock:
             before, self._depth = self._depth, self._depth + 1
             self.registry = registry
@@ -112,7 +116,7 @@ class _Trial(Writing):
                     self._held.clear()
 
     def problem(self, value: Any, hint: Any, where: str, error: SessionError) -> SessionError:
-        """Return the error of the innermost part of a value that cannot be written, which names its place."""
+        """Return the error for the innermost part of a value that cannot be written, with its place."""
         for suffix, part, its_hint in _parts(value, hint):
             try:
                 self.written(part, its_hint, where + suffix)
@@ -126,7 +130,7 @@ def _trial(pools: tuple[Any, ...]) -> _Trial:
     return _Trial(pools)
 
 
-def _told(trial: _Trial, registry: Registry, value: Any, error: SessionError) -> str:
+def _explained(trial: _Trial, registry: Registry, value: Any, error: SessionError) -> str:
     found = next(_unknown(registry, value, "$"), None)
     if found is None:
         message = str(error)
@@ -141,7 +145,7 @@ def _told(trial: _Trial, registry: Registry, value: Any, error: SessionError) ->
 
 
 def _parts(value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the parts of a value: the place of each, and what its type is declared to be."""
+    """Yield the parts of a value, each with its place and its declared type."""
     type_ = type(value)
     arguments = [argument for argument in get_args(hint) if argument is not ...]
     if isinstance(value, tuple | list):
@@ -155,13 +159,13 @@ def _parts(value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
     elif attrs.has(type_) or is_dataclass(type_):
         with suppress(NameError):
             hints_of = get_type_hints(type_, include_extras=True)
-            for own in fields_of(type_):
-                if own.init:
-                    yield f".{own.name}", getattr(value, own.name), hints_of.get(own.name, Any)
+            for field in fields_of(type_):
+                if field.init:
+                    yield f".{field.name}", getattr(value, field.name), hints_of.get(field.name, Any)
 
 
 def _unknown(registry: Registry, value: Any, where: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the values inside a value that are of a type which no file can hold, with their places."""
+    """Yield the values inside a value whose types no file can hold, with their places."""
     type_ = type(value)
     if depth > DEEPEST or type_ in SIMPLE or type_ in simple_types() or isinstance(value, Enum | PMap | Log):
         return
@@ -177,7 +181,7 @@ def _unknown(registry: Registry, value: Any, where: str, depth: int = 0) -> Iter
             yield from _unknown(registry, key, place, depth + 1)
             yield from _unknown(registry, item, place, depth + 1)
     elif attrs.has(type_) or is_dataclass(type_):
-        for own in fields_of(type_):
-            yield from _unknown(registry, getattr(value, own.name, None), f"{where}.{own.name}", depth + 1)
+        for field in fields_of(type_):
+            yield from _unknown(registry, getattr(value, field.name, None), f"{where}.{field.name}", depth + 1)
     else:
         yield where, value

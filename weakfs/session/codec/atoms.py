@@ -1,4 +1,4 @@
-"""The simplest values in JSON: text, numbers, truth values and nothing, and what has one form as text."""
+"""Atoms in JSON: text, numbers, booleans and null, and types with a canonical text form."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import orjson
 
 from weakfs.session.codec.pools import Json
 
-# orjson turns nothing into text in silence.
+# Keep orjson from silently converting these types.
 AS_IT_IS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS
 
-# What each is called in a message.
+# The names of the atoms in messages.
 ATOMS: dict[type, str] = {
     str: "text",
     int: "a whole number",
@@ -29,14 +29,14 @@ ATOMS: dict[type, str] = {
     type(None): "null",
 }
 
-# Types that say nothing of their values.
+# Types that do not constrain their values.
 UNTOLD = (Any, object, tuple, list, dict)
 
 SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
 
 
 def plain_atom(value: Any) -> Json:
-    """Give an atom as JSON: what JSON has no form for is marked, so that it is not changed in silence."""
+    """Return an atom as JSON. Values without a JSON form are marked, so that none is changed silently."""
     if type(value) is float and not math.isfinite(value):
         return {"float": repr(value)}
     if type(value) is int and not SMALLEST <= value <= LARGEST:
@@ -46,12 +46,12 @@ def plain_atom(value: Any) -> Json:
     if type(value) not in ATOMS:
         if isinstance(value, Enum):
             return enum_row(value)
-        raise ValueError(f"text, a number, true, false or null is expected, not {type(value).__name__}")
+        raise ValueError(f"expected text, a number, true, false or null, not {type(value).__name__}")
     return value
 
 
 def enum_row(member: Enum) -> Json:
-    """Give an enum's member as JSON: its value where that is an atom which stands for it, else its name."""
+    """Return an enum member as JSON: its value where that is an atom that identifies it, else its name."""
     value = member.value
     if type(value) in ATOMS and (type(value) is not float or math.isfinite(value)):
         try:
@@ -63,7 +63,7 @@ def enum_row(member: Enum) -> Json:
 
 
 def read_enum(row: Json, type_: type[Enum]) -> Enum:
-    """Give the member of an enum that a piece of JSON stands for; `ValueError` if there is none."""
+    """Return the enum member that a JSON value represents. Raise `ValueError` if there is none."""
     if type(row) is dict and row.keys() == {"name"}:
         member = type_.__members__.get(row["name"]) if type(row["name"]) is str else None
         if member is None:
@@ -73,7 +73,7 @@ def read_enum(row: Json, type_: type[Enum]) -> Enum:
 
 
 def is_text(text: str) -> bool:
-    """Tell whether text has a form in UTF-8: whether it is free of lone surrogates."""
+    """Return whether text can be encoded as UTF-8, that is, has no lone surrogates."""
     if text.isascii():
         return True
     try:
@@ -84,7 +84,7 @@ def is_text(text: str) -> bool:
 
 
 def read_atom(row: Json) -> Any:
-    """Give the atom that a piece of JSON stands for; `ValueError` if it stands for none."""
+    """Return the atom that a JSON value represents. Raise `ValueError` if it represents none."""
     if type(row) in ATOMS:
         return row
     if type(row) is dict and len(row) == 1:
@@ -96,12 +96,12 @@ def read_atom(row: Json) -> Any:
                 return int(text, 16)
             if mark == "utf-16":
                 return b64decode(text, validate=True).decode("utf-16-le", "surrogatepass")
-    raise ValueError("a value that says what it is, is expected")
+    raise ValueError("expected a value tagged with its type")
 
 
 @cache
 def simple_types() -> dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]]:
-    """Give the types that have one form as text, with the way there and back."""
+    """Return the types that have a canonical text form, with the functions that convert to and from it."""
     return {
         datetime: (datetime.isoformat, datetime.fromisoformat),
         date: (date.isoformat, date.fromisoformat),

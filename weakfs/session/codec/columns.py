@@ -1,8 +1,8 @@
-"""Records whose events hold atoms only, written and read a field at a time.
+"""Columnar reading and writing of records whose events hold only atoms: one field at a time.
 
 Going through 10,000 records one by one costs 5 to 8 µs each in checks; going through their fields one by one
-costs the checks once a field, at the speed of `map`. What does not fit, or is not as it should be, goes the
-careful way, which can say what is wrong (`weakfs.session.codec.decoding`).
+costs the checks once per field, at the speed of `map`. Records that do not fit, or are malformed, take the
+slow path, which can say what is wrong (`weakfs.session.codec.decoding`).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from weakfs.session.files.expansion import Expansion
 from weakfs.session.slices.registry import Shape
 
 REQUIRED = object()
-# So many values of a slice are worth reading and writing a field at a time.
+# Slices with at least this many values are read and written a field at a time.
 MANY = 16
 
-# What a field of contents may hold, one or the other.
+# The two types that a blob field may hold.
 CONTENTS: frozenset[type] = frozenset({bytes, Stored})
 
 
 @frozen(eq=False)
 class Column:
-    """One field: its types, what it is where it is left out, and whether a text follows a rule.
+    """One field: its types, its default, and whether its text follows a rule.
 
-    `is_blob` says that it holds contents, and `is_mixed` that it holds contents or atoms.
+    `is_blob` is true if it holds blobs, `is_mixed` if it holds blobs or atoms.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Columns:
 
     @classmethod
     def of(cls, shape: Shape) -> Columns | None:
-        """Give the columns of a type, or `None` if it holds more than atoms."""
+        """Return the columns of a type, or `None` if it holds anything but atoms."""
         try:
             hints = get_type_hints(shape.cls, include_extras=True)
         except NameError:
@@ -60,17 +60,17 @@ class Columns:
         columns: list[Column] = []
         if not attrs.has(shape.cls):
             return None
-        for own in attrs.fields(shape.cls):
-            column = _column(own, hints.get(own.name))
-            if not own.init or column is None:
+        for field in attrs.fields(shape.cls):
+            column = _column(field, hints.get(field.name))
+            if not field.init or column is None:
                 return None
             columns.append(column)
         return cls(tuple(columns)) if columns else None
 
     def write(self, rows: Sequence[tuple[Any, ...]], blobs: Blobs, *, whole: bool = False) -> list[dict[str, Json]]:
-        """Give the fields of many events as JSON.
+        """Return the fields of many events as JSON.
 
-        Unless they are to be `whole`, without those that are nothing and are nothing when left out.
+        Fields that are `None` and default to `None` are left out, unless `whole` is true.
         """
         columns: list[Sequence[Json]] = []
         for column, values in zip(self.columns, zip(*rows, strict=True), strict=True):
@@ -85,7 +85,7 @@ class Columns:
         written = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
         if whole:
             return written
-        # Only nothing is left out: a default that a later program changes must not change old records.
+        # Only None is left out: if a later program changes another default, old records must not change.
         for column in self.columns:
             if column.default is None:
                 for row in written:
@@ -94,13 +94,13 @@ class Columns:
         return written
 
     def largest(self, rows: Sequence[tuple[Any, ...]]) -> int:
-        """Give the size of the largest content among many events; 0 if they hold none."""
+        """Return the size of the largest blob among many events; 0 if they hold none."""
         places = [place for place, column in enumerate(self.columns) if column.is_blob or column.is_mixed]
         contents = (row[place] for row in rows for place in places)
         return max((len(content) for content in contents if type(content) in CONTENTS), default=0)
 
     def fit(self, rows: Sequence[tuple[Any, ...]]) -> bool:
-        """Tell whether the values of many events are what their fields name and what JSON has a form for."""
+        """Return whether the values of many events match their field types and have a form in JSON."""
         try:
             for column, values in zip(self.columns, zip(*rows, strict=True), strict=True):
                 if not column.is_blob:
@@ -114,7 +114,7 @@ class Columns:
     def read(
         self, rows: Sequence[Json], blobs: Sequence[Content], expansion: Expansion
     ) -> list[tuple[Any, ...]] | None:
-        """Give the values of many events, or `None` if one of them is not as it should be."""
+        """Return the values of many events, or `None` if one of them is malformed."""
         try:
             fields = sum(map(len, rows))
             read: list[Sequence[Any]] = []
@@ -147,7 +147,7 @@ class Columns:
 
 
 def _check(column: Column, values: Sequence[Any]) -> None:
-    """Raise `ValueError` unless all values of a column are what they should be."""
+    """Raise `ValueError` unless all values of a column match its type and rule."""
     kinds = set(map(type, values))
     if not column.types.issuperset(kinds):
         raise ValueError(column.name)
@@ -177,7 +177,7 @@ def _contents(
     return cast("list[bytes | Stored]", read)
 
 
-def _column(own: attrs.Attribute[Any], hint: Any) -> Column | None:
+def _column(field: attrs.Attribute[Any], hint: Any) -> Column | None:
     rules: tuple[Any, ...] = ()
     if get_origin(hint) is Annotated:
         hint, *more = get_args(hint)
@@ -187,7 +187,7 @@ def _column(own: attrs.Attribute[Any], hint: Any) -> Column | None:
         return None
     holds_contents = not CONTENTS.isdisjoint(members)
     is_blob = CONTENTS.issuperset(members)
-    default = REQUIRED if own.default is attrs.NOTHING else own.default
+    default = REQUIRED if field.default is attrs.NOTHING else field.default
     if default is not REQUIRED and default is not None and type(default) not in (str, int, bool):
         return None
-    return Column(own.name, frozenset(members), default, is_blob, holds_contents and not is_blob, rules)
+    return Column(field.name, frozenset(members), default, is_blob, holds_contents and not is_blob, rules)

@@ -1,4 +1,4 @@
-"""JSON to values: cattrs with strict hooks, for the types of a registry; the other half of `encoding`."""
+"""JSON to values: cattrs with strict hooks, for the types of a registry; the counterpart of `encoding`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weakfs.session.slices.table import Table
 
 
 class Reading:
-    """Turns JSON back into values."""
+    """Decodes JSON to values."""
 
     def __init__(
         self, registry: Registry, blobs: Sequence[Content], pools: Pooled, expansion: Expansion | None = None
@@ -31,11 +31,11 @@ class Reading:
         self.blobs = blobs
         self._expansion = expansion or unlimited()
         self.pools = pools
-        # Set once the slices are read: gives the table that a list of slice numbers stands for.
+        # Set once the slices are read: returns the table for a list of slice numbers.
         self.table: Callable[[Json], Table] = _no_table
         self._looks_for_place = False
 
-    # Made when they are needed: a session of plain records and files needs neither, and they cost milliseconds.
+    # Built on first use: a session of plain records and files needs neither, and they take milliseconds to build.
     @cached_property
     def _fast(self) -> Converter:
         return self._converter(detailed=False)
@@ -49,7 +49,7 @@ class Reading:
         return self._detailed if self._looks_for_place else self._fast
 
     def value(self, row: Json, type_: type, where: str) -> Any:
-        """Give the value of a known type; `SessionFileError` that names the field that is wrong."""
+        """Return the value of a known type. Raise `SessionFileError` naming the first invalid field."""
         try:
             if type_ in self.pools:
                 return _from_pool(*self.pools[type_])(row, type_)
@@ -57,7 +57,7 @@ class Reading:
         except SessionFileError:
             raise
         except RecursionError:
-            raise SessionFileError("this is nested too deeply", where=where) from None
+            raise SessionFileError("the value is nested too deeply", where=where) from None
         except Exception:
             pass
         self._looks_for_place = True
@@ -66,16 +66,16 @@ class Reading:
         except SessionFileError:
             raise
         except Exception as error:
-            told = explained(error, where)
-            raise (MissingBlob(told.told, where=told.where) if NO_CONTENT in told.told else told) from None
+            problem = explained(error, where)
+            raise (MissingBlob(problem.told, where=problem.where) if NO_CONTENT in problem.told else problem) from None
         finally:
             self._looks_for_place = False
-        raise SessionFileError("this cannot be read", where=where)
+        raise SessionFileError("the value cannot be read", where=where)
 
     def any(self, row: Json, type_: object = Any, depth: int = 0) -> Any:
-        """Give a value that says itself what it is."""
+        """Return a value that is tagged with its own type."""
         if depth > DEEPEST:
-            raise ValueError("this is nested too deeply")
+            raise ValueError("the value is nested too deeply")
         if type(row) is list:
             return [self.any(item, type_, depth + 1) for item in row]
         if type(row) is not dict:
@@ -130,13 +130,13 @@ class Reading:
     def _content(self, row: Json, type_: type) -> bytes | Stored:
         content = self._blob(row)
         if type(content) is not type_:
-            lies = "in the file" if type_ is bytes else "elsewhere"
-            raise ValueError(f"a content that lies {lies} is expected, not {brief(row)}")
+            place = "inside the file" if type_ is bytes else "outside the file"
+            raise ValueError(f"expected a blob stored {place}, not {brief(row)}")
         return content
 
     def _blob(self, row: Json) -> bytes | Stored:
         if type(row) is not dict or row.keys() != {"blob"}:
-            raise ValueError(f"a content such as {{'blob': 0}} is expected, not {brief(row)}")
+            raise ValueError(f"expected a blob such as {{'blob': 0}}, not {brief(row)}")
         number = row["blob"]
         if type(number) is not int or not 0 <= number < len(self.blobs):
             raise ValueError(f"{NO_CONTENT} {number!r:.60}; the file holds {len(self.blobs)}")
@@ -149,7 +149,7 @@ class Reading:
         value = self.any(row, union)
         members = [get_origin(member) or member for member in get_args(union)]
         if type(value) not in members:
-            raise ValueError(f"one of {', '.join(map(str, get_args(union)))} is expected, not {brief(row)}")
+            raise ValueError(f"expected one of {', '.join(map(str, get_args(union)))}, not {brief(row)}")
         return value
 
     def _set(self, row: Json, type_: Any) -> Any:
@@ -157,7 +157,7 @@ class Reading:
         return made(self.any(item, type_) for item in _list(row))
 
     def _sequence(self, row: Json, type_: Any) -> Any:
-        # cattrs takes items whose type says nothing as they are; ours say themselves what they are.
+        # cattrs takes items of an unconstrained type as they are; ours are tagged with their types.
         members = get_args(type_)
         if get_origin(type_) is tuple and members[-1] is not ...:
             parts = zip(_list(row), members, strict=True)
@@ -169,13 +169,13 @@ class Reading:
             except Exception as error:
                 note = IterableValidationNote(f"item {index}", index, members[0])
                 error.__notes__ = [*getattr(error, "__notes__", []), note]
-                told = IterableValidationError("items", [error], type_)  # pyright: ignore[reportCallIssue]
-                raise told from None
+                grouped = IterableValidationError("items", [error], type_)  # pyright: ignore[reportCallIssue]
+                raise grouped from None
         return items if get_origin(type_) is list else tuple(items)
 
     def _text_mapping(self, row: Json, type_: Any) -> Any:
         if type(row) is not dict:
-            raise ValueError(f"an object is expected, not {brief(row)}")
+            raise ValueError(f"expected an object, not {brief(row)}")
         return {key: self.any(item) for key, item in row.items()}
 
     def _mapping(self, row: Json, type_: Any) -> Any:
@@ -190,14 +190,14 @@ class Reading:
 
 
 def explained(error: BaseException, where: str) -> SessionFileError:
-    """Turn what cattrs raises into one error with the path of the first problem."""
-    told = transform_error(error, path=where, format_exception=_told)
-    message, _, path = told[0].rpartition(" @ ")
-    more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
-    return SessionFileError((message or told[0]) + more, where=path or where)
+    """Convert an exception of cattrs into one error with the path of the first problem."""
+    problems = transform_error(error, path=where, format_exception=_reason)
+    message, _, path = problems[0].rpartition(" @ ")
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return SessionFileError((message or problems[0]) + more, where=path or where)
 
 
-def _told(error: BaseException, type_: type | None) -> str:
+def _reason(error: BaseException, type_: type | None) -> str:
     if isinstance(error, KeyError) and error.args:
         return f"the field {error.args[0]!r} is missing"
     return str(error) or type(error).__name__
@@ -206,12 +206,12 @@ def _told(error: BaseException, type_: type | None) -> str:
 def _exactly(expected: type) -> Callable[[Json, Any], Any]:
     def check(row: Json, type_: Any) -> Any:
         if type_ is not expected and kinds.is_enum(type_):
-            # An enum of texts or numbers is one of these as well.
+            # Text and number enums are instances of str and int too.
             return read_enum(row, type_)
         value = read_atom(row)
-        # A whole number is a number: it is kept as it is.
+        # An integer is a valid float: it is kept as it is.
         if type(value) is not expected and not (expected is float and type(value) is int):
-            raise ValueError(f"{ATOMS[expected]} is expected, not {brief(row)}")
+            raise ValueError(f"expected {ATOMS[expected]}, not {brief(row)}")
         return value
 
     return check
@@ -220,7 +220,7 @@ def _exactly(expected: type) -> Callable[[Json, Any], Any]:
 def _from_text(build: Callable[[str], Any]) -> Callable[[Json, Any], Any]:
     def read(row: Json, _: Any) -> Any:
         if type(row) is not str:
-            raise ValueError(f"text is expected, not {brief(row)}")
+            raise ValueError(f"expected text, not {brief(row)}")
         return build(row)
 
     return read
@@ -228,18 +228,18 @@ def _from_text(build: Callable[[str], Any]) -> Callable[[Json, Any], Any]:
 
 def _list(row: Json) -> list[Json]:
     if type(row) is not list:
-        raise ValueError(f"a list is expected, not {brief(row)}")
+        raise ValueError(f"expected a list, not {brief(row)}")
     return row
 
 
 def _no_table(row: Json) -> Table:
-    raise ValueError("no table of slices can stand here")
+    raise ValueError("a table of slices is not allowed here")
 
 
 def _from_pool(pool: Pool, values: Sequence[Any]) -> Callable[[Json, Any], Any]:
     def structure(row: Json, _: Any) -> Any:
         if type(row) is not dict or row.keys() != {pool.key}:
-            raise ValueError(f"a value such as {{{pool.key!r}: 0}} is expected, not {brief(row)}")
+            raise ValueError(f"expected a value such as {{{pool.key!r}: 0}}, not {brief(row)}")
         return _taken(values, row[pool.key], pool)
 
     return structure

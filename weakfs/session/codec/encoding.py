@@ -1,7 +1,8 @@
 """Values to JSON: cattrs with strict hooks, for the types of a registry.
 
-Nothing is coerced. Bytes appear as `{"blob": number}`, values of a pool as `{its key: number}`. Where the type
-does not say what a value is, the value says it: `{"type": tag, "value": ...}`, `{"tuple": [...]}`, `{"map": {...}}`.
+Nothing is coerced. Bytes appear as `{"blob": number}`, values of a pool as `{its key: number}`. Where the declared
+type does not determine the value's type, the value is tagged: `{"type": tag, "value": ...}`, `{"tuple": [...]}`,
+`{"map": {...}}`.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from weakfs.session.slices.table import Table
 
 
 class Writing:
-    """Turns values into JSON, and collects what is held once.
+    """Encodes values as JSON and collects the shared ones, which are stored once.
 
-    Every value is read back and compared before it is accepted, so that whatever a user's type does, a file
-    holds what the session held or is not written.
+    Every value is read back and compared before it is accepted: whatever a user's type does, either the file holds
+    what the session held or nothing is written.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Writing:
         }
         self._table, self._read_table = table, read_table
 
-    # Made when they are needed: a session of plain records and files needs neither, and they cost milliseconds.
+    # Built on first use: a session of plain records and files needs neither, and they take milliseconds to build.
     @cached_property
     def _converter(self) -> Converter:
         converter = Converter()
@@ -86,16 +87,16 @@ class Writing:
         return back
 
     def value(self, value: object, type_: type, where: str) -> Json:
-        """Give a value of a type as JSON; `SessionError` that names the place if it could not be read back."""
+        """Return a value of a type as JSON. Raise `SessionError` naming the place if it could not be read back."""
         return self.written(value, type_, where)[0]
 
     def written(self, value: object, type_: type, where: str) -> tuple[Json, Any]:
-        """Give a value of a type as JSON, and as it is read back; raises as `value` does."""
+        """Return a value of a type as JSON, and as it is read back. Raise as `value` does."""
         try:
             if type_ in self.pools and type(value) is type_:
                 return self._pooled(value), value
             row = self._converter.unstructure(value, unstructure_as=type_)
-            # Through JSON itself, which knows fewer types than a row may hold.
+            # Through JSON text, which has fewer types than a row may hold.
             text = orjson.dumps(row, option=AS_IT_IS)
             back = self._back.value(orjson.loads(text), type_, where)
             found = difference(value, back, where, self._are_one)
@@ -105,26 +106,26 @@ class Writing:
             raise SessionError(f"cannot save {error}") from None
         except NameError as error:
             raise SessionError(
-                f"cannot save {where}: a type that a field names cannot be resolved ({error}); define it at the level "
-                f"of a module"
+                f"cannot save {where}: a type that a field names cannot be resolved ({error}); define it at module "
+                f"level"
             ) from None
         except Exception as error:
             deep = isinstance(error, RecursionError) or "recursion" in str(error).lower()
-            told = "it is nested too deeply" if deep else str(error) or type(error).__name__
-            raise SessionError(f"cannot save {where}: {told}") from None
+            cause = "it is nested too deeply" if deep else str(error) or type(error).__name__
+            raise SessionError(f"cannot save {where}: {cause}") from None
         if found is not None:
-            raise SessionError(f"cannot save {found}; keep values of the types that the fields name")
+            raise SessionError(f"cannot save {found}; keep values of the types that the fields declare")
         return row, back
 
     def _are_one(self, one: object, other: object) -> bool:
-        """Tell whether two values of a pool are held as one."""
+        """Return whether two values of a pool are stored as one."""
         pooled = self.pools.get(type(one))
         return pooled is not None and bool(pooled[1].number(one) == pooled[1].number(other))
 
     def any(self, value: object, depth: int = 0, hint: Any = Any) -> Json:
-        """Give any value as JSON that tells what it is.
+        """Return any value as JSON tagged with its type.
 
-        `SessionError` if it is neither of a registered type nor of one that `hint` names.
+        Raise `SessionError` if its type is neither registered nor one that `hint` names.
         """
         if depth > DEEPEST:
             raise SessionError("it is nested too deeply")
@@ -151,9 +152,9 @@ class Writing:
             remedy = (
                 f"register it with registry=Registry.standard().with_types({name})"
                 if attrs.has(type(value)) or is_dataclass(value) or isinstance(value, Enum)
-                else "give the field a type that names it, or keep it in an attrs class that is registered"
+                else "annotate the field with a type that names it, or keep it in a registered attrs class"
             )
-            raise SessionError(f"a value of type {name} does not say how it is to be kept; {remedy}")
+            raise SessionError(f"cannot store a value of type {name} in an untyped field; {remedy}")
         return {"type": shape.tag, "value": self._converter.unstructure(value, unstructure_as=shape.cls)}
 
     def _union(self, union: Any) -> Callable[[Any], Json]:
@@ -183,7 +184,7 @@ class Writing:
 
     def _set(self, type_: Any) -> Callable[[Any], Json]:
         write = self._of_many(type_)
-        # Sorted before they are written, so that contents get their numbers in one order.
+        # Sorted before they are written, so that blob numbers are deterministic.
         return lambda values: [write(item) for item in sorted(values, key=repr)]
 
     def _pairs(self, type_: Any) -> Callable[[Any], Json]:
@@ -192,12 +193,12 @@ class Writing:
 
     def _blob(self, value: object) -> Json:
         if type(value) is not bytes:
-            raise ValueError(f"bytes are expected, not {type(value).__name__}")
+            raise ValueError(f"expected bytes, not {type(value).__name__}")
         return {"blob": self.blobs.number(value)}
 
     def _stored(self, value: object) -> Json:
         if type(value) is not Stored:
-            raise ValueError(f"a content that lies elsewhere is expected, not {type(value).__name__}")
+            raise ValueError(f"expected a blob stored outside the file, not {type(value).__name__}")
         return {"blob": self.blobs.number(value)}
 
     def _pooled(self, value: object) -> Json:

@@ -1,4 +1,4 @@
-"""What a field's type says of its values, for turning them into JSON and back."""
+"""The kinds of field types, which decide how values are converted to and from JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weakfs.session.codec.pools import Json, Pool
 from weakfs.session.slices.registry import tag_of
 from weakfs.session.slices.table import Table
 
-# A value that says itself what it is nests no deeper than this: orjson writes 254 levels, and reads more.
+# Tagged values may be nested no deeper than this: orjson writes 254 levels, and reads more.
 DEEPEST = 100
 
 # The values of each pool, by type.
@@ -24,7 +24,7 @@ Pooled = Mapping[type, tuple[Pool, Sequence[Any]]]
 
 
 def plain_key(key: str) -> str:
-    """Give a key of a JSON object; text without a UTF-8 form has no place there."""
+    """Return a key of a JSON object. Raise `ValueError` if it cannot be encoded as UTF-8."""
     key.encode()
     return key
 
@@ -34,7 +34,7 @@ def is_table(type_: Any) -> bool:
 
 
 def is_untold(type_: Any) -> bool:
-    """Tell a type that says nothing of its values: `Any`, `object`, a bare `tuple`, `list` or `dict`."""
+    """Return whether a type does not constrain its values: `Any`, `object`, a bare `tuple`, `list` or `dict`."""
     return any(type_ is untold for untold in UNTOLD)
 
 
@@ -43,7 +43,7 @@ def is_union(type_: Any) -> bool:
 
 
 def optional(union: Any) -> Any:
-    """Give the one type that a union has besides `None`, or `None` if there are several."""
+    """Return the one member of a union besides `None`, or `None` if there are several."""
     members = [member for member in get_args(union) if member is not type(None)]
     return members[0] if len(members) == 1 else None
 
@@ -69,7 +69,7 @@ def is_plain_mapping(type_: Any) -> bool:
 
 
 def is_odd_mapping(type_: Any) -> bool:
-    """Tell a dict whose keys are not text."""
+    """Return whether a type is a dict whose keys are not text."""
     return get_origin(type_) is dict and get_args(type_)[0] is not str
 
 
@@ -79,7 +79,7 @@ def is_enum(type_: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def classes_in(hint: Any) -> Mapping[str, type]:
-    """Give the enums, attrs classes and dataclasses that a type names, by their tags."""
+    """Return the enums, attrs classes and dataclasses that a type mentions, by their tags."""
     if isinstance(hint, type) and not get_args(hint):
         has_fields = attrs.has(hint) or is_dataclass(hint)
         return {tag_of(hint): hint} if has_fields or is_enum(hint) else {}
@@ -90,7 +90,7 @@ def classes_in(hint: Any) -> Mapping[str, type]:
 
 
 def is_checked(type_: Any) -> bool:
-    """Tell a type with rules of its own: `Annotated[str, rule]`, where `rule(value)` raises `ValueError`."""
+    """Return whether a type has a rule: `Annotated[str, rule]`, where `rule(value)` raises `ValueError`."""
     return get_origin(type_) is Annotated
 
 
@@ -102,6 +102,6 @@ def is_plain_attrs(pools: Mapping[type, Any]) -> Callable[[Any], bool]:
 
 
 def brief(row: Json) -> str:
-    """Show a piece of JSON in a message."""
+    """Return a shortened JSON value for a message."""
     text = repr(row)
     return text if len(text) <= 60 else text[:57] + "..."

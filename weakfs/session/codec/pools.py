@@ -1,4 +1,4 @@
-"""Values that a session file holds once and refers to by number: contents, and what registries add."""
+"""Values that a session file stores once and refers to by number: blobs, and the pools that registries add."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ from weakfs.session.files.expansion import Expansion
 
 Json = Any
 
-NO_CONTENT = "there is no content"
+NO_CONTENT = "there is no blob"
 
-# An appended content is written as its parent and the tail from this size on.
+# Appended blobs of at least this size are written as a parent and a tail.
 MIN_PARENT = 64
 
 DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class Blobs:
-    """The contents of a file being written: each once.
+    """The blobs of a file being written, each stored once.
 
-    A content is looked for as the same object, then as a parent with a tail, then as equal bytes. So a file that
-    was appended to between snapshots is written piece by piece, and is not even joined for it. What lies elsewhere
-    is written as its digest, and is not read here; with `embed` it is, and its bytes are written before it.
+    A blob is looked up first as the same object, then as a parent with a tail, then as equal bytes. So a file that
+    was appended to between snapshots is written piece by piece, and is not even joined for it. A blob stored elsewhere
+    is written as its digest and not read here; with `embed` it is read, and its bytes are written before it.
     """
 
     def __init__(self, *, embed: bool = False, others: Sequence[ContentSource] = ()) -> None:
         self.rows: list[Json] = []
-        # What each row stands for; holding it also keeps its identity from being used again.
+        # The value behind each row. Keeping it alive also keeps its id from being reused.
         self.contents: list[Content] = []
-        # The contents that lie elsewhere, by digest, each from every source that has it.
+        # The blobs stored elsewhere, by digest, each with every source that has it.
         self.stored: dict[bytes, dict[int, Stored]] = {}
-        # Those that were to be embedded and are nowhere any more.
+        # The digests of blobs to embed that no source has any more.
         self.lost: set[bytes] = set()
         self._embed = embed
         self._others = others
         self._by_identity: dict[int, int] = {}
         self._held: list[Content] = []
         self._by_tail: dict[tuple[int, bytes], int] = {}
-        self._told_by_tail: dict[int, list[int]] = {}
+        self._appended: dict[int, list[int]] = {}
         self._by_content: dict[Any, int] = {}
         self._lengths: set[int] = set()
 
     def number(self, content: Content, parent: Content | None = None) -> int:
-        """Give the number of a content; written as `parent` and a tail if it begins with that."""
+        """Return the number of a blob; it is written as `parent` and a tail if it begins with `parent`."""
         number = self._by_identity.get(id(content))
         if number is not None:
             return number
         if type(content) is Stored:
             return self._same(self._stored(content), content)
         if len(content) in self._lengths:
-            # Perhaps it is there whole already, from somewhere else: only then is it worth joining.
+            # An equal blob may be in the file already, from another object: only then is joining worth its cost.
             number = self._by_content.get(_key(content))
             if number is not None:
                 return self._same(number, content)
@@ -64,7 +64,7 @@ class Blobs:
         after = self._by_identity.get(id(parent)) if parent is not None and len(parent) >= MIN_PARENT else None
         tail = tail_behind(content, parent) if after is not None and parent is not None else None
         if tail is None and type(content) is Rope and start is not None:
-            # It cannot be written in one piece: what it begins with lies elsewhere.
+            # It cannot be written in one piece: its first part is stored elsewhere.
             after, tail = self.number(start), content.tail()
         if after is not None and tail is not None:
             number = self._by_tail.get((after, tail))
@@ -72,7 +72,7 @@ class Blobs:
                 number = self._add({"parent": after, "tail": _shown(tail)}, content)
                 self._by_tail[after, tail] = number
                 if start is None:
-                    self._told_by_tail.setdefault(len(content), []).append(number)
+                    self._appended.setdefault(len(content), []).append(number)
                 else:
                     self._by_content.setdefault(_key(content), number)
                     self._lengths.add(len(content))
@@ -80,7 +80,7 @@ class Blobs:
             data = joined(content)
             number = self._by_content.get(data)
             if number is None:
-                number = self._told_piece_by_piece(data) if self._told_by_tail else None
+                number = self._find_appended(data) if self._appended else None
             if number is None:
                 number = self._by_content[data] = self._add(_shown(data), content)
                 self._lengths.add(len(data))
@@ -106,7 +106,7 @@ class Blobs:
         return number
 
     def are_equal(self, one: Content, other: Content) -> bool:
-        """Tell whether two contents are equal, by what is at hand; reads nothing that lies elsewhere."""
+        """Return whether two blobs are equal, as far as can be told without reading what is stored elsewhere."""
         if one is other:
             return True
         if len(one) != len(other):
@@ -117,13 +117,13 @@ class Blobs:
         return bool(_key(one) == _key(other))
 
     def number_all(self, contents: Sequence[Content]) -> list[int]:
-        """Give the numbers of many contents; the same as `number` of each, which 10,000 calls make twice as dear."""
+        """Return the numbers of many blobs, as `number` of each would; 10,000 single calls cost twice as much."""
         by_identity, by_content, rows, held = self._by_identity, self._by_content, self.rows, self.contents
         numbers: list[int] = []
         for content in contents:
             number = by_identity.get(id(content))
             if number is None:
-                if self._told_by_tail or type(content) is not bytes or content in by_content:
+                if self._appended or type(content) is not bytes or content in by_content:
                     number = self.number(content)
                 else:
                     number = by_identity[id(content)] = by_content[content] = len(rows)
@@ -133,9 +133,9 @@ class Blobs:
             numbers.append(number)
         return numbers
 
-    def _told_piece_by_piece(self, data: bytes) -> int | None:
-        """Find a content that was written as a parent and a tail: by its length, and joined only then."""
-        for known in self._told_by_tail.get(len(data), ()):
+    def _find_appended(self, data: bytes) -> int | None:
+        """Find a blob that was written as a parent and a tail: by its length first, joined only if that matches."""
+        for known in self._appended.get(len(data), ()):
             if joined(self.contents[known]) == data:
                 return known
         return None
@@ -147,13 +147,13 @@ class Blobs:
 
 
 def _key(content: Content) -> Any:
-    """Give what equal contents have in common, without reading what lies elsewhere."""
+    """Return a key that equal blobs share, without reading what is stored elsewhere."""
     start, tail = parted(content)
     return tail if start is None else (start, tail)
 
 
 def tail_behind(content: Content, parent: Content) -> bytes | None:
-    """Give what `content` has behind `parent`, or `None` if it does not begin with it. Reads nothing elsewhere."""
+    """Return what `content` has after `parent`, or `None` if it does not begin with it. Read no external blob."""
     if len(parent) >= len(content):
         return None
     if isinstance(content, Rope):
@@ -165,7 +165,7 @@ def tail_behind(content: Content, parent: Content) -> bytes | None:
 
 
 def _shown(data: bytes) -> Json:
-    """Give text as text, other bytes as base64 and marked."""
+    """Return text as text, other bytes as marked base64."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -173,12 +173,12 @@ def _shown(data: bytes) -> Json:
 
 
 def read_blobs(rows: Json, source: ContentSource) -> list[Content]:
-    """Give the contents of a file being read. Appended ones stay pieces until somebody reads them.
+    """Return the blobs of a file being read. Appended ones stay in pieces until they are first read.
 
-    What lies elsewhere is read from `source` when it is needed.
+    Blobs stored elsewhere are read from `source` when they are needed.
     """
     if not isinstance(rows, list):
-        raise SessionFileError("a list of contents is expected", where="$.blobs")
+        raise SessionFileError("expected a list of blobs", where="$.blobs")
     blobs: list[Content] = []
     held = Held()
     for row in rows:
@@ -199,48 +199,48 @@ def _read_row(row: Json, before: list[Content], source: ContentSource, held: Hel
     if isinstance(row, dict) and row.keys() == {"parent", "tail"}:
         parent, tail = row["parent"], row["tail"]
         if type(parent) is not int or not 0 <= parent < len(before):
-            raise MissingBlob(f"the parent {parent!r} is not one of the contents before it", where=f"{where}.parent")
+            raise MissingBlob(f"the parent {parent!r} is not one of the blobs before it", where=f"{where}.parent")
         piece = tail.encode() if type(tail) is str else _read_row(tail, before, source, held)
         if not isinstance(piece, bytes):
-            raise SessionFileError("a tail has no parent of its own", where=f"{where}.tail")
+            raise SessionFileError("a tail cannot have a parent of its own", where=f"{where}.tail")
         return Rope(before[parent], piece)
     if isinstance(row, dict) and {"stored", "size"} <= row.keys() <= {"stored", "size", "blob"}:
         return _read_stored(row, before, source, held, where)
-    raise SessionFileError("text, base64, a parent and a tail, or a digest and a size is expected", where=where)
+    raise SessionFileError("expected text, base64, a parent and a tail, or a digest and a size", where=where)
 
 
 def _read_stored(row: dict[str, Json], before: list[Content], source: ContentSource, held: Held, where: str) -> Stored:
     digest, size = row["stored"], row["size"]
     if type(digest) is not str or DIGEST.fullmatch(digest) is None:
-        raise SessionFileError(f"64 hexadecimal digits are expected, not {digest!r:.60}", where=f"{where}.stored")
+        raise SessionFileError(f"expected 64 hexadecimal digits, not {digest!r:.60}", where=f"{where}.stored")
     if type(size) is not int or size < 0:
-        raise SessionFileError(f"a number of bytes is expected, not {size!r:.60}", where=f"{where}.size")
+        raise SessionFileError(f"expected a number of bytes, not {size!r:.60}", where=f"{where}.size")
     if "blob" not in row:
         return Stored(bytes.fromhex(digest), size, source)
     content = blob_at(before, row["blob"], f"{where}.blob")
     if not isinstance(content, bytes | Rope) or len(content) != size:
-        raise SessionFileError("the content that is embedded is another", where=f"{where}.blob")
+        raise SessionFileError("the embedded content does not match its digest", where=f"{where}.blob")
     return held.hold(bytes.fromhex(digest), content)
 
 
 def blob_at(blobs: Sequence[Content], number: Json, where: str) -> Content:
-    """Give the content of a number; `MissingBlob` if there is none."""
+    """Return the blob with the given number. Raise `MissingBlob` if there is none."""
     if type(number) is not int or not 0 <= number < len(blobs):
         raise MissingBlob(f"{NO_CONTENT} {number!r:.60}; the file holds {len(blobs)}", where=where)
     return blobs[number]
 
 
 def whole_content(content: Content, number: int, expansion: Expansion) -> bytes | Stored:
-    """Give a content in one piece, as a record holds it; one that lies elsewhere stays there."""
+    """Return a blob in one piece, as a record holds it; one stored elsewhere is returned as it is."""
     if not isinstance(content, Rope):
         return content
     if not content.is_joined:
-        expansion.take(len(content), "a content that is told as an earlier one and a tail", f"$.blobs[{number}]")
+        expansion.take(len(content), "a blob stored as an earlier one and a tail", f"$.blobs[{number}]")
     return content.join()
 
 
 class PoolWriter(Protocol):
-    """Numbers the values of one type and collects their rows; `values` holds what each row stands for."""
+    """Numbers the values of one type and collects their rows; `values` holds the value behind each row."""
 
     rows: list[Json]
     values: list[Any]
@@ -249,7 +249,7 @@ class PoolWriter(Protocol):
 
 
 class Pool(Protocol):
-    """How values of one type are held once in a file, in a section of their own."""
+    """How values of one type are stored once, in a section of their own."""
 
     cls: type
     section: str
@@ -258,5 +258,5 @@ class Pool(Protocol):
     def writer(self, blobs: Blobs) -> PoolWriter: ...
 
     def read(self, rows: Json, blobs: Sequence[Content], expansion: Expansion) -> Sequence[Any]:
-        """Read the section of a file; what is copied for it, beyond what the rows say, is taken from the budget."""
+        """Read a section of the file. Copies beyond what the rows hold are charged to `expansion`."""
         ...

@@ -1,4 +1,4 @@
-"""Comparing what was saved with what reading it gives, strictly: types count, and so does the sign of zero."""
+"""Strict comparison of a saved value with what reading it returns: types count, and so does the sign of zero."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def _never(one: Any, other: Any) -> bool:
 
 
 def difference(one: Any, other: Any, where: str, alike: Alike = _never) -> str | None:
-    """Give the first place where two values differ and how, or `None` if they are the same.
+    """Return a description of the first difference between two values, or `None` if they are the same.
 
-    What `alike` says of two values of one type is believed, and they are not looked into.
+    If `alike` is true for two values of one type, they are taken as equal and not compared further.
     """
     if one is other:
         return None
@@ -42,7 +42,7 @@ def difference(one: Any, other: Any, where: str, alike: Alike = _never) -> str |
         return _first(difference(a, b, f"{where}[{index}]", alike) for index, (a, b) in enumerate(items))
     if isinstance(one, dict | PMap | MappingProxyType):
         if list(one) != list(other) and (not isinstance(one, PMap) or set(one) != set(other)):
-            return f"{where}: other keys would come back"
+            return f"{where}: different keys would come back"
         return _first(difference(one[key], other[key], f"{where}.{key}", alike) for key in one)
     if attrs.has(type(one)) or is_dataclass(one):
         names = [field.name for field in fields_of(type(one))]
@@ -51,8 +51,8 @@ def difference(one: Any, other: Any, where: str, alike: Alike = _never) -> str |
         return None if repr(one) == repr(other) else f"{where}: {one!r} would come back as {other!r}"
     if isinstance(one, Sets):
         same = one == other and {*map(type, one)} == {*map(type, other)}
-        return None if same else f"{where}: other items would come back"
-    # What has parts that equality does not ask about, such as a queue's length, shows them.
+        return None if same else f"{where}: different items would come back"
+    # Attributes that equality ignores, such as a deque's maxlen, show in the repr.
     return (
         None if one == other and repr(one) == repr(other) else f"{where}: {one!r:.60} would come back as {other!r:.60}"
     )

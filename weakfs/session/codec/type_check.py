@@ -1,8 +1,8 @@
-"""Whether an event's values are of the types that its fields name, and which of them are known to be safe by that.
+"""Checks of an event's values against its field types, and which types prove an event safe without a trial.
 
-An event that a file cannot hold would be applied and written down, and the session could never be saved again. So it is
-refused when it is dispatched. Most events repeat the types of earlier ones, and are then not looked at twice; those
-that may hold anything are tried out one by one: see `weakfs.session.codec.acceptance`.
+An event that a file cannot hold would be applied and written to the log, and the session could never be saved again.
+So it is refused when it is dispatched. Most events repeat the types of earlier ones and are not checked twice; those
+with unconstrained fields are tried one by one: see `weakfs.session.codec.acceptance`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from weakfs.session.codec.atoms import ATOMS
 from weakfs.session.codec.round_trip import difference
 from weakfs.session.slices.registry import Registry, fields_of
 
-# What a field may be declared as and hold exactly; everything else is left to trying it out.
+# Types that a field may declare and hold exactly; all others are left to the trial.
 EXACT = (*ATOMS, bytes, Stored, tuple, list, dict, set, frozenset)
-# What is safe wherever its type is the one that a field names.
+# Types whose values are safe wherever they match the declared type.
 SAFE: frozenset[type] = frozenset({*ATOMS, bytes, Stored})
 
 Check = Callable[[Any], bool]
@@ -30,39 +30,39 @@ Check = Callable[[Any], bool]
 
 @frozen(eq=False)
 class Fit:
-    """What is known of events whose fields have certain types.
+    """What is known about events whose fields have certain types.
 
-    `rules` are those that fields name, by place. `checks` tell by place whether a value is safe after all, which its
-    type alone does not say. If there is `None`, every event is to be tried out.
+    `rules` holds the rules that fields declare, by position. `checks` holds functions, by position, that tell whether a
+    value is safe where its type alone does not. If it is `None`, every event has to be tried.
     """
 
     rules: tuple[tuple[int, Callable[[Any], object]], ...]
     checks: tuple[tuple[int, Check], ...] | None
-    # Whether the types alone tell that every such event is safe.
+    # Whether the types alone prove every such event safe.
     is_always_safe: bool = field(init=False, default=Factory(lambda self: self.checks == (), takes_self=True))
 
     def is_safe(self, values: tuple[Any, ...]) -> bool:
-        """Return whether a file can surely hold an event of these values, and nobody can change it."""
+        """Return whether a file can certainly hold an event of these values, and the values are immutable."""
         return self.checks is not None and all(check(values[place]) for place, check in self.checks)
 
 
 def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[Any, ...], registry: Registry) -> Fit:
-    """Raise `TypeError` for a value of the wrong type, and return what is known of events of these types.
+    """Return what is known about events of these types. Raise `TypeError` for a value of the wrong type.
 
-    `again` is the event made anew from its values, as it will be when its record is read: one that then says
-    something else is refused as well.
+    `again` is the event rebuilt from its values, as it will be when its record is read: if the two differ, the
+    event is refused as well.
     """
     type_ = type(event)
     changed = difference(event, again, "$")
     if changed is not None:
         raise TypeError(
-            f"cannot take a {type_.__name__}: {changed} when its record is read; let its fields say all, without "
-            f"conversion"
+            f"cannot take a {type_.__name__}: {changed} when its record is read; keep everything "
+            f"in its fields, without converters"
         )
     try:
         hints = get_type_hints(type_, include_extras=True)
     except NameError:
-        # A class defined inside a function: trying it out will say so.
+        # A class defined inside a function: the trial reports it.
         return Fit((), None)
     rules: list[tuple[int, Callable[[Any], object]]] = []
     checks: list[tuple[int, Check]] | None = [] if is_plain(type_) else None
@@ -74,7 +74,7 @@ def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[A
         if not _fits(value, hint):
             raise TypeError(
                 f"{type_.__name__}.{name} is {value!r:.60}, a {type(value).__name__}; its type is {_shown(hint)}, "
-                f"give that"
+                f"pass a value of that type"
             )
         if _is_safe_by_type(type(value), hint, registry):
             continue
@@ -84,7 +84,7 @@ def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[A
 
 
 def is_frozen(type_: type) -> bool:
-    """Return whether the fields of a class cannot be assigned: it is a frozen attrs class or dataclass."""
+    """Return whether a class is a frozen attrs class or dataclass, whose fields cannot be assigned."""
     if attrs.has(type_):
         return type_.__setattr__ is _FROZEN_SETATTR
     return is_dataclass(type_) and bool(cast(Any, type_).__dataclass_params__.frozen)
@@ -92,29 +92,29 @@ def is_frozen(type_: type) -> bool:
 
 @frozen
 class _Frozen:
-    """Shows how attrs marks a frozen class."""
+    """A sample that shows how attrs marks a frozen class."""
 
 
 _FROZEN_SETATTR = _Frozen.__setattr__
 
 
 def is_plain(type_: type) -> bool:
-    """Return whether the objects of a class are their fields and nothing else: frozen, nothing converted or derived."""
+    """Return whether an object of a class consists of its fields alone: frozen, nothing converted or derived."""
     if not is_frozen(type_):
         return False
     if attrs.has(type_):
         names = ("__attrs_post_init__", "__attrs_pre_init__", "__attrs_init__")
         return not any(hasattr(type_, name) for name in names) and all(
-            own.init and own.converter is None for own in attrs.fields(type_)
+            field.init and field.converter is None for field in attrs.fields(type_)
         )
-    return not hasattr(type_, "__post_init__") and all(own.init for own in fields_of(type_))
+    return not hasattr(type_, "__post_init__") and all(field.init for field in fields_of(type_))
 
 
 def _is_safe_by_type(type_: type, hint: Any, registry: Registry) -> bool:
     """Return whether every value of a type is safe in a field with this hint."""
     if kinds.is_union(hint):
         member = kinds.optional(hint)
-        # With several types beside None, a value says itself what it is.
+        # In a union with several types besides None, values are tagged.
         is_exact = type_ in SAFE and any(type_ is one for one in get_args(hint))
         return is_exact or (member is not None and _is_safe_by_type(type_, member, registry))
     if kinds.is_table(hint):
@@ -129,7 +129,7 @@ def _is_safe_by_type(type_: type, hint: Any, registry: Registry) -> bool:
 
 
 def _check_of(hint: Any, registry: Registry) -> Check | None:
-    """Return what tells whether a value is safe in a field with this hint; `None` if trying it out is to tell."""
+    """Return a function that tells whether a value is safe in a field with this hint; `None` if it has to be tried."""
     if kinds.is_union(hint):
         member = kinds.optional(hint)
         check = None if member is None else _check_of(member, registry)
@@ -151,13 +151,13 @@ def _check_of_tuple(members: tuple[Any, ...], registry: Registry) -> Check | Non
         check = _check_of(members[0], registry)
         return None if check is None else lambda value: type(value) is tuple and all(map(check, value))
     checks = [_check_of(member, registry) for member in members]
-    known = [check for check in checks if check is not None]
-    if len(known) != len(checks):
+    complete = [check for check in checks if check is not None]
+    if len(complete) != len(checks):
         return None
     return lambda value: (
         type(value) is tuple
-        and len(value) == len(known)
-        and all(check(item) for check, item in zip(known, value, strict=True))
+        and len(value) == len(complete)
+        and all(check(item) for check, item in zip(complete, value, strict=True))
     )
 
 
@@ -167,13 +167,13 @@ def _check_of_class(type_: type, registry: Registry) -> Check | None:
     except NameError:
         return None
     checks: list[tuple[str, Check]] = []
-    for own in fields_of(type_):
-        hint = hints.get(own.name)
-        # A class that holds itself goes as deep as its values do.
+    for member in fields_of(type_):
+        hint = hints.get(member.name)
+        # A class that refers to itself is as deep as its values.
         check = None if hint is None or type_.__name__ in str(hint) else _check_of(hint, registry)
         if check is None:
             return None
-        checks.append((own.name, check))
+        checks.append((member.name, check))
     return lambda value: type(value) is type_ and all(check(getattr(value, name)) for name, check in checks)
 
 

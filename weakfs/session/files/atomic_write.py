@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole: whatever happens, the old one is there or the new one."""
+"""Atomic replacement of files: after a crash, either the old file or the new one is there."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hashlib import sha256
 
 
 def write_atomically(path: str, pieces: Iterable[bytes]) -> None:
-    """Put `pieces` one behind the other at `path`: a temporary file beside it, fsync, rename, fsync of the folder.
+    """Write `pieces` to `path` in order: to a temporary file beside it, fsync, rename, fsync of the folder.
 
-    Whatever happens, `path` holds what it held or all of them. Two writers take turns. The temporary file's
-    name is fixed, so that what a killed process leaves is taken over by the next. Raises `OSError` that says of
-    which file and why.
+    Whatever happens, `path` holds either its old contents or all of the new ones. Two writers take turns. The temporary
+    file's name is fixed, so that the next writer takes over what a killed process left. Raise `OSError` with the path
+    and the cause.
     """
     try:
         _write(path, pieces)
@@ -28,14 +28,14 @@ def write_atomically(path: str, pieces: Iterable[bytes]) -> None:
     except OSError as error:
         raise OSError(
             error.errno,
-            f"saved to {path!r}, but its folder could not be synced: {error.strerror}; after a power cut the old "
-            f"file may be there again, so save once more when the cause is removed",
+            f"saved to {path!r}, but its folder could not be synced: {error.strerror}; a power cut may bring back the "
+            f"old file, so save again once the cause is fixed",
         ) from error
 
 
 def _write(path: str, pieces: Iterable[bytes]) -> None:
     folder, name = os.path.split(path)
-    # The name of a file may be as long as the filesystem allows; the temporary one is longer.
+    # The file's name may be as long as the filesystem allows; the temporary name is longer.
     short = name if len(os.fsencode(name)) < 200 else sha256(os.fsencode(name)).hexdigest()
     temporary = os.path.join(folder, f".{short}.tmp")
     descriptor = _locked(temporary)
@@ -61,11 +61,10 @@ def _write(path: str, pieces: Iterable[bytes]) -> None:
 
 
 def unsaved(path: str, error: OSError) -> OSError:
-    """Say of an error which file could not be saved; `OSError` makes the right class of the errno."""
+    """Return an error that names the file that could not be saved; `OSError` picks the subclass of the errno."""
     return OSError(
         error.errno,
-        f"cannot save to {path!r}: {error.strerror}; what was saved before is as it was, remove the cause and save "
-        f"again",
+        f"cannot save to {path!r}: {error.strerror}; the last saved version is unchanged, fix the cause and save again",
     )
 
 
@@ -77,7 +76,7 @@ def _locked(temporary: str) -> int:
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise OSError(
-                    errno.EINVAL, "cannot save: the place of the temporary file is taken; remove it", temporary
+                    errno.EINVAL, "cannot save: something else has the temporary file's name; remove it", temporary
                 )
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             if os.path.samestat(os.fstat(descriptor), os.stat(temporary, follow_symlinks=False)):
@@ -96,12 +95,12 @@ def _remove(path: str) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Let the names in a folder outlast a power cut."""
+    """Make the names in a folder survive a power cut."""
     descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network filesystems cannot sync a folder; the rename is all that they offer.
+        # Some network filesystems cannot sync a folder; the rename is the best they offer.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
@@ -109,7 +108,7 @@ def sync_folder(folder: str) -> None:
 
 
 def sync_filesystem(path: str) -> None:
-    """Make everything on the filesystem of `path` durable: for many files at once. See syncfs(2)."""
+    """Make everything on the filesystem of `path` durable: one call for many files. See syncfs(2)."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)

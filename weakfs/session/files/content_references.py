@@ -1,4 +1,4 @@
-"""Which contents that lie elsewhere records cannot do without, and whether they are there."""
+"""Which stored blobs the records need, and whether they exist."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from weakfs.session.events import Merged, RolledBack
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.slices.registry import Registry, fields_of, tag_of
 
-# What holds no reference to anything elsewhere.
+# Types that cannot hold a reference to a stored blob.
 PLAIN: frozenset[type] = frozenset({*ATOMS, bytes})
-# What may refer to something elsewhere itself.
+# Types that may themselves refer to a stored blob.
 HELD: frozenset[type] = frozenset({Stored, Rope})
-# The events whose tables hold what records before them brought.
+# The events whose tables hold what earlier records brought.
 TELLING: frozenset[str] = frozenset({tag_of(RolledBack), tag_of(Merged)})
 
 
 @runtime_checkable
 class ContentPool(Protocol):
-    """A pool whose values hold contents: see `weakfs.session.codec.pools.Pool`."""
+    """A pool whose values hold blobs: see `weakfs.session.codec.pools.Pool`."""
 
     cls: type
 
     def contents(self, value: Any, seen: dict[int, object]) -> Iterator[Content]:
-        """Give the contents in a value, but for parts of it that were `seen` before, by identity."""
+        """Yield the blobs in a value, except for parts of it that were `seen` before, by identity."""
         ...
 
 
 def check_contents(registry: Registry, line: Timeline, *, behind: int = 0, read_all: bool = False) -> None:
-    """Raise `MissingBlob` for a content that is gone, and say what needs it.
+    """Raise `MissingBlob` for a blob that no longer exists, and name what needs it.
 
-    Looks at the records after number `behind`, at the state before the first one, and at the snapshots. With
-    `read_all` every content is read to its end: that also finds those that were damaged.
+    Check the records after number `behind`, the state before the first one, and the snapshots. With `read_all` every
+    blob is read to its end, which also finds damaged ones.
     """
     needs = Needs(registry, read_all)
     if behind <= line.dropped:
@@ -57,20 +57,20 @@ def check_contents(registry: Registry, line: Timeline, *, behind: int = 0, read_
 
 @define(eq=False)
 class Needs:
-    """Looks for each content once, however many records need it: asks its source where that can tell, else reads."""
+    """Checks each blob once, however many records need it: asks its source if that can tell, else reads it."""
 
     registry: Registry
     read_all: bool
     _pools: dict[type, ContentPool] = field(init=False)
     _found: set[tuple[int, bytes]] = field(factory=set[tuple[int, bytes]], init=False)
-    # What was looked through already; holding it keeps its identity from being used again.
+    # What has been searched already. Keeping it alive also keeps its id from being reused.
     _seen: dict[int, object] = field(factory=dict[int, object], init=False)
 
     def __attrs_post_init__(self) -> None:
         self._pools = {pool.cls: pool for pool in self.registry.pools if isinstance(pool, ContentPool)}
 
     def check(self, values: Iterable[object], who: Callable[[], str]) -> None:
-        """Raise `MissingBlob` for the first content in `values` that is not there; it says that `who` needs it."""
+        """Raise `MissingBlob` for the first missing blob in `values`, naming `who` needs it."""
         for value in values:
             if type(value) not in PLAIN:
                 for content in self._contents(value):
@@ -79,23 +79,23 @@ class Needs:
     def _contents(self, value: object) -> Iterator[Stored]:
         stack = [value]
         while stack:
-            here = stack.pop()
-            kind = type(here)
+            item = stack.pop()
+            kind = type(item)
             if kind in PLAIN:
                 continue
             if kind is Stored or kind is Rope:
-                start = here if isinstance(here, Stored) else here.start if isinstance(here, Rope) else None
+                start = item if isinstance(item, Stored) else item.start if isinstance(item, Rope) else None
                 if start is not None:
                     yield start
             elif kind in self._pools:
-                stack += (content for content in self._pools[kind].contents(here, self._seen) if type(content) in HELD)
-            elif id(here) not in self._seen:
-                self._seen[id(here)] = here
-                stack += _parts(here)
+                stack += (content for content in self._pools[kind].contents(item, self._seen) if type(content) in HELD)
+            elif id(item) not in self._seen:
+                self._seen[id(item)] = item
+                stack += _parts(item)
 
     def _look_for(self, content: Stored, who: Callable[[], str]) -> None:
-        known = (id(content.source), content.digest)
-        if known in self._found:
+        key = (id(content.source), content.digest)
+        if key in self._found:
             return
         try:
             source = content.source
@@ -106,7 +106,7 @@ class Needs:
                 next(content.pieces(), None)
         except MissingBlob as error:
             raise MissingBlob(f"{error.told}; {who()} needs it", where=error.where, digest=content.digest) from None
-        self._found.add(known)
+        self._found.add(key)
 
 
 def _parts(value: Any) -> Iterable[object]:
@@ -115,5 +115,5 @@ def _parts(value: Any) -> Iterable[object]:
     if isinstance(value, (Sequence, Set)) and not isinstance(value, str | bytes | bytearray | memoryview):
         return tuple(value)
     if not isinstance(value, type) and (attrs.has(type(value)) or is_dataclass(value)):
-        return tuple(getattr(value, own.name) for own in fields_of(type(value)))
+        return tuple(getattr(value, field.name) for field in fields_of(type(value)))
     return ()

@@ -1,24 +1,24 @@
-"""How much memory a file may take beyond its own size when it is loaded.
+"""A limit on how much memory loading a file may take beyond the file's own size.
 
-A file tells much by reference: a content as an earlier one and a tail, a directory as its difference from another.
-One that was made on purpose can stand for a thousand times its size. So what loading copies is counted before it is
-copied, and refused beyond a budget. What is shared in memory, as the appended versions of a file are, costs nothing.
+A file stores much by reference: a blob as an earlier one and a tail, a directory as its difference from another.
+A malicious file can stand for a thousand times its size. So what loading copies is counted before it is copied, and
+refused beyond a budget. What is shared in memory, such as the appended versions of a file, costs nothing.
 """
 
 from __future__ import annotations
 
 from weakfs.session.errors import SessionFileError
 
-# The budget: so many times the size of the file, and never less than so many bytes. In a saved session what is
-# counted here is about 10 times its size, where it has a snapshot for each small change in a deep tree.
+# The budget: a multiple of the file's size, and a minimum in bytes. In a saved session what is counted here is about
+# 10 times its size if it has a snapshot for each small change in a deep tree.
 FACTOR = 20.0
 LEAST = 64 << 20
 
 
 class Expansion:
-    """The budget of one file that is being loaded, and what of it is used.
+    """The expansion budget of one file that is being loaded, and how much of it is used.
 
-    `size` is that of the file in bytes, `factor` how many times that may be copied; `None` is no limit.
+    `size` is the size of the file in bytes, `factor` the multiple of it that may be copied; `None` means no limit.
     """
 
     __slots__ = ("_factor", "_most", "_size", "_used")
@@ -31,23 +31,23 @@ class Expansion:
         self._used = 0
 
     def take(self, size: int, what: str, where: str) -> None:
-        """Count `size` bytes that are about to be copied; `SessionFileError` if they go over the budget."""
+        """Count `size` bytes that are about to be copied. Raise `SessionFileError` if they exceed the budget."""
         self._used += size
         if self._most is not None and self._used > self._most:
             raise SessionFileError(
-                f"{what} would bring what is expanded to {self._used:,} bytes, and a file of {self._size:,} bytes may "
-                f"expand to {self._most:,} ({self._factor:g} times its size, or {LEAST >> 20} MiB); if you trust the "
-                f"file, load it with a larger max_expansion, or with None for no limit",
+                f"{what} would expand the file to {self._used:,} bytes, and a file of {self._size:,} bytes may expand "
+                f"to {self._most:,} ({self._factor:g} times its size, or {LEAST >> 20} MiB); if you trust the file, "
+                f"load it with a larger max_expansion, or with None for no limit",
                 where=where,
             )
 
 
 def check_factor(factor: float | None) -> None:
-    """Raise `ValueError` for what is no factor of a budget."""
+    """Raise `ValueError` if `factor` is not a valid expansion factor."""
     if factor is not None and not (type(factor) in (int, float) and factor >= 0):
-        raise ValueError(f"max_expansion is {factor!r}; give a number from 0 on, or None for no limit")
+        raise ValueError(f"max_expansion is {factor!r}; pass a number of at least 0, or None for no limit")
 
 
 def unlimited() -> Expansion:
-    """Return a budget that nothing goes over: for values that are in memory already."""
+    """Return a budget without a limit, for values that are in memory already."""
     return Expansion(0, None)

@@ -1,4 +1,4 @@
-"""A session's JSON document back to a line of history: checked whole before anything of it is used."""
+"""The reader of session files: a JSON document back to a timeline, checked as a whole before it is used."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ _MISSING = object()
 
 
 class Fields:
-    """The fields of one JSON object: every one must be asked for, with the type that it must have."""
+    """The fields of one JSON object: each must be taken, with one of the types allowed for it."""
 
     def __init__(self, row: Json, where: str) -> None:
         if type(row) is not dict:
-            raise SessionFileError(f"an object is expected, not {type(row).__name__}", where=where)
+            raise SessionFileError(f"expected an object, not {type(row).__name__}", where=where)
         self._row: dict[str, Json] = dict(row)
         self._where = where
 
     def take(self, name: str, *types: type, default: Any = _MISSING) -> Any:
-        """Give a field and count it as read."""
+        """Return a field and count it as read."""
         value = self._row.pop(name, default)
         if value is _MISSING:
             raise SessionFileError(f"the field {name!r} is missing", where=self._where)
         if value is not default and type(value) not in types:
             names = " or ".join("null" if type_ is type(None) else type_.__name__ for type_ in types)
-            raise SessionFileError(f"{names} is expected, not {value!r:.60}", where=f"{self._where}.{name}")
+            raise SessionFileError(f"expected {names}, not {value!r:.60}", where=f"{self._where}.{name}")
         return value
 
     def done(self) -> None:
-        """Refuse fields that nobody asked for."""
+        """Raise `SessionFileError` if a field was not taken."""
         for name in self._row:
             raise SessionFileError(
-                f"the field {name!r} is not known; pass the registry of the session that was saved", where=self._where
+                f"unknown field {name!r}; pass the registry of the session that was saved", where=self._where
             )
 
 
 class LoadedDocument:
-    """What one file holds, ready to be taken over by a session."""
+    """The contents of one file, ready to be taken over by a session."""
 
     def __init__(self, rules: Rules, fields: Fields, source: ContentSource, expansion: Expansion) -> None:
         self.rules = rules
@@ -64,11 +64,11 @@ class LoadedDocument:
             for pool in rules.registry.pools
         }
         self._reading = Reading(rules.registry, blobs, pools, expansion)
-        # Slices of older files, by tag: the one that stands in their place, and what makes its value of theirs.
+        # Slices of older files, by tag: the slice that replaces each, and the function that converts their values.
         self._succeeded = {
-            tag_of(older): (tag_of(own.cls), value_of)
-            for own in rules.registry.slices
-            for older, value_of in own.succeeds.items()
+            tag_of(older): (tag_of(declaration.cls), value_of)
+            for declaration in rules.registry.slices
+            for older, value_of in declaration.succeeds.items()
         }
         self._successors: dict[int, Log[Any]] = {}
         for number, row in enumerate(fields.take("installed", list)):
@@ -76,7 +76,7 @@ class LoadedDocument:
         self._slices: list[tuple[str, str, Log[Any]]] = []
         for number, row in enumerate(fields.take("slices", list)):
             self._slices.append(self._slice(row, f"$.slices[{number}]"))
-        self._reading.table = self._told_table
+        self._reading.table = self._nested_table
         self.line = self._line(fields)
 
     def _line(self, fields: Fields) -> Timeline:
@@ -84,13 +84,13 @@ class LoadedDocument:
         before = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)
         base = fields.take("base", dict, type(None))
         if dropped < 0 or (base is None) != (dropped == 0):
-            raise SessionFileError("the state before the first record is missing or not needed", where="$.base")
+            raise SessionFileError("the state before the first record is missing or superfluous", where="$.base")
         if base is not None:
-            own = Fields(base, "$.base")
-            state = self._table(own.take("state", list), "state", "$.base.state")
-            logs = self._table(own.take("logs", list), "log", "$.base.logs")
-            before = Mark(dropped, state, logs, own.take("block_end", int))
-            own.done()
+            base_fields = Fields(base, "$.base")
+            state = self._table(base_fields.take("state", list), "state", "$.base.state")
+            logs = self._table(base_fields.take("logs", list), "log", "$.base.logs")
+            before = Mark(dropped, state, logs, base_fields.take("block_end", int))
+            base_fields.done()
         rows = Log(self._rows(fields.take("records", list), dropped))
         snapshots: dict[str, SnapshotEntry] = {}
         for number, row in enumerate(fields.take("snapshots", list)):
@@ -123,7 +123,7 @@ class LoadedDocument:
             logs = self._table(fields.take("logs", list), "log", f"{where}.logs")
             fields.done()
             if not last.seq < seq <= line.seq:
-                raise SessionFileError(f"record {seq} is not one behind record {last.seq}", where=f"{where}.seq")
+                raise SessionFileError(f"record {seq} does not come after record {last.seq}", where=f"{where}.seq")
             last, _ = packed_mark(Mark(seq, state, logs, 0), last, Counted())
             marks.append(last)
         return Log(marks)
@@ -137,7 +137,7 @@ class LoadedDocument:
             where = f"$.records[{number}]"
             fields = Fields(record, where)
             if fields.take("seq", int) != dropped + number + 1:
-                raise SessionFileError(f"record {dropped + number + 1} is expected here", where=f"{where}.seq")
+                raise SessionFileError(f"expected record {dropped + number + 1}", where=f"{where}.seq")
             at, tag = fields.take("at", int), fields.take("type", str)
             cause = fields.take("cause", str, default=None)
             shape = self._shape(tag, f"{where}.type")
@@ -147,7 +147,7 @@ class LoadedDocument:
         return rows
 
     def _plain_rows(self, records: list[Json], dropped: int) -> list[Row] | None:
-        """Read all records a field at a time, or give `None` if any is not as it should be."""
+        """Read all records a field at a time. Return `None` if any of them is malformed."""
         try:
             ats = [record["at"] for record in records]
             tags = [record["type"] for record in records]
@@ -167,24 +167,24 @@ class LoadedDocument:
             return None
         for place, tag in enumerate(tags):
             places.setdefault(tag, []).append(place)
-        for tag, own in places.items():
-            shape = self._shape(tag, f"$.records[{own[0]}].type")
+        for tag, positions in places.items():
+            shape = self._shape(tag, f"$.records[{positions[0]}].type")
             columns = Columns.of(shape)
             read = None
             if columns is not None:
-                read = columns.read([events[place] for place in own], self._blobs, self._expansion)
+                read = columns.read([events[place] for place in positions], self._blobs, self._expansion)
             if read is None:
-                for place in own:
+                for place in positions:
                     event = self._reading.value(events[place], shape.cls, f"$.records[{place}].event")
                     values[place] = shape.pack(event)
             else:
-                for place, value in zip(own, read, strict=True):
+                for place, value in zip(positions, read, strict=True):
                     values[place] = value
-        return list(zip(ats, causes, tags, values, strict=True))  # type: ignore[arg-type]  # every place is filled
+        return list(zip(ats, causes, tags, values, strict=True))  # type: ignore[arg-type]  # every position is filled
 
     def _shape(self, tag: Json, where: str) -> Shape:
         if type(tag) is not str:
-            raise SessionFileError(f"a tag is text, not {tag!r:.60}", where=where)
+            raise SessionFileError(f"expected a tag as text, not {tag!r:.60}", where=where)
         try:
             return self.rules.registry.shape(tag)
         except UnknownType as error:
@@ -202,7 +202,7 @@ class LoadedDocument:
     def _install(self, tag: str, kind: str, where: str) -> Shape:
         shape = self._shape(tag, f"{where}.tag")
         if kind not in ("state", "log"):
-            raise SessionFileError(f"'state' or 'log' is expected, not {kind!r:.60}", where=f"{where}.kind")
+            raise SessionFileError(f"expected 'state' or 'log', not {kind!r:.60}", where=f"{where}.kind")
         if tag in self._succeeded:
             return shape
         try:
@@ -224,8 +224,8 @@ class LoadedDocument:
             raise SessionFileError(f"slice {after} is not an earlier one of {tag!r}", where=f"{where}.after")
         before = self._slices[after][2]
         if items:
-            # A branch copies a part of what it grows from, at eight bytes an item.
-            self._expansion.take(8 * min(len(before), SEGMENT), "the values of a slice that begins as another", where)
+            # A branch copies a part of the log that it grows from, at eight bytes per item.
+            self._expansion.take(8 * min(len(before), SEGMENT), "the values of a slice that begins like another", where)
         return tag, kind, before.extend(items)
 
     def _items(self, shape: Shape, items: list[Json], where: str) -> list[Any]:
@@ -237,15 +237,15 @@ class LoadedDocument:
         return [self._reading.value(item, shape.cls, f"{where}[{index}]") for index, item in enumerate(items)]
 
     def _successor(self, number: int) -> tuple[str, Log[Any]]:
-        """Give the tag and the values of the slice that stands in the place of one that older files hold."""
+        """Return the tag and values of the slice that replaces one of an older file."""
         tag, _, values = self._slices[number]
         successor, value_of = self._succeeded[tag]
         if number not in self._successors:
             self._successors[number] = Log((value_of(values),)) if values else Log()
         return successor, self._successors[number]
 
-    def _told_table(self, row: Json) -> Table:
-        """Read a table inside a record, where the place is put to an error later."""
+    def _nested_table(self, row: Json) -> Table:
+        """Read a table inside a record, where the path is added to the error later."""
         try:
             return self._table(row, "state", "")
         except SessionFileError as error:
@@ -254,14 +254,14 @@ class LoadedDocument:
     def _table(self, row: Json, kind: str, where: str) -> Table:
         table: dict[str, Log[Any]] = {}
         if type(row) is not list:
-            raise SessionFileError("a list of slice numbers is expected", where=where)
+            raise SessionFileError("expected a list of slice numbers", where=where)
         for index, number in enumerate(row):
             if type(number) is not int or not 0 <= number < len(self._slices):
                 raise SessionFileError(f"there is no slice {number!r:.60}", where=f"{where}[{index}]")
-            tag, found, values = self._slices[number]
+            tag, slice_kind, values = self._slices[number]
             if tag in self._succeeded:
                 tag, values = self._successor(number)
-            if found != kind or tag in table:
+            if slice_kind != kind or tag in table:
                 raise SessionFileError(f"slice {number} of {tag!r} does not belong here", where=f"{where}[{index}]")
             table[tag] = values
         return pmap(table) if table else EMPTY_TABLE
@@ -296,5 +296,5 @@ class LoadedDocument:
 
 def _name(name: object) -> str:
     if type(name) is not str:
-        raise ValueError("a filesystem is named by text")
+        raise ValueError("expected a filesystem's name as text")
     return name

@@ -1,6 +1,6 @@
-"""Session files: one JSON document, written so that a crash leaves the old one or the new one.
+"""Session files: one JSON document, written so that a crash leaves the old file or the new one.
 
-The first fields are the format, its version and a SHA-256 of all that follows, so that damage anywhere is found.
+The first fields are the format, its version and a SHA-256 of everything after them, so that damage anywhere is found.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from weakfs.session.session import Session
 
 FORMAT = "weakfs-session"
-# Version 2 tells of merged records whether their numbers are true (`Merged.renumbered`). Both are read, 2 is written.
+# Version 2 states whether merged records were renumbered (`Merged.renumbered`). Both are read, 2 is written.
 VERSION = 2
 READABLE = (1, 2)
 
-# As many bytes as tell one document from another: the checksum is among them.
+# Enough bytes to tell one document from another: the checksum is among them.
 HEAD = 128
 
 logger = logging.getLogger("weakfs.session")
@@ -47,15 +47,15 @@ _HEAD = re.compile(rb'\{"format":"weakfs-session","version":[12],"sha256":"([0-9
 
 
 def save_session(session: Session, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
-    """Write a session; see `Session.save`."""
+    """Write a session to a file; see `Session.save`."""
     with session.lock:
-        rules, line, own = session._parts()
+        rules, line, header = session._parts()
         line = line.copy()
     others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
     target = os.path.realpath(path)
     made = Document(rules, embed=embed, others=others, folder=os.path.dirname(target))
     with _explained(session, made), collector_at_rest():
-        document = JsonObject({**own, **made.of(line)})
+        document = JsonObject({**header, **made.of(line)})
         size, head = _measured(document)
         lost = _put(target, head, document, made.stored, others, embed=embed)
     missing = (
@@ -72,14 +72,14 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
 
 
 def session_bytes(session: Session) -> bytes:
-    """Return a session as the bytes of a session file that needs nothing beside it; see `Session.to_bytes`."""
+    """Return a session as the bytes of a self-contained session file; see `Session.to_bytes`."""
     with session.lock:
-        rules, line, own = session._parts()
+        rules, line, header = session._parts()
         line = line.copy()
     others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
     made = Document(rules, embed=True, others=others)
     with _explained(session, made), collector_at_rest():
-        document = JsonObject({**own, **made.of(line)})
+        document = JsonObject({**header, **made.of(line)})
         _, head = _measured(document)
         return b"".join(_with_head(head, document))
 
@@ -91,15 +91,15 @@ def _explained(session: Session, made: Document) -> Iterator[None]:
         yield
     except orjson.JSONEncodeError as error:
         raise SessionError(
-            f"cannot save session {session.session_id!r}: {error}; keep values of the types that the fields name, "
-            f"nested less deeply"
+            f"cannot save session {session.session_id!r}: {error}; keep values of the types that the fields declare, "
+            f"and nest them less deeply"
         ) from None
     finally:
         made.close()
 
 
 def _measured(document: JsonObject) -> tuple[int, bytes]:
-    """Give the size of the file that a document makes, and the head that takes the place of its first brace."""
+    """Return the size of the file for a document, and the head that replaces the document's first brace."""
     pieces = document.pieces()
     body = sha256(next(pieces)[1:])
     size = 0
@@ -119,16 +119,16 @@ def _put(
     *,
     embed: bool,
 ) -> list[bytes]:
-    """Put the contents that lie elsewhere beside `path`, the document at `path`, and remove what it does not need.
+    """Write external blobs to the sidecar directory, then the document to `path`, and remove blobs it does not need.
 
-    Returns the digests of contents that are nowhere any more.
+    Return the digests of blobs that no source has any more.
     """
     folder = BlobFolder(path)
-    wanted = {} if embed else stored
-    # What the session itself goes on reading there stays, even if its file now embeds it.
+    external = {} if embed else stored
+    # Blobs that the session itself still reads there stay, even if its file now embeds them.
     read_here = {digest for digest, found in stored.items() if any(folder.is_source_of(content) for content in found)}
-    with folder.locked(make=bool(wanted)) as is_there:
-        added, lost = folder.add(wanted, others)
+    with folder.locked(make=bool(external)) as is_there:
+        added, lost = folder.add(external, others)
         try:
             write_atomically(path, _with_head(head, document))
         except BaseException:
@@ -136,7 +136,7 @@ def _put(
                 folder.remove(added)
             raise
         if is_there:
-            folder.keep_only(wanted.keys() | read_here)
+            folder.keep_only(external.keys() | read_here)
     return lost
 
 
@@ -148,7 +148,7 @@ def _with_head(head: bytes, document: JsonObject) -> Iterator[bytes]:
 
 
 def _begins(path: str, head: bytes) -> bool:
-    """Tell whether a document took its place after all: the checksum at its beginning says it."""
+    """Return whether a document was saved after all, judging by the checksum at its beginning."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as stream:
@@ -183,8 +183,8 @@ def _take_over(session: Session, data: bytes, folder: BlobFolder | None, expansi
     fields = Fields(document, "$")
     fields.take("format", str)
     fields.take("version", int)
-    told = fields.take("sha256", str)
-    own = {
+    checksum = fields.take("sha256", str)
+    header = {
         "session_id": fields.take("session_id", str),
         "origin_id": fields.take("origin_id", str),
         "counter": fields.take("counter", int),
@@ -193,27 +193,27 @@ def _take_over(session: Session, data: bytes, folder: BlobFolder | None, expansi
         loaded = LoadedDocument(session._parts()[0], fields, folder or _Nowhere(), expansion)
         fields.done()
     except (RecursionError, MemoryError, OverflowError) as error:
-        raise SessionFileError(f"the file is not one that a session writes: {error}") from None
-    if not _is_whole(data, document, told):
+        raise SessionFileError(f"the file was not written by a session: {error}") from None
+    if not _is_whole(data, document, checksum):
         raise SessionFileError(
             "the contents do not match the checksum: the file was damaged or changed after it was saved; "
-            "take it from a copy",
+            "restore it from a copy",
             where="$.sha256",
         )
     if folder is None:
-        session._take_over(loaded.rules, loaded.line, own)
+        session._take_over(loaded.rules, loaded.line, header)
         return
-    beside = [content for content in loaded.blobs if type(content) is Stored and content.source is folder]
-    missing = folder.missing(beside) if beside else ()
+    external = [content for content in loaded.blobs if type(content) is Stored and content.source is folder]
+    missing = folder.missing(external) if external else ()
     for content in missing:
         logger.warning(
-            "the content %s of %d bytes is missing beside the session file: put %r back from a copy; what needs it "
-            "cannot be read until then",
+            "the content %s of %d bytes is missing from the session's sidecar directory: put %r back from a copy; "
+            "whatever needs it cannot be read until then",
             content.digest.hex(),
             content.size,
             folder.place(content.digest),
         )
-    session._take_over(loaded.rules, loaded.line, own, partial(folder.missing, missing) if missing else None)
+    session._take_over(loaded.rules, loaded.line, header, partial(folder.missing, missing) if missing else None)
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
@@ -221,10 +221,10 @@ def _parsed(data: bytes) -> dict[str, Any]:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         if "memory" not in str(error):
-            raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is none of a session") from None
+            raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is no session file") from None
         document = _parsed_slowly(data)
     if type(document) is not dict or document.get("format") != FORMAT:
-        raise SessionFileError(f"this is not a session file; one begins with the format {FORMAT!r}", where="$.format")
+        raise SessionFileError(f"this is not a session file; its format must be {FORMAT!r}", where="$.format")
     version = document.get("version")
     if type(version) is not int or version not in READABLE:
         raise UnsupportedVersion(
@@ -242,21 +242,21 @@ def _parsed_slowly(data: bytes) -> Any:
     """
 
     def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no JSON value")
+        raise ValueError(f"{constant} is not a JSON value")
 
     try:
         return json.loads(data.decode(), parse_constant=refuse)
     except ValueError as error:
-        raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is none of a session") from None
+        raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is no session file") from None
 
 
-def _is_whole(data: bytes, document: dict[str, Any], told: str) -> bool:
+def _is_whole(data: bytes, document: dict[str, Any], checksum: str) -> bool:
     head = _HEAD.match(data)
-    if head is not None and sha256(memoryview(data)[head.end() :]).hexdigest() == told:
+    if head is not None and sha256(memoryview(data)[head.end() :]).hexdigest() == checksum:
         return True
-    # The same document in another layout, as from a JSON formatter.
+    # The same document in another layout, for example from a JSON formatter.
     rest = {key: value for key, value in document.items() if key not in ("format", "version", "sha256")}
     try:
-        return sha256(orjson.dumps(rest)[1:]).hexdigest() == told
+        return sha256(orjson.dumps(rest)[1:]).hexdigest() == checksum
     except TypeError:
         return False

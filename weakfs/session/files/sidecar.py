@@ -1,7 +1,7 @@
-"""The contents of a session that lie beside its file, one file each: `NAME.blobs/ab/cdef...`, named by digest.
+"""Sidecar blobs: contents stored next to a session file, one file per digest, as `NAME.blobs/ab/cdef...`.
 
-A blob is there whole or not at all, and before the session file that needs it; it goes after the one that does
-not. So whichever session file a crash leaves, its blobs are there.
+A blob is written whole or not at all. It is written before the session file that needs it, and removed after the one
+that no longer does: whichever session file a crash leaves, its blobs exist.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from weakfs.session.files.atomic_write import sync_filesystem, sync_folder, unsa
 
 logger = logging.getLogger("weakfs.session")
 
-# Contents are written here and get their names when they are on the disk. The folder's name is fixed, so that what a
-# killed process leaves is taken over by the next.
+# Blobs are written here and renamed once they are on the disk. The folder's name is fixed, so that the next writer
+# takes over what a killed process left.
 NEW = ".new"
 
 # More files than this are made durable by one call for the whole filesystem: 50,000 calls took 54 s.
@@ -36,11 +36,11 @@ _REST = re.compile("[0-9a-f]{62}")
 
 
 class BlobFolder:
-    """The folder beside one session file: a source of its contents, and where they are put."""
+    """The sidecar directory of one session file: the source and destination of its blobs."""
 
     def __init__(self, file: str) -> None:
         folder, name = os.path.split(os.path.realpath(file))
-        # The name of a file may be as long as the filesystem allows; the folder's is longer.
+        # The file's name may be as long as the filesystem allows; the folder's is longer.
         short = name if len(os.fsencode(name)) < 200 else sha256(os.fsencode(name)).hexdigest()
         self._file = os.path.join(folder, name)
         self.path = os.path.join(folder, f"{short}.blobs")
@@ -49,7 +49,7 @@ class BlobFolder:
         return f"<BlobFolder {self.path!r}>"
 
     def read(self, digest: bytes) -> bytes:
-        """Give a content; `MissingBlob` that names digest and file if it is not there or is another."""
+        """Return a blob. Raise `MissingBlob` naming its digest and file if it is missing or does not match."""
         path = self.place(digest)
         try:
             with open(path, "rb") as stream:
@@ -59,7 +59,7 @@ class BlobFolder:
         return checked(digest, content, path)
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
-        """Give a content piece by piece; `MissingBlob` after the last one if it was damaged."""
+        """Yield a blob piece by piece. Raise `MissingBlob` after the last piece if it was damaged."""
         path = self.place(content.digest)
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -80,14 +80,14 @@ class BlobFolder:
             )
 
     def open_content(self, digest: bytes) -> tuple[int, int] | None:
-        """Open the file of a content, for the system to copy it; `None` if there is none."""
+        """Open the file of a blob, for the operating system to copy it; return `None` if there is none."""
         try:
             return os.open(self.place(digest), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), 0
         except OSError:
             return None
 
     def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
-        """Give a part of a content, such as an archive; unchecked, and less where it ends."""
+        """Return a part of a blob, such as an archive; unverified, and shorter at its end."""
         try:
             descriptor = os.open(self.place(digest), os.O_RDONLY | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
@@ -106,21 +106,21 @@ class BlobFolder:
         )
 
     def is_source_of(self, content: Stored) -> bool:
-        """Tell whether a content is read from here."""
+        """Return whether a blob is read from this folder."""
         return isinstance(content.source, BlobFolder) and content.source.path == self.path
 
     def missing(self, contents: Iterable[Stored]) -> tuple[Stored, ...]:
-        """Give those contents that are not here. Looks at names, and opens nothing."""
-        there = {digest for digest, _ in self._all()}
-        return tuple(content for content in contents if content.digest not in there)
+        """Return the blobs that this folder does not hold. Only looks at names; opens no file."""
+        present = {digest for digest, _ in self._all()}
+        return tuple(content for content in contents if content.digest not in present)
 
     def has(self, digest: bytes) -> bool:
-        """Tell whether a content is here, by its name."""
+        """Return whether this folder holds a blob, judging by its name."""
         return os.path.isfile(self.place(digest))
 
     @contextmanager
     def locked(self, *, make: bool) -> Generator[bool]:
-        """Hold the folder for oneself; gives false where there is none and it is not to be made."""
+        """Lock the folder exclusively. Yield false if it does not exist and `make` is false."""
         try:
             descriptor = self._lock(make)
         except OSError as error:
@@ -131,18 +131,18 @@ class BlobFolder:
         try:
             yield True
         finally:
-            # Nothing was written through it: what closing it says concerns nobody.
+            # Nothing was written through this descriptor, so that an error on close means nothing.
             with suppress(OSError):
                 os.close(descriptor)
 
     def add(
         self, wanted: Mapping[bytes, Iterable[Stored]], others: Sequence[ContentSource] = ()
     ) -> tuple[list[bytes], list[bytes]]:
-        """Put contents here that are not, one at a time, and return their digests. All are on the disk at the end.
+        """Write the blobs that are not here yet, one at a time, and return their digests. All are durable on return.
 
-        What was put is taken back if one of them fails. A content that none of its sources nor `others` has is left
-        out, named in the log and returned in a second list: saving loses nothing more, and a session that could not be
-        saved would lose everything.
+        If one of them fails, those already written are removed. A blob that neither its sources nor `others` have is
+        skipped, logged and returned in a second list: saving does not lose anything more, whereas a session that could
+        not be saved would lose everything.
         """
         added: list[bytes] = []
         try:
@@ -165,11 +165,11 @@ class BlobFolder:
         return _size(self.place(digest)) != next(iter(candidates)).size
 
     def keep_only(self, needed: Collection[bytes]) -> None:
-        """Remove the blobs that are not needed, and the folders that are then empty; other files stay."""
+        """Remove the blobs that are not needed and the folders that this leaves empty; other files stay."""
         self.remove(digest for digest, _ in list(self._all()) if digest not in needed)
 
     def remove(self, digests: Iterable[bytes]) -> None:
-        """Remove blobs. What cannot be removed is only in the way: it is logged, and tried again by the next save."""
+        """Remove blobs. One that cannot be removed does no harm: it is logged, and the next save tries again."""
         for digest in digests:
             self._remove_file(self.place(digest))
         for folder in (*self._folders(), self.path):
@@ -187,13 +187,15 @@ class BlobFolder:
                 descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             except (FileNotFoundError, NotADirectoryError):
                 if make and not os.path.isdir(self.path) and os.path.lexists(self.path):
-                    raise OSError(errno.ENOTDIR, f"the place of its contents, {self.path!r}, is taken") from None
+                    raise OSError(
+                        errno.ENOTDIR, f"a file is in the place of the sidecar directory {self.path!r}"
+                    ) from None
                 if make:
                     continue
                 return None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                # Whoever held it may have removed it.
+                # The previous holder may have removed it.
                 if os.path.samestat(os.fstat(descriptor), os.stat(self.path)):
                     return descriptor
             except FileNotFoundError:
@@ -210,7 +212,7 @@ class BlobFolder:
         sync_folder(os.path.dirname(self.path))
 
     def _write_all(self, wanted: Mapping[bytes, Iterable[Stored]], others: Sequence[ContentSource]) -> list[bytes]:
-        """Write contents, one at a time, so that all are on the disk at the end, and none has its name; give which."""
+        """Write blobs under temporary names, one at a time, all durable on return; return the digests written."""
         self._clear_new()
         os.mkdir(os.path.join(self.path, NEW), 0o700)
         mode = self._mode()
@@ -262,7 +264,7 @@ class BlobFolder:
             os.rmdir(folder)
 
     def _mode(self) -> int | None:
-        """Give the permission bits of the session file, which hold for its contents too; `None` if it is new."""
+        """Return the permission bits of the session file, which its blobs share; `None` if it is new."""
         try:
             return os.stat(self._file).st_mode & 0o777
         except FileNotFoundError:
@@ -270,11 +272,11 @@ class BlobFolder:
 
     def _folder_mode(self) -> int:
         mode = self._mode()
-        # Whoever may read may enter; its owner always may.
+        # Everyone who may read may also enter; the owner always may.
         return 0o777 if mode is None else mode | (mode & 0o444) >> 2 | 0o700
 
     def place(self, digest: bytes) -> str:
-        """Give the path of a content's file."""
+        """Return the path of a blob's file."""
         name = digest.hex()
         return os.path.join(self.path, name[:2], name[2:])
 
@@ -282,7 +284,7 @@ class BlobFolder:
         try:
             return [os.path.join(self.path, name) for name in sorted(os.listdir(self.path)) if _FOLDER.fullmatch(name)]
         except OSError:
-            # What cannot be looked into holds nothing that could be read.
+            # A folder that cannot be listed holds nothing that could be read.
             return []
 
     def _all(self) -> Iterator[tuple[bytes, str]]:
@@ -301,11 +303,11 @@ class BlobFolder:
         except FileNotFoundError:
             pass
         except OSError as error:
-            logger.warning("a content that is needed no more cannot be removed: %s", error)
+            logger.warning("cannot remove a blob that is no longer needed: %s", error)
 
 
 def _is_copied(target: int, candidates: Sequence[Stored], others: Sequence[ContentSource]) -> bool:
-    """Copy a large content from the first file that has it; false if none does, or what it has is damaged."""
+    """Copy a large blob from the first file that has it. Return false if none does or its copy is damaged."""
     content = candidates[0]
     sources = [source for source in (*(one.source for one in candidates), *others) if isinstance(source, FileSource)]
     for source in sources if content.size > LARGE else ():
@@ -317,7 +319,7 @@ def _is_copied(target: int, candidates: Sequence[Stored], others: Sequence[Conte
             copied = copy_range(descriptor, offset, content.size, target)
         finally:
             os.close(descriptor)
-        # Its checksum is looked at in the copy, which is still in memory.
+        # The checksum is computed from the copy, which is still in memory.
         found = sha256(b"blob %d\0" % content.size)
         for piece in read_pieces(target, 0, copied):
             found.update(piece)
@@ -327,7 +329,7 @@ def _is_copied(target: int, candidates: Sequence[Stored], others: Sequence[Conte
 
 
 def _write_over(descriptor: int, pieces: Iterable[bytes]) -> None:
-    """Write a content to a file that may hold a part of a damaged copy of it."""
+    """Write a blob to a file that may hold part of a damaged copy of it."""
     os.ftruncate(descriptor, 0)
     write_pieces(descriptor, pieces)
 

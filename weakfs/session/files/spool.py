@@ -1,4 +1,4 @@
-"""Large parts of a JSON document on their way to a file: text that is not held in memory.
+"""A spool: large parts of a JSON document on their way to a file, kept out of memory.
 
 The document of a million calls takes 2 GB, and its session 0.3 GB.
 """
@@ -15,18 +15,18 @@ import orjson
 from weakfs.session.codec.atoms import AS_IT_IS
 from weakfs.session.files.atomic_write import unsaved
 
-# So much text is held; what comes then lies in a file without a name, but for pieces that are small.
+# Up to this much text is kept in memory; the rest goes to an unnamed file, except for small pieces.
 IN_MEMORY = 1 << 24
 SMALL = 1 << 16
-# So many items of a list are made into text at once.
+# How many items of a list are serialized at once.
 BATCH = 4096
 
-# Text that is held, or the place and size of what lies in the file.
+# Text in memory, or its offset and size in the file.
 Piece = bytes | tuple[int, int]
 
 
 class Spool:
-    """Keeps text until it is written: in a file in `folder` once it is large, or in memory where that is `None`."""
+    """Keeps text until it is written: in memory, or in a file in `folder` once it is large (`None`: only memory)."""
 
     def __init__(self, folder: str | None) -> None:
         self._folder = folder
@@ -34,7 +34,7 @@ class Spool:
         self._held = 0
 
     def put(self, text: bytes) -> Piece:
-        """Take a text, and give what it is read back by."""
+        """Store text and return the piece to read it back with."""
         if self._folder is None or len(text) < SMALL or self._held + len(text) <= IN_MEMORY:
             self._held += len(text)
             return text
@@ -48,7 +48,7 @@ class Spool:
         return place, len(text)
 
     def get(self, piece: Piece) -> bytes:
-        """Give a text that was put here."""
+        """Return the text of a piece."""
         if isinstance(piece, bytes):
             return piece
         if self._file is None:
@@ -57,7 +57,7 @@ class Spool:
         return self._file.read(piece[1])
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close and delete the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -71,12 +71,12 @@ class JsonArray:
         self._pieces: list[Piece] = []
 
     def add(self, items: Sequence[bytes]) -> None:
-        """Add items, each the text of a JSON value, or of several with commas between."""
+        """Add items, each the text of one JSON value or of several separated by commas."""
         if items:
             self._pieces.append(self._spool.put(b",".join(items)))
 
     def pieces(self) -> Iterator[bytes]:
-        """Give the text of the array piece by piece."""
+        """Yield the text of the array piece by piece."""
         before = b"["
         for piece in self._pieces:
             yield before
@@ -86,13 +86,13 @@ class JsonArray:
 
 
 class JsonObject:
-    """A JSON object some of whose values are parts."""
+    """A JSON object whose values may be spooled parts."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
 
     def pieces(self) -> Iterator[bytes]:
-        """Give the text of the object piece by piece."""
+        """Yield the text of the object piece by piece."""
         before = b"{"
         for name, value in self.fields.items():
             yield before + orjson.dumps(name) + b":"
@@ -102,7 +102,7 @@ class JsonObject:
 
 
 def pieces_of(value: Any) -> Iterator[bytes]:
-    """Give the JSON text of a value piece by piece: a part, a list, which may hold parts, or anything plain."""
+    """Yield the JSON text of a value piece by piece: a part, a list that may hold parts, or anything plain."""
     if isinstance(value, JsonArray | JsonObject):
         yield from value.pieces()
     elif type(value) is list and (len(value) > BATCH or any(isinstance(item, JsonObject) for item in value)):

@@ -1,7 +1,7 @@
-"""A session as one JSON document: what is shared is written once and referred to by number.
+"""The writer of session files: a session as one JSON document, in which shared values are written once.
 
-Slices, contents and pooled values (directories) are tables; snapshots, records and the present state name
-their rows. Moments are visited in order of record number, so that a pool may write a value as its difference
+Slices, blobs and pooled values (directories) are tables; snapshots, records and the current state refer to their rows
+by number. Moments are visited in order of record number, so that a pool may write a value as its difference
 from the one before. The same state gives the same bytes.
 """
 
@@ -31,14 +31,14 @@ from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
 
-# Contents up to this size are written at once; that a few of them could be told as tails does not matter.
+# Blobs up to this size are written at once; it does not matter that a few of them could be stored as tails.
 SMALL = 4096
 
 T = TypeVar("T")
 
 
 class Document:
-    """Collects the tables of one file. With a `folder`, much of a large one lies there until it is written."""
+    """Collects the tables of one file. With a `folder`, most of a large one is spooled there until it is written."""
 
     def __init__(
         self, rules: Rules, *, embed: bool = False, others: Sequence[ContentSource] = (), folder: str | None = None
@@ -47,18 +47,18 @@ class Document:
         self._spool = Spool(folder)
         self._writing = Writing(rules.registry, self.table, self._read_table, embed=embed, others=others)
         self._slices: list[JsonObject] = []
-        # What each row stands for; holding it also keeps its identity from being used again.
+        # The value behind each row. Keeping it alive also keeps its id from being reused.
         self._values: list[Log[Any]] = []
         self._numbers: dict[int, int] = {}
         self._equals: list[Log[Any]] = []
         self._by_items: dict[tuple[str, bytes], int] = {}
         self._last_log: dict[str, tuple[int, Log[Any], bytes]] = {}
         self._columns_of: dict[str, Columns | None] = {}
-        # What checkpoints have in common.
+        # What checkpoints share.
         self._unpacked: dict[int, Any] = {}
 
     def of(self, line: Timeline) -> dict[str, Json]:
-        """Give the document of a line of history, without the session's own fields."""
+        """Return the document of a timeline, without the session's own fields."""
         snapshots = ordered_snapshots(line)
         moments: list[SnapshotEntry | PackedMark] = [*line.all_lasting, *snapshots]
         moments.sort(key=lambda one: (one.seq, one.number if isinstance(one, SnapshotEntry) else -1))
@@ -110,17 +110,17 @@ class Document:
         }
 
     def close(self) -> None:
-        """Let go of the file that holds parts of the document."""
+        """Close the file that holds spooled parts of the document."""
         self._spool.close()
 
     @property
     def stored(self) -> Mapping[bytes, Collection[Stored]]:
-        """The contents of the document that lie elsewhere, by digest: each as often as there are sources of it."""
+        """The external blobs of the document by digest, each with one entry per source."""
         return {digest: found.values() for digest, found in self._writing.blobs.stored.items()}
 
     @property
     def lost(self) -> list[bytes]:
-        """The digests of contents that were to be embedded and are nowhere any more, in order."""
+        """The digests of blobs that were to be embedded but that no source has any more, in order."""
         return sorted(self._writing.blobs.lost)
 
     def _record(self, seq: int, row: Row, plain: Mapping[str, Iterator[Json]], where: str) -> Json:
@@ -136,19 +136,19 @@ class Document:
         return {"seq": seq, "at": at, "type": tag, "cause": cause, "event": event}
 
     def _plain_events(self, rows: Sequence[Row]) -> dict[str, Iterator[Json]]:
-        """Write the events of the types whose records here are all plain, a field at a time: by tag, in their order."""
+        """Return the events whose types have only plain records, written a field at a time: by tag, in order."""
         values: dict[str, list[tuple[Any, ...]]] = {}
         for row in rows:
             values.setdefault(row[2], []).append(row[3])
         plain: dict[str, Iterator[Json]] = {}
-        for tag, own in values.items():
+        for tag, rows_of_type in values.items():
             columns = self._columns(tag)
-            if columns is None or not columns.fit(own):
+            if columns is None or not columns.fit(rows_of_type):
                 continue
-            if columns.largest(own) <= SMALL:
-                plain[tag] = iter(columns.write(own, self._writing.blobs))
+            if columns.largest(rows_of_type) <= SMALL:
+                plain[tag] = iter(columns.write(rows_of_type, self._writing.blobs))
             else:
-                plain[tag] = self._one_by_one(columns, own)
+                plain[tag] = self._one_by_one(columns, rows_of_type)
         return plain
 
     def _columns(self, tag: str) -> Columns | None:
@@ -157,32 +157,32 @@ class Document:
         return self._columns_of[tag]
 
     def _one_by_one(self, columns: Columns, rows: list[tuple[Any, ...]]) -> Iterator[Json]:
-        """Write large contents when their turn comes: until then one may be known as a parent and a tail."""
+        """Yield rows one by one: a large blob is written in its turn, since by then it may be known as a tail."""
         for row in rows:
             yield columns.write((row,), self._writing.blobs)[0]
 
     def table(self, table: Table) -> Json:
-        """Give the numbers of a table's slices, in order of tag."""
+        """Return the numbers of a table's slices, in order of tag."""
         return [self._slice(tag, table[tag]) for tag in sorted(table)]
 
     def _all_installed(self) -> list[Json]:
-        """Tell which slices there are; one that the registry declares and nobody used goes without saying."""
+        """Return the rows of all slices, except for those that the registry declares and nobody used."""
         declared = {declaration.cls for declaration in self._rules.registry.slices}
         used = {row.fields["tag"] for row in self._slices}
         specs = sorted(self._rules.specs.values(), key=_by_tag)
-        told = [spec for spec in specs if spec.cls not in declared or spec.tag in used]
-        return [self._installed(spec, is_declared=spec.cls in declared) for spec in told]
+        listed = [spec for spec in specs if spec.cls not in declared or spec.tag in used]
+        return [self._installed(spec, is_declared=spec.cls in declared) for spec in listed]
 
     def _installed(self, spec: SliceSpec, *, is_declared: bool) -> Json:
         row: dict[str, Json] = {"tag": spec.tag, "kind": spec.kind}
-        # What the registry declares begins as that says.
+        # A slice that the registry declares starts with the declared value.
         if not is_declared:
             where = f"the initial value of {spec.tag!r}"
             row["initial"] = [self._writing.value(value, spec.cls, where) for value in spec.empty]
         return row
 
     def _read_table(self, numbers: Json) -> Table:
-        """Give the table that numbers stand for: what was written is compared with it."""
+        """Return the table for a list of numbers, to compare it with what was written."""
         return pmap({self._slices[number].fields["tag"]: self._values[number] for number in numbers})
 
     def _slice(self, tag: str, values: Log[Any]) -> int:
@@ -193,9 +193,9 @@ class Document:
         if spec is None:
             raise SessionError(f"cannot save the slice {tag!r}: its type is not installed; call session.install first")
         number = len(self._slices)
-        after, before, told = self._last_log.get(tag, (None, Log[Any](), b""))
+        after, before, last_digest = self._last_log.get(tag, (None, Log[Any](), b""))
         skip = len(before) if values.extends(before) else 0
-        digest = told if skip else b""
+        digest = last_digest if skip else b""
         items = JsonArray(self._spool)
         index = 0
         for batch in batched(values.since(skip)):
@@ -204,7 +204,7 @@ class Document:
                 texts.append(orjson.dumps(item, option=AS_IT_IS))
                 digest = sha256(digest + texts[-1]).digest()
                 index += 1
-                if not skip and index == len(before) and digest == told:
+                if not skip and index == len(before) and digest == last_digest:
                     # It begins with equal items that are other objects: loading makes them the same.
                     items, texts, skip = JsonArray(self._spool), [], len(before)
             items.add(texts)
@@ -223,7 +223,7 @@ class Document:
         return number
 
     def _items(self, spec: SliceSpec, values: Sequence[Any], where: str, start: int) -> Iterator[Json]:
-        """Write values of a slice: a field at a time if there are many and they are plain."""
+        """Yield the values of a slice as JSON: a field at a time if there are many and they are plain."""
         shape = self._rules.registry.by_type.get(spec.cls)
         columns = self._columns(spec.tag) if len(values) >= MANY and shape is not None else None
         if columns is not None and shape is not None and all(type(value) is spec.cls for value in values):
@@ -254,7 +254,7 @@ class Document:
 
 
 def batched(items: Iterable[T]) -> Iterator[list[T]]:
-    """Go through items in lists of a size that can be held beside them."""
+    """Yield the items in lists small enough to hold in memory."""
     rest = iter(items)
     while batch := list(islice(rest, BATCH)):
         yield batch

@@ -1,13 +1,13 @@
-"""Checkpoints: the states that a line of history keeps of its past, so that every record is near one of them.
+"""Checkpoints: the past states that a timeline keeps, so that every record is near one of them.
 
-Two rules choose them. Since the last but one that is kept for good there is one for each 512 records, thinned out to
-some two for each power of two further back: these cost little, whatever the states are like. One is kept for good
-every 4,096 records, so that reading any moment replays no more than that, unless the states differ so much that
-keeping them would cost nearly as much memory as the records: then they lie further apart. Those that are kept for
-good are packed, so that the garbage collector need not look at them.
+Two rules choose them. Since the last permanent checkpoint but one there is a checkpoint every 512 records, thinned out
+to about two for each power of two further back: these cost little, whatever the states are like. A checkpoint becomes
+permanent every 4,096 records, so that reading any moment replays no more than that, unless the states differ so much
+that keeping them would cost nearly as much memory as the records: then they are further apart. Permanent checkpoints
+are packed, so that the garbage collector does not have to visit them.
 
-Some of those are lasting: a session file holds them, so that a loaded history is read without a replay of all of it.
-Their states are small beside all records since the one before.
+Some of them are lasting: a session file stores them, so that reading a loaded history does not replay all of it.
+Their states are small compared to the records since the one before.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted, Packable, PackedValue
 from weakfs.session.slices.table import Table
 
-# Near the present there is a checkpoint for so many records.
+# The distance in records between recent checkpoints.
 STRETCH = 512
-# In the past there is one for so many, if its states are small beside the records.
+# The distance between permanent checkpoints, if their states are small compared to the records.
 GAP = 4096
-# What keeping checkpoints for good may cost, as a part of the memory that the records take.
+# What permanent checkpoints may cost, as a fraction of the memory that the records take.
 SHARE = 0.75
-# What the lasting ones may cost, as a part of the same.
+# What lasting checkpoints may cost, as a fraction of the same.
 LASTING_SHARE = 0.1
-# What a record takes in memory beside the text and bytes in it.
+# The memory that a record takes besides the text and bytes in it.
 RECORD_SIZE = 250
 
 
 @define(eq=False)
 class Mark:
-    """The slices after record `seq`. Records up to `block_end` tell of a merged fork: see `Merged`."""
+    """The slices after record `seq`. Records up to `block_end` belong to a merged fork: see `Merged`."""
 
     seq: int
     state: Table
@@ -51,7 +51,7 @@ class Mark:
 
 @frozen(eq=False)
 class PackedMark:
-    """A checkpoint that is kept for good."""
+    """A permanent checkpoint."""
 
     seq: int
     state: Mapping[str, Log[Any] | PackedValue]
@@ -59,7 +59,7 @@ class PackedMark:
     block_end: int
 
     def open(self, known: dict[int, Any] | None = None) -> Mark:
-        """Give the slices again; see `Packable.unpack`."""
+        """Return the slices, unpacked; see `Packable.unpack`."""
         state = {
             tag: values.values(known) if isinstance(values, PackedValue) else values
             for tag, values in self.state.items()
@@ -69,53 +69,53 @@ class PackedMark:
 
 @frozen(eq=False)
 class Checkpoints:
-    """The checkpoints of one line of history, oldest first. An immutable value."""
+    """The checkpoints of one timeline, oldest first. An immutable value."""
 
     marks: Log[Mark] = attrs.field(factory=lambda: Log[Mark]())
-    # Those that are kept for good.
+    # The permanent checkpoints.
     kept: Log[PackedMark] = attrs.field(factory=lambda: Log[PackedMark]())
     # The number of the newest record at which they were thinned out.
     thinned: int = 0
-    # How many records after the last that is kept for good the next may be.
+    # The smallest distance in records between the last permanent checkpoint and the next.
     distance: int = GAP
-    # What the first of them is compared with, if it is not the state before the first record.
+    # What the first of them is compared with, if not with the state before the first record.
     start: Mark | PackedMark | None = None
-    # Those that a file is to hold, and how many records after the last of them the next may be.
+    # The checkpoints that a file stores, and the smallest distance in records from the last of them to the next.
     lasting: Log[PackedMark] = attrs.field(factory=lambda: Log[PackedMark]())
     lasting_distance: int = GAP
-    # Since then, the bytes that records take, and those of contents that no record holds.
+    # Since then: the bytes taken by records, and those of blobs that no record holds.
     since: tuple[int, int] = (0, 0)
-    # The lasting one before the first of them, if a file held any.
+    # The lasting checkpoint before the first of these, if a file held any.
     last_told: PackedMark | None = None
-    # Whether they are of a history that came from a file, which holds those that last.
+    # Whether they belong to a loaded history, whose lasting checkpoints are in the file.
     is_past: bool = False
 
     def with_mark(self, mark: Mark) -> Checkpoints:
-        """Add a checkpoint until they are thinned out next."""
+        """Add a checkpoint that is kept until the next thinning."""
         return evolve(self, marks=self.marks.append(mark))
 
     def thinned_with(self, mark: Mark, rows: Log[Any], base: Mark, boundaries: Iterable[int] = ()) -> Checkpoints:
-        """Add a checkpoint and thin out the others. `rows` are the records behind `base`."""
+        """Add a checkpoint and thin out the others. `rows` are the records after `base`."""
         made = self.kept_with(mark, rows, base)
         last = made.kept[-2].seq if len(made.kept) > 1 else 0
         now = mark.seq // STRETCH
-        own = {*boundaries}
-        left: list[Mark] = []
+        protected = {*boundaries}
+        remaining: list[Mark] = []
         before = -1
-        for known in self.marks:
-            stretch = known.seq // STRETCH
-            is_near = known.seq > last and stretch != before and now - stretch <= 2 * (stretch & -stretch)
-            if known.seq in own or is_near:
-                left.append(known)
+        for old in self.marks:
+            stretch = old.seq // STRETCH
+            is_near = old.seq > last and stretch != before and now - stretch <= 2 * (stretch & -stretch)
+            if old.seq in protected or is_near:
+                remaining.append(old)
             before = stretch
-        return evolve(made, marks=Log((*left, mark)), thinned=mark.seq)
+        return evolve(made, marks=Log((*remaining, mark)), thinned=mark.seq)
 
     def due(self, base: Mark) -> int:
-        """Give the number of the record from which on the next checkpoint may be kept for good."""
+        """Return the number of the first record whose checkpoint may become permanent."""
         return self._last(base).seq + self.distance
 
     def kept_with(self, mark: Mark, rows: Log[Any], base: Mark) -> Checkpoints:
-        """Keep a checkpoint for good if it is due and small beside the records since the last one."""
+        """Make a checkpoint permanent if it is due and small compared to the records since the last one."""
         if mark.seq < self.due(base):
             return self
         last = self._last(base)
@@ -128,7 +128,7 @@ class Checkpoints:
         return kept if self.is_past else kept._lasting_with(packed, base)
 
     def _lasting_with(self, mark: PackedMark, base: Mark) -> Checkpoints:
-        """Let a file hold a checkpoint if it is due and small enough; none among the records of a merged fork."""
+        """Make a checkpoint lasting if it is due and small enough, unless it is among the records of a merged fork."""
         last: Mark | PackedMark = self.lasting.last(self.last_told or base)
         last = last if last.seq > base.seq else base
         if mark.seq - last.seq < self.lasting_distance or mark.block_end > mark.seq:
@@ -140,19 +140,19 @@ class Checkpoints:
         return evolve(self, lasting=self.lasting.append(mark), lasting_distance=GAP, since=(0, 0))
 
     def _last(self, base: Mark) -> Mark | PackedMark:
-        """Give what the next checkpoint is compared with."""
+        """Return the checkpoint that the next one is compared with."""
         last: Mark | PackedMark = self.kept.last(self.start or base)
         return last if last.seq > base.seq else base
 
     def before(self, seq: int) -> Mark | PackedMark | None:
-        """Give the newest checkpoint that is not behind record `seq`."""
+        """Return the newest checkpoint at or before record `seq`."""
         near, kept = last_before(self.marks, seq), last_before(self.kept, seq)
         if near is None or (kept is not None and kept.seq > near.seq):
             return kept
         return near
 
     def behind(self, seq: int) -> Checkpoints:
-        """Give those behind record `seq`."""
+        """Return the checkpoints after record `seq`."""
         marks, kept = (mark for mark in self.marks if mark.seq > seq), (mark for mark in self.kept if mark.seq > seq)
         lasting = (mark for mark in self.lasting if mark.seq > seq)
         return evolve(self, marks=Log(marks), kept=Log(kept), lasting=Log(lasting))
@@ -176,7 +176,7 @@ def last_before(marks: Log[M], seq: int) -> M | None:
 
 
 def _size(rows: Iterable[Any]) -> tuple[int, Counted]:
-    """Give about how many bytes records take, and the identities of the contents in them."""
+    """Return the approximate size of records in bytes, and the identities of the blobs in them."""
     size = 0
     counted = Counted()
     for row in rows:
@@ -186,13 +186,13 @@ def _size(rows: Iterable[Any]) -> tuple[int, Counted]:
                 size += len(value)
                 counted.add(id(value))
             elif type(value) not in (int, NoneType, tuple) and isinstance(value, Packable):
-                # The record holds it: packed on its own, the parts that a state shares with it take nothing more.
+                # The record holds it: the parts that a state shares with it take no more memory when it is packed.
                 value.pack(None, counted)
     return size, counted
 
 
 def packed_mark(mark: Mark, last: Mark | PackedMark, counted: Counted) -> tuple[PackedMark, int]:
-    """Pack a checkpoint, and tell about how many bytes that takes which an earlier one does not."""
+    """Pack a checkpoint; return it with the approximate number of bytes that it does not share with an earlier one."""
     weight = 0
     state: dict[str, Log[Any] | PackedValue] = {}
     for tag, values in mark.state.items():
@@ -208,7 +208,7 @@ def packed_mark(mark: Mark, last: Mark | PackedMark, counted: Counted) -> tuple[
 
 
 def _weight(values: Log[Any] | PackedValue, before: Log[Any] | PackedValue | None) -> int:
-    """Give about how many bytes the values of a slice take that an earlier checkpoint does not hold."""
+    """Return the approximate number of bytes in a slice's values that an earlier checkpoint does not hold."""
     if isinstance(values, PackedValue):
         old = _packed_before(values.cls, before)
         return values.cls.weight(values.packed, values.cls().pack(None, Counted())[0] if old is None else old)
@@ -223,14 +223,14 @@ def _packed_before(type_: type, values: Log[Any] | PackedValue | None) -> Any:
 
 
 def weight_of(one: Any, other: Any, counted: Counted) -> int:
-    """Give about how many bytes a value takes that another one does not; what the two share takes nothing."""
+    """Return the approximate number of bytes in a value that it does not share with another one."""
     if one is other:
         return 0
     if isinstance(one, dict | PMap | MappingProxyType):
         old: Mapping[Any, Any] = other if isinstance(other, dict | PMap | MappingProxyType) else {}
         return sum(weight_of(value, old.get(key), counted) for key, value in one.items())
     if isinstance(one, Log):
-        # One that grows shares its items; what it has gained is in the records.
+        # A growing value shares its items; what it gained is in the records.
         return weight_of(one.last(), other.last() if isinstance(other, Log) else None, counted)
     if isinstance(one, tuple):
         items = other if isinstance(other, tuple) else ()
@@ -238,6 +238,6 @@ def weight_of(one: Any, other: Any, counted: Counted) -> int:
             weight_of(value, items[place] if place < len(items) else None, counted) for place, value in enumerate(one)
         )
     if attrs.has(type(one)):
-        names = [own.name for own in attrs.fields(type(one))]
+        names = [field.name for field in attrs.fields(type(one))]
         return sum(weight_of(getattr(one, name), getattr(other, name, None), counted) for name in names)
     return 0 if id(one) in counted or not isinstance(one, bytes | str) else len(one)

@@ -1,7 +1,7 @@
-"""Folding: many events reduced into a slice at once, in a replay whose states in between nobody sees.
+"""Folding: reducing many events into a slice at once, in a replay whose intermediate states nobody reads.
 
-A slice type may declare a fold beside its reducers. It gives the value that the reducers give one by one, and is
-faster: it makes each directory of a tree once, where the reducers make it anew for every event.
+A slice type may declare a fold in addition to its reducers. It returns the same value as applying the reducers one by
+one, and is faster: it builds each directory of a tree once, where the reducers rebuild it for every event.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Part:
-    """What an event asks for: the slices that fold it, and the steps that need the event itself."""
+    """What an event needs: the slices that fold it, and the steps that need the event itself."""
 
     folds: tuple[Step, ...]
     steps: tuple[Step, ...]
-    # The slice, if one alone is concerned, and folds it.
+    # The slice, if only one is concerned and it folds the event.
     only: str | None
 
 
 @frozen(eq=False)
 class Plan:
-    """How events of one type are replayed, told apart by whether the field at `place` is `None`."""
+    """How events of one type are replayed, depending on whether the field at `place` is `None`."""
 
     shape: Shape
     place: int | None
@@ -45,11 +45,11 @@ class Plan:
 
     @classmethod
     def of(cls, rules: Rules, shape: Shape) -> Plan:
-        """Plan for one event type under the rules that there are."""
+        """Plan the replay of one event type under the given rules."""
         steps = rules.steps.get(shape.cls, ())
         names = {step.concerns.field for step in steps if step.concerns is not None}
         if len(names) > 1 or not names.issubset(shape.names):
-            # Nothing is known of an event before it is built.
+            # Nothing is known about an event before it is built.
             whole = Part((), steps, None)
             return cls(shape, None, whole, whole, is_logged=True)
         place = shape.names.index(names.pop()) if names else None
@@ -66,15 +66,15 @@ def _part(steps: list[Step]) -> Part:
 
 @define(eq=False)
 class Runs:
-    """The events that wait to be folded, by slice."""
+    """The events that are waiting to be folded, by slice."""
 
     rules: Rules
-    # The slices that the replay begins with as a checkpoint keeps them, until somebody asks for them.
+    # The slices that the replay starts with, in the packed form of a checkpoint until they are read.
     _packed: dict[str, PackedValue] = field(factory=dict)
     _waiting: dict[str, list[Folded]] = field(factory=dict)
 
     def begin(self, state: Mapping[str, Log[Any] | PackedValue]) -> Table:
-        """Give the slices that a replay begins with, without those that are packed."""
+        """Return the slices that a replay starts with, except for those that are packed."""
         table: dict[str, Log[Any]] = {}
         for tag, values in state.items():
             if not isinstance(values, PackedValue):
@@ -86,17 +86,17 @@ class Runs:
         return pmap(table)
 
     def of(self, tag: str) -> list[Folded]:
-        """Give the list of the events that wait for one slice, oldest first; one may be added."""
+        """Return the list of events waiting for one slice, oldest first; callers may append to it."""
         return self._waiting.setdefault(tag, [])
 
     def forget(self) -> None:
-        """Let go of all that waits: the STATE slices become what they were at another time."""
+        """Discard all waiting events, because the STATE slices go back to another time."""
         self._packed.clear()
         for run in self._waiting.values():
             run.clear()
 
     def reduced(self, state: Table, tags: Iterable[str] | None = None) -> Table:
-        """Give the slices with what waits for those of `tags`, or for all, folded into them."""
+        """Return the slices with the waiting events of `tags`, or of all slices, folded into them."""
         for tag in self.rules.folds if tags is None else tags:
             run = self._waiting.get(tag, ())
             packed = self._packed.pop(tag, None)
@@ -120,7 +120,7 @@ class Runs:
             raise
 
     def _explain(self, tag: str, before: Log[Any] | PackedValue, run: Sequence[Folded]) -> None:
-        """Raise what the reducer raises at the record that a fold could not take."""
+        """Raise the exception of the reducer at the record that a fold could not take."""
         values = before.values() if isinstance(before, PackedValue) else before
         for seq, type_, fields in run:
             step = next(step for step in self.rules.steps[type_] if step.tag == tag)
@@ -133,7 +133,7 @@ class Runs:
 
 
 def unreadable(seq: int, tag: str, error: Exception) -> SessionError:
-    """Give the error for a record that cannot be applied."""
+    """Return the error for a record that cannot be applied."""
     return SessionError(
         f"cannot read history: record {seq} ({tag}) cannot be applied: {error!r}; register the reducers that made it"
     )

@@ -1,4 +1,4 @@
-"""The garbage collector, held off for a moment."""
+"""Pausing the garbage collector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_at_rest() -> Generator[None]:
-    """Hold the collector off while much is made that all stays in use: it would look at it again and again."""
+    """Pause the collector while many long-lived objects are created: it would visit them again and again."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,9 +1,9 @@
-"""An append-only sequence whose every length is a value of its own.
+"""A log: an append-only sequence, every prefix of which is an immutable value.
 
-The session's records and the values of a slice that only grows are kept in one. A `Log` is a stretch of items and a
-length; stretches are chained, each to the one before it. A longer log appends to the same stretch, so that a thousand
-versions share their items. Whoever asks to append when the place behind its last item is taken starts a stretch of
-its own. An old stretch may be packed (`weakfs.session.history.packing`): that changes no version.
+It keeps the session's records, and the values of a slice that only grows. A `Log` is a stretch of items and a length;
+each stretch is chained to the one before it. A longer log appends to the same stretch, so that a thousand versions
+share their items. If the position after a log's last item is already taken, appending starts a new stretch. An old
+stretch may be packed (`weakfs.session.history.packing`), which changes no version.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Packed(Protocol[T]):
 
     def __len__(self) -> int: ...
     def load(self) -> list[T]:
-        """Give the items: equal to those that were packed."""
+        """Return the items, equal to those that were packed."""
         ...
 
 
 class Stretch(Generic[T]):
-    """Neighbouring items of a log, and the stretch that those before them are in.
+    """Consecutive items of a log, with a reference to the stretch before them.
 
-    `start` is the place of the first item in the log. No item is appended to it once it holds `limit` of them.
+    `start` is the position of the first item in the log. No item is appended once the stretch holds `limit` of them.
     """
 
     __slots__ = ("base", "depth", "items", "jump", "limit", "start")
@@ -53,7 +53,7 @@ class Stretch(Generic[T]):
                 self.jump = far
 
     def read(self) -> list[T]:
-        """Give the items; the list must not be changed."""
+        """Return the items; callers must not change the list."""
         items = self.items
         return items if isinstance(items, list) else items.load()
 
@@ -63,13 +63,13 @@ class Stretch(Generic[T]):
         return not isinstance(self.items, list)
 
     def close(self) -> list[T]:
-        """Let no item be appended any more, and give a copy of those that there are."""
-        # First the limit: whoever appends at the same time looks at it afterwards.
+        """Prevent further appends and return a copy of the items."""
+        # The limit first: a thread that is appending at the same time checks it afterwards.
         self.limit = 0
         return [*self.read()]
 
     def at(self, position: int) -> Stretch[T]:
-        """Give the stretch with the item at a place: this one or one before it."""
+        """Return the stretch with the item at a position: this one or one before it."""
         stretch = self
         while position < stretch.start and stretch.base is not None:
             jump = stretch.jump
@@ -82,11 +82,11 @@ NOTHING: Stretch[Any] = Stretch(None, 0, [])
 
 
 class Log(Sequence[T], Generic[T]):
-    """A persistent sequence: `append` gives a new one in O(1) and leaves this one as it was."""
+    """A persistent sequence: `append` returns a new one in O(1) and leaves this one unchanged."""
 
     __slots__ = ("_length", "_stretch")
 
-    # The stretch that the last item is in.
+    # The stretch with the last item.
     _stretch: Stretch[T]
     _length: int
 
@@ -107,7 +107,7 @@ class Log(Sequence[T], Generic[T]):
 
     @classmethod
     def _of_stretches(cls, stretches: Iterable[list[T] | Packed[T]]) -> Log[T]:
-        """Make a log of stretches that are there already; empty ones are left out. The lists become the log's own."""
+        """Make a log of existing stretches; empty ones are left out. The log takes over the lists."""
         stretch: Stretch[T] | None = None
         length = 0
         for items in stretches:
@@ -118,15 +118,15 @@ class Log(Sequence[T], Generic[T]):
         return cls() if stretch is None else cls._make(stretch, length)
 
     def append(self, item: T) -> Log[T]:
-        """Give this sequence with `item` behind it."""
+        """Return this sequence with `item` at its end."""
         stretch, length = self._stretch, self._length
         items, used = stretch.items, length - stretch.start
         if isinstance(items, list):
-            # The list of an empty log is nobody's: many share it, and none of them is to hold another's items.
+            # Empty logs share one list, which must not hold the items of any of them.
             if len(items) == used and 0 < used < stretch.limit:
                 items.append(item)
-                # Two threads may both have found the place free: the one that got it goes on, the other branches. Or
-                # the stretch was closed meanwhile.
+                # Two threads may both have found the position free: the one that got it continues, the other branches.
+                # Or the stretch was closed in the meantime.
                 if items[used] is item and used < stretch.limit:
                     return self._make(stretch, length + 1)
             if used < SEGMENT and not (used and used >= stretch.limit):
@@ -134,24 +134,24 @@ class Log(Sequence[T], Generic[T]):
         return self._make(Stretch(stretch, length, [item]), length + 1)
 
     def extend(self, more: Iterable[T]) -> Log[T]:
-        """Give this sequence with all of `more` behind it."""
+        """Return this sequence with all items of `more` at its end."""
         log = self
         for item in more:
             log = log.append(item)
         return log
 
     def replace_last(self, item: T) -> Log[T]:
-        """Give this sequence with `item` in the place of its last one; an empty one gains it."""
+        """Return this sequence with its last item replaced by `item`; an empty one gains it."""
         if self._length <= 1:
             return self._make(Stretch(None, 0, [item]), 1)
         return self.prefix(self._length - 1).append(item)
 
     def prefix(self, length: int) -> Log[T]:
-        """Give the first `length` items; shares them."""
+        """Return the first `length` items, shared with this sequence."""
         return self._make(self._stretch.at(length - 1), length) if length else Log()
 
     def without_first(self, count: int) -> Log[T]:
-        """Give the items behind the first `count`; shares what is packed of them."""
+        """Return the items after the first `count`; packed stretches are shared."""
         parts: list[list[T] | Packed[T]] = []
         for stretch, end in self._stretches():
             if end <= count:
@@ -162,9 +162,9 @@ class Log(Sequence[T], Generic[T]):
         return Log._of_stretches(reversed(parts))
 
     def extends(self, other: Log[T]) -> bool:
-        """Tell whether this sequence begins with the very items of `other`; O(log n) when they share them.
+        """Return whether this sequence begins with the identical items of `other`; O(log n) when they share them.
 
-        What is packed is made anew when it is read: only who shares it begins with it.
+        Packed items are rebuilt each time they are read, so only a sequence that shares their stretch begins with them.
         """
         length = other._length
         if length > self._length:
@@ -174,7 +174,7 @@ class Log(Sequence[T], Generic[T]):
         return all(mine is theirs for mine, theirs in zip(self, other, strict=False))
 
     def last(self, default: Any = None) -> Any:
-        """Give the last item, or `default` where there is none."""
+        """Return the last item, or `default` if there is none."""
         stretch, length = self._stretch, self._length
         if not length:
             return default
@@ -182,7 +182,7 @@ class Log(Sequence[T], Generic[T]):
         return (items if isinstance(items, list) else items.load())[length - stretch.start - 1]
 
     def _stretches(self) -> Iterator[tuple[Stretch[T], int]]:
-        """Go through the stretches of this sequence, newest first, each with the place where its part of it ends."""
+        """Yield the stretches of this sequence, newest first, each with the position where its part ends."""
         stretch: Stretch[T] | None = self._stretch
         end = self._length
         while stretch is not None:
@@ -201,13 +201,13 @@ class Log(Sequence[T], Generic[T]):
         return self._stretch.depth + 1
 
     def start_stretch(self, least: int) -> None:
-        """Let the next item start a stretch of its own, if this one holds at least so many."""
+        """Make the next item start a new stretch, if this one holds at least `least` items."""
         stretch = self._stretch
         if self._length - stretch.start >= least:
             stretch.limit = min(stretch.limit, self._length - stretch.start)
 
     def since(self, length: int) -> Iterator[T]:
-        """Go through the items behind the first `length`; O(log n) to start, whatever lies before."""
+        """Yield the items after the first `length`; O(log n) to start, however many come before."""
         parts: list[tuple[Stretch[T], int]] = []
         for part in self._stretches():
             parts.append(part)

@@ -1,4 +1,4 @@
-"""Joining two lines of history that left from one point: slice by slice, three-way."""
+"""Three-way merge, slice by slice, of two timelines that branched from one point."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Conflict, Merge, StateMerge, WholeMerge
 from weakfs.session.slices.table import Table
 
-# The events that hold a state, and in which place.
-WITH_STATE = {tag_of(type_): [own.name for own in fields(type_)].index("state") for type_ in (RolledBack, Merged)}
+# The events that hold a state, with its position among the fields.
+WITH_STATE = {tag_of(type_): [field.name for field in fields(type_)].index("state") for type_ in (RolledBack, Merged)}
 
 
 def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table:
-    """Merge the STATE slices with the merge function of each type; `MergeConflict` lists all that differ."""
+    """Merge the STATE slices with each type's merge function. Raise `MergeConflict` listing all conflicts."""
     merged = ours
     conflicts: list[str] = []
     for tag in sorted({*base, *theirs}):
@@ -57,12 +57,12 @@ def _merged(merge: Merge | WholeMerge, base: Log[Any], ours: Log[Any], theirs: L
     if isinstance(merge, WholeMerge):
         return merge.merge(base, ours, theirs)
     if not ours or not theirs or tuple(ours)[:-1] != tuple(theirs)[:-1]:
-        # A side may have made anew what it was.
+        # A side may have rebuilt an equal value.
         if tuple(theirs) == tuple(base):
             return ours
         if tuple(ours) == tuple(base):
             return theirs
-        # A merge function answers for the latest values: not for a slice that one side emptied, nor for the others.
+        # A merge function only handles latest values: not a slice that one side emptied, nor any other values.
         raise Conflict
     merged = merge(base.last(), ours.last(), theirs.last())
     return ours.prefix(len(ours) - 1) if merged is None else ours.replace_last(merged)
@@ -77,9 +77,9 @@ def merge_snapshots(
     renumbering: Renumbering,
     number: Callable[[SnapshotEntry], int],
 ) -> None:
-    """Put the snapshots that a branch took into a line, as of the record numbers that they have there.
+    """Add the snapshots of a branch to a timeline, under the record numbers that they have there.
 
-    Costs what the branch took and dropped, whatever is kept.
+    Costs as much as the branch took and dropped, however many are kept.
     """
     found = [branch.snapshots.get(snapshot_id) for snapshot_id in touched_since(base, branch)]
     taken = [entry for entry in found if entry is not None and entry.snapshot_id not in base.snapshots]
@@ -89,25 +89,25 @@ def merge_snapshots(
 
 
 def drop_snapshots(base: Point, line: Timeline, branch: Timeline) -> None:
-    """Drop from a line the snapshots that a branch dropped. Costs what the branch took and dropped."""
+    """Drop the snapshots from a timeline that a branch dropped. Costs as much as the branch took and dropped."""
     for snapshot_id in touched_since(base, branch):
         if snapshot_id in base.snapshots and snapshot_id not in branch.snapshots:
             line.forget_snapshot(snapshot_id)
 
 
 def touched_since(base: Point, branch: Timeline) -> set[str]:
-    """Give the ids of the snapshots that a branch took or dropped since it stood at `base`."""
+    """Return the ids of the snapshots that a branch took or dropped since it was at `base`."""
     return set(branch.touched.since(base.touched)) if branch.touched is not None else set()
 
 
 def absorb(
     rules: Rules, line: Timeline, base: Point, branch: Timeline, *, fork: str, at: int, cause: str | None
 ) -> tuple[int, Renumbering]:
-    """Merge `branch`, which left `line` when it stood at `base`.
+    """Merge `branch`, which left `line` at `base`.
 
-    Returns the number of the `Merged` record, and what maps the branch's record numbers to those of `line`. The
-    branch's own records follow that record with new numbers, and its events are reduced into the LOG slices
-    once more, behind what those hold. Raises `MergeConflict` with `line` as it was.
+    Return the number of the `Merged` record, and the mapping from the branch's record numbers to those of `line`. The
+    branch's own records follow that record with new numbers, and its events are reduced into the LOG slices again,
+    after what those already hold. Raise `MergeConflict` with `line` unchanged.
     """
     shift = Shift(base.seq + 1, line.seq + 1 - base.seq, line.numbering)
     renumbering = Renumbering(base.numbering, base.shifts.append(shift), line.numbering)
@@ -130,7 +130,7 @@ def absorb(
 
 
 def renumbered_row(rules: Rules, row: Row, renumbering: Renumbering) -> Row:
-    """Return a row in which the record numbers that its event holds are mapped; the same row if it holds none."""
+    """Return a row with the record numbers in its event mapped; the same row if there are none."""
     at, cause, tag, values = row
     mapped = _mapped(rules.registry.shape(tag), values, renumbering)
     if tag in WITH_STATE:
@@ -144,9 +144,10 @@ def renumbered_row(rules: Rules, row: Row, renumbering: Renumbering) -> Row:
 
 
 def renumbered_table(rules: Rules, table: Table, renumbering: Renumbering) -> Table:
-    """Return a table of STATE slices in which the record numbers that the values hold are mapped.
+    """Return a table of STATE slices with the record numbers in their values mapped.
 
-    Costs nothing for slices whose type declares no numbers (see `tagged`); for others what they hold.
+    Costs nothing for slices whose type declares no record numbers (see `weakfs.session.slices.registry.event`), else
+    as much as they hold.
     """
     for tag in rules.numbered:
         values: Log[Any] | None = table.get(tag)
@@ -158,7 +159,7 @@ def renumbered_table(rules: Rules, table: Table, renumbering: Renumbering) -> Ta
 
 
 def _renumbered(rules: Rules, value: Any, renumbering: Renumbering) -> Any:
-    """Return an event, or a value of a slice, in which the record numbers are mapped."""
+    """Return an event, or a slice's value, with its record numbers mapped."""
     shape = rules.registry.by_type.get(type(value))
     if shape is None:
         return value

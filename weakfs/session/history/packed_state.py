@@ -1,4 +1,4 @@
-"""Values in the form in which checkpoints keep them."""
+"""Values in the packed form that checkpoints keep."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from weakfs.session.history.log import Log
 
 
 class Counted(set[int]):
-    """The identities of the contents that records hold, and how many bytes of other contents were met."""
+    """The identities of the blobs that records hold, and the total size of the others encountered."""
 
     others = 0
 
     def other(self, size: int) -> int:
-        """Count a content that no record holds, and give its size."""
+        """Count a blob that no record holds, and return its size."""
         self.others += size
         return size
 
 
 @runtime_checkable
 class Packable(Protocol):
-    """A value that a checkpoint keeps in another form: plain tuples, which versions of the value share."""
+    """A value that checkpoints keep in another form: plain tuples, shared between versions of the value."""
 
     def pack(self, before: Any, counted: Counted) -> tuple[Any, int]:
-        """Give the form, and about how many bytes it takes that `before`, the form of an earlier value, does not.
+        """Return the packed form, and the approximate number of bytes that it does not share with `before`.
 
-        Contents that are `counted` take nothing.
+        `before` is the packed form of an earlier value. Blobs in `counted` cost nothing.
         """
         ...
 
     @classmethod
     def unpack(cls, packed: Any, known: dict[int, Any] | None = None) -> Any:
-        """Give the value again. With `known`, values that are unpacked one after another share what they can."""
+        """Return the value, unpacked. With `known`, values that are unpacked in sequence share what they can."""
         ...
 
     @classmethod
     def weight(cls, packed: Any, before: Any) -> int:
-        """Give about how many bytes the form takes that `before`, an earlier one, does not, contents apart."""
+        """Return the approximate number of bytes that a form does not share with `before`, without blobs."""
         ...
 
 
@@ -50,5 +50,5 @@ class PackedValue:
     packed: Any
 
     def values(self, known: dict[int, Any] | None = None) -> Log[Any]:
-        """Give the values of the slice again."""
+        """Return the values of the slice, unpacked."""
         return Log((self.cls.unpack(self.packed, known),))

@@ -1,12 +1,12 @@
-"""Old stretches of history in little memory: the fields of the records as columns, compressed.
+"""Packing old stretches of history: the fields of their records as compressed columns.
 
-A stretch of 512 records or values that lies far enough back becomes one object, which is unpacked when somebody reads
-it; the newest 4,608 records stay as they are. Records of one type are a block. The values of a slice that are those
-very events, as the calls of tools are, refer to the same blocks. One million calls take 0.3 GB so, and 1.7 GB
-otherwise; the garbage collector has nothing to look at. Packing costs 3 % of a call.
+A stretch of 512 records or values that is old enough becomes one object, which is unpacked when it is read; the newest
+4,608 records stay as they are. The records of one type form a block. Slice values that are the events themselves, such
+as the calls of tools, refer to the same blocks. A million calls take 0.3 GB this way and 1.7 GB otherwise, and the
+garbage collector has nothing to visit. Packing costs 3 % of a call.
 
-What is large, or what a state holds as well, is kept by reference beside the columns, and so is all that is not plain:
-the whole states in the records of rollbacks and merges above all.
+Values that are large, or that a state also holds, are kept by reference next to the columns, and so is everything that
+is not plain: above all the whole states in the records of rollbacks and merges.
 """
 
 from __future__ import annotations
@@ -27,58 +27,58 @@ from attrs import frozen
 from weakfs.session.history.log import STRETCH, Log, Stretch
 from weakfs.session.slices.registry import Shape
 
-# So many of the newest full stretches of records are not packed. When one is, most checkpoints from its time are gone
-# (`weakfs.session.history.checkpoints`), and the contents that they held can be packed too.
+# How many of the newest full stretches are left unpacked. By the time one is packed, most checkpoints of its time are
+# gone (`weakfs.session.history.checkpoints`), so that the blobs that they held can be packed too.
 NEAR = 9
-# The stretches of a slice hold at least so many values, unless they are the last.
+# The stretches of a slice hold at least this many values, except for the last.
 LEAST = 64
-# Longer text and bytes are kept by reference: they would cost a call more time than they are worth.
+# Longer text and bytes are kept by reference: packing them would cost a call more time than it is worth.
 LARGEST = 1024
 
 SIMPLE: frozenset[type] = frozenset({int, bool, float, type(None)})
 TEXT: frozenset[type] = frozenset({str, type(None)})
 
 Fields = tuple[Any, ...]
-# Records of one type: how many, the columns of their fields, and what those leave out, in order. A plain tuple, which
-# the garbage collector stops looking at.
+# Records of one type: their count, the columns of their fields, and the values kept by reference, in order. A plain
+# tuple, which the garbage collector stops tracking.
 Block = tuple[int, bytes, tuple[Any, ...]]
 Item = TypeVar("Item")
 
 
 def pack_rows(rows: Sequence[Fields]) -> Block:
-    """Pack tuples of the same length."""
-    kept: list[Any] = []
-    columns = [_column(values, kept) for values in zip(*rows, strict=True)]
-    return len(rows), zlib.compress(marshal.dumps(columns), 1, -zlib.MAX_WBITS), tuple(kept)
+    """Pack tuples of equal length."""
+    by_reference: list[Any] = []
+    columns = [_column(values, by_reference) for values in zip(*rows, strict=True)]
+    return len(rows), zlib.compress(marshal.dumps(columns), 1, -zlib.MAX_WBITS), tuple(by_reference)
 
 
 def unpack_rows(block: Block) -> list[Fields]:
-    """Give the tuples of a block."""
+    """Return the tuples of a block."""
     return list(zip(*unpack_columns(block), strict=True)) or [()] * block[0]
 
 
 def unpack_columns(block: Block) -> list[Sequence[Any]]:
-    """Give the columns of a block, the values that were kept by reference in their places."""
-    _, data, kept = block
+    """Return the columns of a block, with the values kept by reference back in place."""
+    _, data, by_reference = block
     columns: list[Sequence[Any]] = marshal.loads(zlib.decompress(data, -zlib.MAX_WBITS))
-    if kept:
-        left = iter(kept)
-        columns = [[next(left) if value is ... else value for value in values] for values in columns]
+    if by_reference:
+        remaining = iter(by_reference)
+        columns = [[next(remaining) if value is ... else value for value in values] for values in columns]
     return columns
 
 
-def _column(values: Sequence[Any], kept: list[Any]) -> Sequence[Any]:
-    """Give a column as it is packed: with an ellipsis in the place of each value that is kept by reference."""
+def _column(values: Sequence[Any], by_reference: list[Any]) -> Sequence[Any]:
+    """Return a column in packed form: with an ellipsis in place of each value that is kept by reference."""
     kinds = set(map(type, values))
     if kinds <= SIMPLE or (kinds <= TEXT and max(map(len, filter(None, values)), default=0) <= LARGEST):
         return values
-    own = _own_references()
+    baseline = _own_references()
     if kinds == {bytes}:
-        # Without a call of Python for each: 500 appends would take 5 % more of them.
-        small = [len(value) <= LARGEST and getrefcount(value) <= own for value in values]
+        # Without a Python call for each value: 500 appends would make 5 % more calls.
+        small = [len(value) <= LARGEST and getrefcount(value) <= baseline for value in values]
     else:
-        small = [_is_small(value) and (type(value) is not bytes or getrefcount(value) <= own) for value in values]
-    kept += compress(values, map(not_, small))
+        small = [_is_small(value) and (type(value) is not bytes or getrefcount(value) <= baseline) for value in values]
+    by_reference += compress(values, map(not_, small))
     return [value if is_small else ... for value, is_small in zip(values, small, strict=True)]
 
 
@@ -93,7 +93,7 @@ def _is_small(value: Any, depth: int = 3) -> bool:
 
 @cache
 def _own_references() -> int:
-    """Count the references to a value that nothing but its record holds, while `_column` looks at it."""
+    """Count the references to a value that only its record holds, as seen from `_column`."""
     rows = [(bytes(2),)]
     for values in zip(*rows, strict=True):
         for value in values:
@@ -103,24 +103,24 @@ def _own_references() -> int:
 
 @frozen(eq=False)
 class Recent:
-    """What was unpacked last: reading a stretch item by item unpacks it once."""
+    """A cache of what was unpacked last: reading a stretch item by item unpacks it once."""
 
     _last: list[tuple[Block, list[Any]]] = attrs.field(factory=list[tuple[Block, list[Any]]])
 
     def read(self, block: Block, unpack: Callable[[], list[Item]]) -> list[Item]:
-        """Give what was unpacked of a block, or unpack it now."""
-        for known, items in self._last:
-            if known is block:
+        """Return the unpacked items of a block, from the cache if they are there."""
+        for cached, items in self._last:
+            if cached is block:
                 return items
         items = unpack()
-        # One assignment, and one reference to both: other threads read at the same time.
+        # A single assignment of both: other threads read at the same time.
         self._last[:] = [(block, items)]
         return items
 
 
 @frozen(eq=False)
 class PackedRecords:
-    """A stretch of records: when, why and of what type each was, and a block of fields for each type."""
+    """A stretch of records: the time, cause and type of each, and one block of fields per type."""
 
     heads: Block
     # In the order of the first record of each type.
@@ -131,7 +131,7 @@ class PackedRecords:
         return self.heads[0]
 
     def load(self) -> list[Any]:
-        """Give the rows."""
+        """Return the rows."""
         return self.recent.read(self.heads, self._unpack)
 
     def _unpack(self) -> list[Any]:
@@ -153,7 +153,7 @@ class PackedValues:
         return self.block[0]
 
     def load(self) -> list[Any]:
-        """Build the values."""
+        """Return the values."""
         return self.recent.read(self.block, self._unpack)
 
     def _unpack(self) -> list[Any]:
@@ -162,30 +162,30 @@ class PackedValues:
 
 @frozen(eq=False)
 class FullStretches:
-    """Stretches that grew at the same time and are full: of the records, and of the LOG slices by tag."""
+    """Full stretches that grew at the same time: of the records, and of the LOG slices by tag."""
 
     records: tuple[Stretch[Any], ...]
     values: Mapping[str, tuple[Stretch[Any], ...]]
 
     def ids(self) -> Iterator[int]:
-        """Give the identities of all of them."""
+        """Yield the identities of all these stretches."""
         yield from map(id, self.records)
-        for own in self.values.values():
-            yield from map(id, own)
+        for stretches in self.values.values():
+            yield from map(id, stretches)
 
 
 @frozen(eq=False)
 class Packing:
-    """Which full stretches of one line of history are still to be packed, oldest first. An immutable value."""
+    """The full stretches of one timeline that are still to be packed, oldest first. An immutable value."""
 
     _waiting: tuple[FullStretches, ...] = ()
-    # What was read last of the records, and of each slice.
+    # What was last read of the records, and of each slice.
     _recent: dict[str, Recent] = attrs.field(factory=dict[str, Recent])
 
     def advanced(self, rows: Log[Any], logs: Mapping[str, Log[Any]]) -> Packing:
-        """Note which stretches are full by now, and pack them if they are old enough.
+        """Note which stretches have become full, and pack them if they are old enough.
 
-        Packing changes no value of a `Log`: other lines of history may go on reading and appending.
+        Packing does not change the value of any `Log`: other timelines can go on reading and appending.
         """
         for log in logs.values():
             log.start_stretch(LEAST)
@@ -195,22 +195,23 @@ class Packing:
         if not full.records:
             return self
         waiting = (*self._waiting, full)
-        going = max(len(waiting) - NEAR, 0)
-        for old in waiting[:going]:
+        count = max(len(waiting) - NEAR, 0)
+        for old in waiting[:count]:
             self._pack(old)
-        return attrs.evolve(self, waiting=waiting[going:])
+        return attrs.evolve(self, waiting=waiting[count:])
 
     @classmethod
     def of_history(cls, rows: Log[Any], logs: Mapping[str, Log[Any]]) -> tuple[Packing, dict[str, Log[Any]]]:
-        """Pack a history that was read as a whole, and give its slices as they are then.
+        """Pack a history that was read as a whole; return the packing and the slices.
 
-        Their values are cut into stretches where the records are, so that they share blocks with these.
+        The values of the slices are cut into stretches at the same places as the records, so that both
+        share blocks.
         """
         stretches = _oldest_first(rows)
         counts = [Counter(row[2] for row in stretch.read()) for stretch in stretches]
         cut: dict[str, Log[Any]] = {}
         older: dict[str, tuple[Stretch[Any], ...]] = {}
-        beside: list[dict[str, tuple[Stretch[Any], ...]]] = [{} for _ in stretches]
+        aligned: list[dict[str, tuple[Stretch[Any], ...]]] = [{} for _ in stretches]
         for tag, values in logs.items():
             own = [count[tag] for count in counts]
             first = len(values) - sum(own)
@@ -222,8 +223,8 @@ class Packing:
             older[tag] = tuple(parts.popleft() for _ in range(-(-first // STRETCH)))
             for place, count in enumerate(own):
                 if count:
-                    beside[place][tag] = (parts.popleft(),)
-        full = [FullStretches((stretch,), own) for stretch, own in zip(stretches, beside, strict=True)]
+                    aligned[place][tag] = (parts.popleft(),)
+        full = [FullStretches((stretch,), own) for stretch, own in zip(stretches, aligned, strict=True)]
         waiting = (FullStretches((), older), *full[:-1])
         packing = cls(waiting[-NEAR:])
         for old in waiting[:-NEAR]:
@@ -259,14 +260,14 @@ def _oldest_first(log: Log[Any]) -> list[Stretch[Any]]:
 
 
 def _cut(values: Log[Any], first: int, counts: Iterable[int]) -> Log[Any]:
-    """Cut values into stretches: the `first` ones into whole ones, the others into parts of so many each."""
+    """Cut values into stretches: the `first` ones into whole stretches, the others into parts of the given sizes."""
     every = list(values)
     places = [*range(0, first, STRETCH), *accumulate(counts, initial=first)]
     return Log._of_stretches(every[start:end] for start, end in pairwise(places))
 
 
 def _full(log: Log[Any], known: set[int]) -> tuple[Stretch[Any], ...]:
-    """Give the stretches of a log that no item will be appended to and that nobody packed or knows, oldest first."""
+    """Return the stretches of a log that are full and neither packed nor known, oldest first."""
     found: list[Stretch[Any]] = []
     newest = True
     for stretch, end in log._stretches():
@@ -281,9 +282,9 @@ def _full(log: Log[Any], known: set[int]) -> tuple[Stretch[Any], ...]:
 def _packed_values(
     tag: str, values: list[Any], known: Iterable[tuple[list[Fields], Block]], recent: Recent
 ) -> PackedValues | None:
-    """Pack the values of a slice: as the block of their records, if the values are these, or one of their own.
+    """Pack a slice's values: as the block of their records if they are the same, else as a block of their own.
 
-    Returns `None` for values that are not plain.
+    Return `None` for values that are not plain.
     """
     if not values:
         return None
@@ -299,7 +300,7 @@ def _packed_values(
 
 
 def _are_same(one: Fields, other: Fields) -> bool:
-    """Tell whether two tuples of fields hold the same: the very same values, or equal text and numbers."""
+    """Return whether two tuples of fields hold the same: identical objects, or equal text and numbers."""
     if all(map(is_, one, other)):
         return True
     kinds = [*map(type, one)]
@@ -307,7 +308,7 @@ def _are_same(one: Fields, other: Fields) -> bool:
 
 
 def is_plain(kind: type) -> bool:
-    """Tell whether values of a type are their fields and nothing else, so that they can be built anew from these."""
+    """Return whether values of a type consist of their fields alone, so that they can be rebuilt from these."""
     if not attrs.has(kind) or hasattr(kind, "__attrs_post_init__") or hasattr(kind, "__attrs_pre_init__"):
         return False
-    return all(own.init and own.converter is None for own in attrs.fields(kind))
+    return all(field.init and field.converter is None for field in attrs.fields(kind))

@@ -1,8 +1,8 @@
-"""Working a saved session's past out anew from its records, beside what its file says of it.
+"""Reconstruction: the past of a saved session, recomputed from its records and compared with its file.
 
-Rollbacks go to the state that their target was rebuilt to, and merges are merged again, so that no state is taken
-from the file where the records tell it. They do not tell it where the state lies before the first record that is
-kept, or where a fork left a line that was itself merged; what the file says goes on from there.
+A rollback goes to the recomputed state of its target, and a merge is merged again, so that no state is taken from the
+file where the records determine it. They do not determine it if it is before the first record that is kept, or if a
+fork left a timeline that was itself merged; there the reconstruction continues from the state in the file.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 @frozen(eq=False)
 class Moment:
-    """One moment of a session: its slices as the file has them, and as its records give them.
+    """One moment of a session: its slices according to the file, and according to its records.
 
-    `rebuilt` is `None` where the records do not tell it, or cannot be applied: `problem` says why then.
+    `rebuilt` is `None` if the records do not determine it or cannot be applied; in the latter case `problem` says why.
     `differing` names the slices that are not the same.
     """
 
@@ -44,28 +44,28 @@ class Moment:
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Whether nothing contradicts the file."""
         return not self.differing and self.problem is None
 
 
 class Comparison:
-    """Compares slices by what a file would hold of them: every value, every file, its times included."""
+    """Compares slices by what a file would hold of them: every value and every file, including its times."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._document = Document(rules)
 
     def learn(self, table: Table) -> None:
-        """Go through a state that is to be compared later.
+        """Visit a state that will be compared later.
 
-        States cost what differs from the one before. So those of a file and those of its records are gone through
-        apart: in turn, 4,900 moments of 100,000 records took a third longer.
+        A state costs what differs from the one before. So the states of the file and those of the records are visited
+        separately: alternating between them, 4,900 moments of 100,000 records took a third longer.
         """
         for tag in sorted(table.keys() & self._rules.specs.keys()):
             self._number(tag, table[tag])
 
     def differing(self, one: Table, other: Table) -> tuple[str, ...]:
-        """Name the slices that are not the same, in order. Costs what was not compared before."""
+        """Return the tags of the slices that differ, in order. Costs what was not compared before."""
         return tuple(tag for tag in sorted({*one, *other}) if not self._are_same(tag, one, other))
 
     def _are_same(self, tag: str, one: Table, other: Table) -> bool:
@@ -80,7 +80,7 @@ class Comparison:
 
 @frozen(eq=False)
 class Branch:
-    """What a merged fork did, as its own records tell it: the states that are asked for, by number in the line."""
+    """What a merged fork did according to its own records: the requested states, by number in the timeline."""
 
     end: Table
     states: dict[int, Table]
@@ -88,25 +88,25 @@ class Branch:
 
 @define(eq=False)
 class Rebuilding:
-    """The past of one line of history, worked out anew. Gives every moment of which the file holds a state."""
+    """The past of one timeline, recomputed. Yields every moment whose state the file holds."""
 
     rules: Rules
     line: Timeline
     session_id: str
     origin_id: str
     _comparison: Comparison = field(init=False)
-    # The rules for STATE slices alone: what a fork logged was logged in the line.
+    # The rules for STATE slices alone: a fork's LOG entries are already in the timeline.
     _of_state: Rules = field(init=False)
     # The states that something refers to, by record number.
     _kept: dict[int, Table] = field(factory=dict[int, Table], init=False)
-    # The other states that a snapshot from inside a merge, or from its end, may be of.
+    # Other states that a snapshot taken inside a merge, or at its end, may hold.
     _of_forks: dict[int, Table] = field(factory=dict[int, Table], init=False)
-    # The numbers of such snapshots that nothing speaks against where they are neither.
+    # The numbers of such snapshots that cannot be refuted even if they hold neither.
     _unsure: set[int] = field(factory=set[int], init=False)
-    # Where forks ended that were merged, by name and the number of their last record, which is that of the fork itself
-    # where the records were not `renumbered`.
+    # The final states of merged forks, by name and the number of their last record; the fork's own number if the
+    # records were not `renumbered`.
     _ended: dict[tuple[str, int], Table] = field(factory=dict["tuple[str, int]", "Table"], init=False)
-    # Whether a fork may have left a transaction whose records have other numbers by now.
+    # Whether a fork may have left a transaction whose records have been renumbered since.
     _is_renumbered: bool = field(default=False, init=False)
     # The records of merged transactions and those that they left: a fork with such a base may have left a transaction.
     _near_transactions: set[int] = field(factory=set[int], init=False)
@@ -116,7 +116,7 @@ class Rebuilding:
     def __attrs_post_init__(self) -> None:
         steps = self.rules.steps.items()
         self._of_state = evolve(
-            self.rules, steps={event: tuple(step for step in own if not step.is_log) for event, own in steps}
+            self.rules, steps={event: tuple(step for step in of_event if not step.is_log) for event, of_event in steps}
         )
         self._comparison = Comparison(self.rules)
         self._rows = tuple(self.line.rows)
@@ -134,14 +134,14 @@ class Rebuilding:
                     self._is_renumbered |= self._is_own(event.fork) or not self._is_kin(event.fork)
 
     def moments(self) -> Iterator[Moment]:
-        """Go through the moments, oldest first. `SessionError` names a record that cannot be applied."""
+        """Yield the moments, oldest first. Raise `SessionError` naming a record that cannot be applied."""
         base = self.line.base
         seq, state, logs, block_end = base.seq, base.state, base.logs, base.block_end
         waiting = sorted(self.line.snapshots.values(), key=lambda entry: (entry.seq, entry.number), reverse=True)
         checkpoints = {mark.seq: mark for mark in self.line.all_lasting}
         self._keep(seq, state)
         if seq:
-            # A merge may end here, or have been cut: a snapshot may be one of the fork's.
+            # A merge may end here, or be partly compacted: a snapshot may be one of the fork's.
             self._unsure |= self._wanted.intersection(range(seq, max(seq, block_end) + 1))
         for row in self._rows:
             while waiting and waiting[-1].seq <= seq and seq >= block_end:
@@ -194,15 +194,15 @@ class Rebuilding:
         )
 
     def _state_of_snapshot(self, seq: int, recorded: Table) -> Table | None:
-        """Give the state that a snapshot is of: that of the line, or of a fork that was merged there."""
-        own = self._kept.get(seq)
-        for state in (own, self._of_forks.get(seq)):
+        """Return the state that a snapshot holds: the timeline's, or that of a fork that was merged there."""
+        of_line = self._kept.get(seq)
+        for state in (of_line, self._of_forks.get(seq)):
             if state is not None and not self._comparison.differing(recorded, state):
                 return state
-        return None if seq in self._unsure else own
+        return None if seq in self._unsure else of_line
 
     def _merged(self, seq: int, event: Merged, ours: Table) -> Moment:
-        """Merge once more what a fork did, if its records tell where it began."""
+        """Repeat the merge of a fork, if its records determine where it began."""
         start = seq - self.line.dropped
         block = self._rows[start : start + max(event.count, 0)]
         self._unsure |= self._wanted.intersection(range(seq, seq + len(block) + 1))
@@ -210,52 +210,52 @@ class Rebuilding:
         if event.renumbered and self._is_own(event.fork):
             self._near_transactions |= self._wanted.intersection(range(seq + 1, seq + len(block) + 1))
         if not block or ((self._is_own(event.fork) or not bases) and self._goes_back(block[-1], event.base)):
-            # Whatever it began with, it changed nothing.
+            # Whatever it started from, it changed nothing.
             if bases:
                 self._remember(seq, event, Branch(bases[0], {seq: bases[0]}), is_certain=is_certain)
             return self._moment("merge", seq, event.state, ours)
-        found: Moment | None = None
+        moment: Moment | None = None
         for base in bases:
             try:
                 branch = self._branch(seq, base, block)
-                found = self._moment("merge", seq, event.state, merge_states(self.rules, base, ours, branch.end))
+                moment = self._moment("merge", seq, event.state, merge_states(self.rules, base, ours, branch.end))
             except MissingBlob:
                 raise
             except Exception as error:
                 problem = f"what {event.fork!r} did cannot be merged again: {error}"
-                found = found or Moment("merge", seq, event.state, None, problem=problem)
+                moment = moment or Moment("merge", seq, event.state, None, problem=problem)
                 continue
-            if found.is_same:
+            if moment.is_same:
                 self._remember(seq, event, branch, is_certain=is_certain)
-                return found
-        return found if found is not None and is_certain else Moment("merge", seq, event.state, None)
+                return moment
+        return moment if moment is not None and is_certain else Moment("merge", seq, event.state, None)
 
     def _bases(self, event: Merged) -> tuple[list[Table], bool]:
-        """Give the states that a fork may have begun with, and whether it surely was one of these.
+        """Return the states that a fork may have started from, and whether it certainly started from one of them.
 
-        A fork that was merged before counts from there as it did itself; any other as the line that it left, which
-        may have been a transaction that was merged later.
+        A fork that was merged before continues from its own state at that point; any other starts from the timeline it
+        left, which may have been a transaction that was merged later.
         """
         is_own = self._is_own(event.fork)
         ended = self._ended.get((event.fork, event.base))
-        found = [ended, self._kept.get(event.base)]
+        states = [ended, self._kept.get(event.base)]
         if not event.renumbered:
             is_known = is_own or not (self._is_renumbered or self.line.dropped)
         elif is_own:
-            found, is_known = found[1:], True
+            states, is_known = states[1:], True
         else:
-            found.append(self._of_forks.get(event.base))
+            states.append(self._of_forks.get(event.base))
             is_cut = self.line.dropped > 0 and event.base <= self.line.base.block_end
             is_known = not is_cut and event.base not in self._near_transactions
         is_certain = self._is_kin(event.fork) and (ended is not None or is_known)
-        return [base for base in found if base is not None], is_certain
+        return [base for base in states if base is not None], is_certain
 
     def _is_own(self, fork: str) -> bool:
-        """Tell whether a merge was the end of a transaction, of the session or of one that it was forked from."""
+        """Return whether a merge ended a transaction, of the session or of one that it was forked from."""
         return f"{self.session_id}/".startswith(f"{fork}/")
 
     def _is_kin(self, fork: str) -> bool:
-        """Tell whether a fork has a name that this session or one that it was forked from gave."""
+        """Return whether a fork's name was given by this session or one that it was forked from."""
         return f"{fork}/".startswith(f"{self.origin_id}/")
 
     def _remember(self, seq: int, event: Merged, branch: Branch, *, is_certain: bool) -> None:
@@ -266,12 +266,12 @@ class Rebuilding:
             self._ended[event.fork, last + max(event.count, 0)] = branch.end
 
     def _goes_back(self, row: Row, base: int) -> bool:
-        """Tell whether a branch ended where it began, as a transaction that failed."""
+        """Return whether a branch ended where it began, like a failed transaction."""
         event = event_of(self.rules, row) if row[2] in TELLING else None
         return isinstance(event, RolledBack) and event.snapshot_id is None and event.target == base
 
     def _branch(self, seq: int, state: Table, block: Sequence[Row]) -> Branch:
-        """Apply a fork's records to the state that it began with. What it merged itself is taken as it says."""
+        """Apply a fork's records to the state it started from. The states of its own merges come from the records."""
         states = {seq: state} if seq in self._wanted else {}
         skip = 0
         for number, row in enumerate(block, seq + 1):
@@ -288,7 +288,7 @@ class Rebuilding:
 def applied(
     rules: Rules, seq: int, row: Row, state: Table, logs: Table, *, logs_only: bool = False
 ) -> tuple[object, Table, Table]:
-    """Apply one row; `SessionError` names a record that cannot be applied."""
+    """Apply one row. Raise `SessionError` naming a record that cannot be applied."""
     try:
         event = event_of(rules, row)
         return event, *changed(rules, state, logs, event, logs_only=logs_only)
@@ -296,6 +296,6 @@ def applied(
         raise
     except Exception as error:
         raise SessionError(
-            f"record {seq} ({row[2]}) cannot be replayed: {error}; it was changed, or other reducers made it than "
+            f"record {seq} ({row[2]}) cannot be replayed: {error}; it was changed, or made by other reducers than "
             f"those that the registry declares"
         ) from error

@@ -1,7 +1,7 @@
-"""Replaying records into a line of history: through the reducers alone, so that nothing is done a second time.
+"""Replaying records into a timeline: through the reducers alone, so that no side effect is repeated.
 
-The states that merges and rollbacks led to are taken from their records;
-`weakfs.session.history.reconstruction` computes them anew.
+The states after merges and rollbacks are taken from their records;
+`weakfs.session.history.reconstruction` recomputes them.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from weakfs.session.views import Origin
 
 @define(eq=False)
 class Replay:
-    """One replay into `line`, which nobody else sees before it is complete."""
+    """One replay into `line`, which nothing else can see until it is complete."""
 
     rules: Rules
     line: Timeline
-    # The states that snapshots are of, by record number.
+    # The states that snapshots hold, by record number.
     _wanted: frozenset[int] = frozenset()
     _kept: dict[int, Table] = field(factory=dict[int, Table])
 
     def begin_with(self, origin: Origin) -> None:
-        """Start where the records of a session start: behind what it compacted away, in the state from then."""
+        """Start where a session's records start: after those that were compacted away, with the state from then."""
         base, line = origin.base, self.line
         if base.seq != line.seq:
             for kind, table in (("state", base.state), ("log", base.logs)):
@@ -41,9 +41,9 @@ class Replay:
         self._wanted = frozenset(entry.seq for entry in origin.snapshots.values())
 
     def apply_all(self, records: Iterable[Record]) -> None:
-        """Apply records one after another; an error names the record, and the line is of no use then."""
+        """Apply records in order. If one fails, the error names it, and `line` must be discarded."""
         line = self.line
-        # The last record of a merge, or what may be one: a snapshot from there may be of a fork, in another state.
+        # The last record of a merge, or possibly so: a snapshot there may belong to a fork, with another state.
         behind_merge = max(line.block_end, line.seq)
         if not line.seq:
             self._keep(0, line.state)
@@ -69,12 +69,12 @@ class Replay:
         line.forget_checkpoints()
 
     def take_snapshots(self, origin: Origin) -> None:
-        """Keep the snapshots that the session keeps, of the states that were rebuilt."""
+        """Keep the snapshots of the session, with the states that were rebuilt."""
         line = self.line
         for snapshot_id, entry in origin.snapshots.items():
             if snapshot_id in line.snapshots:
                 raise SessionError(
-                    f"cannot replay: a snapshot {snapshot_id!r} is there already; replay into a new session"
+                    f"cannot replay: a snapshot {snapshot_id!r} already exists; replay into a new session"
                 )
             state = self._kept.get(entry.seq, entry.state)
             line.keep_snapshot(evolve(entry, state=state))
@@ -85,21 +85,21 @@ class Replay:
 
     def _shape(self, record: Any, seq: int) -> Shape:
         if type(record) is not Record:
-            raise TypeError(f"cannot replay {record!r:.60}: it is no Record; give the records of a session")
+            raise TypeError(f"cannot replay {record!r:.60}: it is not a Record; pass the records of a session")
         if record.seq != seq:
-            begins = " Records that begin later are replayed with the state before them: give session.records itself."
+            begins = " Records that start later are replayed with the state before them: pass session.records itself."
             raise SessionError(
-                f"cannot replay record {record.seq!r:.60}: record {seq} comes next here; give the records without a "
-                f"gap, to a new session or to one that ends where they begin.{begins if seq == 1 else ''}"
+                f"cannot replay record {record.seq!r:.60}: record {seq} comes next; pass the records without gaps, to "
+                f"a new session or to one that ends where they start.{begins if seq == 1 else ''}"
             )
         if type(record.at) is not int:
-            raise TypeError(f"cannot replay record {seq}: its time is {record.at!r:.60}; give integer nanoseconds")
+            raise TypeError(f"cannot replay record {seq}: its time is {record.at!r:.60}; pass integer nanoseconds")
         shape = self.rules.registry.by_type.get(type(record.event))
         if shape is None:
             name = type(record.event).__name__
             raise UnknownType(
                 f"cannot replay record {seq}: its type {name} is not registered, and what it changed would be lost; "
-                f"install the slice that it changes, or give registry=Registry.standard().with_types({name})"
+                f"install the slice that it changes, or pass registry=Registry.standard().with_types({name})"
             )
         return shape
 

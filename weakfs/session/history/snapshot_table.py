@@ -1,4 +1,4 @@
-"""The snapshots that a line of history keeps, by id and by tag."""
+"""The snapshot table: the snapshots that a timeline keeps, by id and by tag."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakfs.session.slices.table import Table
 
 @frozen(eq=False)
 class SnapshotEntry:
-    """What the snapshot table keeps of a snapshot: its description and the state itself, by reference."""
+    """A snapshot in the table: its description, and the state itself by reference."""
 
     snapshot_id: str
     number: int
@@ -26,28 +26,28 @@ class SnapshotEntry:
 
     @property
     def age(self) -> tuple[int, str]:
-        """What orders snapshots, the oldest first."""
+        """The sort key of snapshots, oldest first."""
         return self.number, self.snapshot_id
 
 
 @frozen(eq=False)
 class SnapshotTable(Mapping[str, SnapshotEntry]):
-    """Snapshots by id. An immutable value; putting one in and finding one cost O(1), however many are kept."""
+    """Snapshots by id. An immutable value; adding and finding a snapshot are O(1), however many are kept."""
 
     _by_id: PMap[str, SnapshotEntry] = pmap()  # noqa: RUF009
-    # Those of each tag, oldest first.
+    # The snapshots of each tag, oldest first.
     _by_tag: PMap[str, Log[SnapshotEntry]] = pmap()  # noqa: RUF009
 
     @classmethod
     def of(cls, entries: Iterable[SnapshotEntry]) -> SnapshotTable:
-        """Make a table of entries with different ids."""
+        """Make a table of entries with distinct ids."""
         table = cls()
         for entry in entries:
             table = table.set(entry)
         return table
 
     def set(self, entry: SnapshotEntry) -> SnapshotTable:
-        """Give the table with an entry; O(entries of its tag) if it is not the newest of these."""
+        """Return the table with an entry added; O(entries of its tag) if it is not the newest of them."""
         table = self.discard(entry.snapshot_id)
         by_tag = table._by_tag
         if entry.tag is not None:
@@ -60,7 +60,7 @@ class SnapshotTable(Mapping[str, SnapshotEntry]):
         return SnapshotTable(table._by_id.set(entry.snapshot_id, entry), by_tag)
 
     def discard(self, snapshot_id: str) -> SnapshotTable:
-        """Give the table without an entry, if it is there; O(entries of its tag) if it is not the newest of these."""
+        """Return the table without an entry, if present; O(entries of its tag) if it is not the newest of them."""
         entry = self._by_id.get(snapshot_id)
         if entry is None:
             return self
@@ -68,14 +68,14 @@ class SnapshotTable(Mapping[str, SnapshotEntry]):
         if entry.tag is not None:
             tagged = by_tag[entry.tag]
             if tagged[-1] is entry:
-                left = tagged.prefix(len(tagged) - 1)
+                remaining = tagged.prefix(len(tagged) - 1)
             else:
-                left = Log(one for one in tagged if one is not entry)
-            by_tag = by_tag.set(entry.tag, left) if left else by_tag.remove(entry.tag)
+                remaining = Log(one for one in tagged if one is not entry)
+            by_tag = by_tag.set(entry.tag, remaining) if remaining else by_tag.remove(entry.tag)
         return SnapshotTable(self._by_id.remove(snapshot_id), by_tag)
 
     def newest(self, tag: str) -> SnapshotEntry | None:
-        """Give the newest snapshot with a tag, or `None`."""
+        """Return the newest snapshot with a tag, or `None`."""
         tagged = self._by_tag.get(tag)
         return tagged[-1] if tagged else None
 

@@ -1,9 +1,9 @@
-"""One line of history: the slices as they stand, the rows that led there, and checkpoints to read the past from.
+"""Timelines: the current slices, the rows that led to them, and checkpoints to read the past from.
 
 A session has one timeline; a transaction and a fork each work on a branch of it, which costs O(1) because
 everything in a timeline is an immutable value. Rows are plain tuples of atoms, `(at, cause, tag, fields)`,
-which the garbage collector stops looking at (300,000 records as objects cost full collections of 160 to
-390 ms, as tuples 8 ms); `Record` views are built when somebody reads them.
+which the garbage collector stops tracking (300,000 records as objects cost full collections of 160 to
+390 ms, as tuples 8 ms); `Record` views are built when they are read.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def changed(
     logs_only: bool = False,
     steps: tuple[Step, ...] | None = None,
 ) -> tuple[Table, Table]:
-    """Run every reducer of `event`, or those of `steps` alone, and give the tables that result.
+    """Run every reducer of `event`, or only those in `steps`, and return the resulting tables.
 
-    The arguments stay as they are. The state tables of `RolledBack` and `Merged` are taken from the event. Costs what
+    The arguments are not changed. The state tables of `RolledBack` and `Merged` are taken from the event. Costs what
     the reducers cost.
     """
     type_ = type(event)
@@ -59,16 +59,16 @@ def changed(
             after = step.react(before, event)
             if after is not before:
                 state = state.set(step.tag, after)
-    own = OWN_EVENTS.get(type_)
-    if own is not None:
-        state, logs = own(rules, state, logs, event, logs_only)
+    built_in = OWN_EVENTS.get(type_)
+    if built_in is not None:
+        state, logs = built_in(rules, state, logs, event, logs_only)
     return state, logs
 
 
 def check_slices(
     rules: Rules, steps: Iterable[Step], event: Any, before: tuple[Table, Table], after: tuple[Table, Table]
 ) -> None:
-    """Raise `TypeError` if a reducer gave a value that a file cannot hold. Looks at the values that are new."""
+    """Raise `TypeError` if a reducer returned a value that a file cannot hold. Only checks new values."""
     for step in steps:
         old, new = before[step.is_log].get(step.tag, step.empty), after[step.is_log].get(step.tag, step.empty)
         if new is old:
@@ -84,8 +84,8 @@ def check_slices(
                 shape.accepted(value, shape.pack(value), rules.registry)
             except (TypeError, ValueError) as error:
                 raise type(error)(
-                    f"cannot change the slice {step.tag!r}: its reducer of {type(event).__name__} gave a value that a "
-                    f"session file cannot hold: {error}"
+                    f"cannot change the slice {step.tag!r}: its reducer of {type(event).__name__} returned a value "
+                    f"that a session file cannot hold: {error}"
                 ) from None
 
 
@@ -117,8 +117,8 @@ def _on_slice_changed(rules: Rules, state: Table, logs: Table, event: Any, logs_
 def _of_type(spec: SliceSpec, value: Any) -> Any:
     if type(value) is not spec.cls:
         raise TypeError(
-            f"cannot put {value!r:.60} into the slice {spec.tag!r}: it holds values of type {spec.cls.__name__}; give "
-            f"one of these"
+            f"cannot put {value!r:.60} into the slice {spec.tag!r}: it holds values of type {spec.cls.__name__}; pass "
+            f"one of those"
         )
     return value
 
@@ -134,7 +134,7 @@ OWN_EVENTS = {
 
 @define(eq=False)
 class Point:
-    """Where a branch left its line: what merging it compares with."""
+    """Where a branch left its timeline: what a merge compares with."""
 
     state: Table
     rows: Log[Row]
@@ -142,42 +142,42 @@ class Point:
     snapshots: SnapshotTable
     # How many snapshots had been taken or dropped by then: see `Timeline.touched`.
     touched: int = 0
-    # The record numbers of the line that was left, and what became of those of the branch in the merges so far.
+    # The record numbers of the timeline that was left, and how earlier merges shifted those of the branch.
     numbering: Numbering = field(factory=Numbering)
     shifts: Log[Shift] = field(factory=lambda: Log[Shift]())
 
 
 @define(eq=False)
 class Timeline:
-    """State, records, checkpoints and snapshots of one line of history."""
+    """State, records, checkpoints and snapshots of one timeline."""
 
     state: Table = EMPTY_TABLE
     logs: Table = EMPTY_TABLE
     rows: Log[Row] = field(factory=lambda: Log[Row]())
-    # The state before the first row: what a compacted history begins with.
+    # The state before the first row: what a compacted history starts with.
     base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)  # noqa: RUF009
     checkpoints: Checkpoints = Checkpoints()  # noqa: RUF009
     snapshots: SnapshotTable = SnapshotTable()  # noqa: RUF009
-    # Up to this record, history came from a file, and its checkpoints are made as far as somebody reads it: `past`.
+    # Records up to this one came from a file, and their checkpoints are built on demand, in `past`.
     told: int = 0
-    # The checkpoints that the file held, and those behind each of them, by its number.
+    # The checkpoints that the file held, and those after each of them, by its number.
     lasting: Log[PackedMark] = field(factory=lambda: Log[PackedMark]())
     past: PMap[int, Checkpoints] = pmap()  # noqa: RUF009
-    # Records up to this number are those of a merged fork: see `Merged`.
+    # Records up to this number belong to a merged fork: see `Merged`.
     block_end: int = 0
     # Snapshots of attached filesystems from before a rollback, by the record that it followed.
     externals: PMap[int, tuple[tuple[str, Any], ...]] = pmap()  # noqa: RUF009
-    # Whether the rows came from a file, and under which rules others were lived: up to a record, the older rules.
+    # Whether the rows came from a file, and the rules under which older rows were made: up to a record, older rules.
     loaded: bool = False
     eras: tuple[tuple[int, Rules], ...] = ()
-    # Who is to blame for a record that names nobody: a transaction's cause.
+    # The cause of records that name none: a transaction's cause.
     cause: str | None = None
     # The ids of snapshots that were taken or dropped on a branch, so that merging it costs what changed and not what
-    # is kept; `None` on a line that is never merged.
+    # is kept; `None` on a timeline that is never merged.
     touched: Log[str] | None = None
-    # Whose record numbers these are: the same object as long as the line goes on.
+    # Identifies the record numbers: the same object for the life of the timeline.
     numbering: Numbering = field(factory=Numbering)
-    # Which stretches of the records and the LOG slices are still to be packed.
+    # The stretches of the records and the LOG slices that are still to be packed.
     packing: Packing = field(factory=Packing)
 
     @property
@@ -191,11 +191,11 @@ class Timeline:
         return self.dropped + len(self.rows)
 
     def point(self) -> Point:
-        """Give where this line stands now. O(1)."""
+        """Return the current position of this timeline. O(1)."""
         return Point(self.state, self.rows, self.seq, self.snapshots, len(self.touched or ()), self.numbering)
 
     def branch(self, *, is_fork: bool) -> Timeline:
-        """Give a line that starts here and is to be merged later: that of a fork, or of a transaction. O(1)."""
+        """Return a timeline that starts here and will be merged later: of a fork, or of a transaction. O(1)."""
         branch = self.copy()
         branch.cause = None
         branch.numbering = Numbering() if is_fork else Numbering(self.numbering, self.seq)
@@ -203,7 +203,7 @@ class Timeline:
         return branch
 
     def copy(self) -> Timeline:
-        """Give the same line as a value of its own, to be changed in one step with this one. O(1)."""
+        """Return an independent copy of this timeline, which can replace it in one step. O(1)."""
         return Timeline(
             self.state,
             self.logs,
@@ -225,12 +225,12 @@ class Timeline:
         )
 
     def keep_snapshot(self, entry: SnapshotEntry) -> None:
-        """Put a snapshot into the table."""
+        """Add a snapshot to the table."""
         self.snapshots = self.snapshots.set(entry)
         self._touch(entry.snapshot_id)
 
     def forget_snapshot(self, snapshot_id: str) -> None:
-        """Take a snapshot out of the table, if it is there."""
+        """Remove a snapshot from the table, if it is there."""
         self.snapshots = self.snapshots.discard(snapshot_id)
         self._touch(snapshot_id)
 
@@ -239,7 +239,7 @@ class Timeline:
             self.touched = self.touched.append(snapshot_id)
 
     def adopt(self, branch: Timeline) -> None:
-        """Go on where `branch` stands, which must have started at this very point; snapshots stay."""
+        """Continue from the end of `branch`, which must have started at this very point; snapshots stay."""
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
         self.checkpoints, self.told = branch.checkpoints, branch.told
         self.lasting, self.past = branch.lasting, branch.past
@@ -247,7 +247,7 @@ class Timeline:
         self.externals, self.eras, self.packing = branch.externals, branch.eras, branch.packing
 
     def add(self, row: Row, state: Table, logs: Table, *, mark: bool = False, block_end: int = 0) -> int:
-        """Write one row down, with the tables that it led to, and give its number."""
+        """Append a row with the tables that it led to, and return its number."""
         self.rows = rows = self.rows.append(row)
         self.state, self.logs = state, logs
         seq = self.dropped + len(rows)
@@ -269,14 +269,14 @@ class Timeline:
         self.base = Mark(self.base.seq, self.base.state, base, self.base.block_end)
 
     def add_merged(self, rows: Iterable[Row], logs: Table) -> None:
-        """Write down the rows of a fork behind that of its merge, with the LOG slices that they led to."""
+        """Append the rows of a fork after that of its merge, with the LOG slices that they led to."""
         before = self.rows
         self.rows, self.logs = before.extend(rows), logs
         if self.rows.stretch_count > before.stretch_count:
             self.packing = self.packing.advanced(self.rows, logs)
 
     def checkpoint(self, mark: Mark) -> None:
-        """Keep a state of the past: see `weakfs.session.history.checkpoints`."""
+        """Keep a past state: see `weakfs.session.history.checkpoints`."""
         if mark.seq - self.checkpoints.thinned >= STRETCH:
             boundaries = [last for last, _ in self.eras]
             self.checkpoints = self.checkpoints.thinned_with(mark, self.rows, self.base, boundaries)
@@ -284,19 +284,19 @@ class Timeline:
             self.checkpoints = self.checkpoints.with_mark(mark)
 
     def mark_at(self, rules: Rules, seq: int) -> Mark:
-        """Give the slices as they were after record `seq`: a replay from the nearest checkpoint.
+        """Return the slices as they were after record `seq`: a replay from the nearest checkpoint.
 
-        Raises `UnknownSnapshot` if there is no such record or it was compacted away.
+        Raise `UnknownSnapshot` if there is no such record or it was compacted away.
         """
         if not self.dropped <= seq <= self.seq:
             raise UnknownSnapshot(
-                f"there is no state at record {seq}: the session holds {self.dropped} to {self.seq}; give one of these"
+                f"there is no state at record {seq}: the session holds {self.dropped} to {self.seq}; pass one of these"
             )
         if seq == self.seq:
             return Mark(seq, self.state, self.logs, 0)
         mark = self.checkpoints.before(seq)
         if mark is None:
-            mark = self._told_before(rules, seq)
+            mark = self._loaded_mark(rules, seq)
         if isinstance(mark, Mark) and mark.seq == seq:
             return mark
         rules = next((old for last, old in self.eras if seq <= last), rules)
@@ -304,10 +304,10 @@ class Timeline:
             return next(advance(rules, mark, self.rows.since(mark.seq - self.dropped), (seq,)))
 
     def rules_change(self, old: Rules, new: Rules) -> None:
-        """Let other rules hold from now on: what was lived under the old ones is read with them.
+        """Apply other rules from now on: records made under the old rules are still read with those.
 
-        What a file told is read with the rules that there are: they are what a program installs after loading. Its
-        checkpoints tell nothing of slices that it does not know.
+        A loaded history is read with the new rules: they are what a program installs after loading. Its checkpoints
+        do not contain slices that it did not know.
         """
         if not self.rows:
             return
@@ -318,14 +318,14 @@ class Timeline:
             self.checkpoints = self.checkpoints.with_mark(Mark(self.seq, self.state, self.logs, self.block_end))
 
     def forget_checkpoints(self, lasting: Log[PackedMark] | None = None) -> None:
-        """Make anew the checkpoints of the history so far but for those that last, when somebody reads it."""
+        """Drop the checkpoints so far, except for the lasting ones; they are rebuilt when they are needed."""
         self.told, self.past = self.seq, pmap()
         self.lasting = lasting = Log() if lasting is None else lasting
         now = Mark(self.seq, self.state, self.logs, self.block_end)
         self.checkpoints = Checkpoints(Log((now,)), thinned=self.seq, start=now, last_told=lasting.last())
 
-    def _told_before(self, rules: Rules, seq: int) -> Mark | PackedMark:
-        """Give the nearest checkpoint of a history that came from a file, which is read once, as far as needed."""
+    def _loaded_mark(self, rules: Rules, seq: int) -> Mark | PackedMark:
+        """Return the nearest checkpoint of a loaded history, which is read once, as far as needed."""
         last = min(seq, self.told)
         start = last_before(self.lasting, last)
         known = start.seq if start is not None else self.dropped
@@ -346,45 +346,45 @@ class Timeline:
 
     @property
     def all_lasting(self) -> tuple[PackedMark, ...]:
-        """The checkpoints that a file is to hold, oldest first: none if rules changed, which it does not tell."""
+        """The checkpoints that a file stores, oldest first: none if the rules changed, which a file does not record."""
         return () if self.eras else (*self.lasting, *self.checkpoints.lasting)
 
     def compact(self, rules: Rules, keep: int, keep_calls: int | None) -> int:
-        """Forget all records but the newest `keep`, and give how many went.
+        """Drop all records but the newest `keep`, and return how many were dropped.
 
-        Unless `keep_calls` is `None`, forget calls as well: see `History.compact`.
+        Unless `keep_calls` is `None`, drop calls as well: see `History.compact`.
         """
-        going = max(len(self.rows) - keep, 0)
-        if going:
-            base = self.mark_at(rules, self.dropped + going)
+        count = max(len(self.rows) - keep, 0)
+        if count:
+            base = self.mark_at(rules, self.dropped + count)
             self.checkpoints, self.past = self.checkpoints.behind(base.seq), pmap()
             self.lasting = Log(mark for mark in self.lasting if mark.seq > base.seq)
-            self.rows = self.rows.without_first(going)
+            self.rows = self.rows.without_first(count)
             self.base = base
             self.externals = pmap({seq: kept for seq, kept in self.externals.items() if seq >= base.seq})
         if keep_calls is not None:
-            for own in rules.registry.slices:
-                if own.holds_calls and own.cls in rules.by_type:
-                    self._shorten(rules.by_type[own.cls].tag, keep_calls)
-        return going
+            for declaration in rules.registry.slices:
+                if declaration.holds_calls and declaration.cls in rules.by_type:
+                    self._shorten(rules.by_type[declaration.cls].tag, keep_calls)
+        return count
 
     def _shorten(self, tag: str, keep: int) -> None:
-        """Forget the oldest values of a LOG slice, here and at every checkpoint; those of kept records stay."""
+        """Drop the oldest values of a LOG slice, here and at every checkpoint; those of kept records stay."""
         values: Log[Any] = self.logs.get(tag, Log())
         before = len(self.base.logs.get(tag, ()))
-        going = min(len(values) - keep, before)
-        if going <= 0:
+        count = min(len(values) - keep, before)
+        if count <= 0:
             return
-        left = values.without_first(going)
+        remaining = values.without_first(count)
 
         def shortened(logs: Table) -> Table:
             known = logs.get(tag)
             if known is None:
                 return logs
             shares = values.extends(known)
-            return logs.set(tag, left.prefix(len(known) - going) if shares else known.without_first(going))
+            return logs.set(tag, remaining.prefix(len(known) - count) if shares else known.without_first(count))
 
-        self.logs = self.logs.set(tag, left)
+        self.logs = self.logs.set(tag, remaining)
         base = self.base
         self.base = Mark(base.seq, base.state, shortened(base.logs), base.block_end)
         self.checkpoints, self.past = self.checkpoints.with_logs(shortened), pmap()
@@ -392,17 +392,17 @@ class Timeline:
 
 
 def event_of(rules: Rules, row: Row) -> Any:
-    """Build the event that a row tells of."""
+    """Build the event of a row."""
     return rules.registry.shape(row[2]).build(*row[3])
 
 
 def advance(rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: Iterable[int]) -> Iterator[Mark]:
-    """Apply `rows` one after another to the slices of `mark`, and give the slices after each of the records `stops`.
+    """Apply `rows` in order to the slices of `mark`, and yield the slices after each of the records `stops`.
 
-    What a slice type can fold waits until its value is asked for.
+    Events that a slice type can fold wait until its value is needed.
     """
-    wanted = iter(stops)
-    stop = next(wanted, None)
+    upcoming = iter(stops)
+    stop = next(upcoming, None)
     if stop is None:
         return
     seq, logs, block_end = mark.seq, mark.logs, mark.block_end
@@ -428,7 +428,7 @@ def advance(rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: I
         if seq == stop:
             state = runs.reduced(state)
             yield Mark(seq, state, logs, block_end)
-            stop = next(wanted, None)
+            stop = next(upcoming, None)
             if stop is None:
                 return
 
@@ -436,7 +436,7 @@ def advance(rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: I
 def _advanced(
     rules: Rules, runs: Runs, seq: int, row: Row, state: Table, logs: Table, *, logs_only: bool
 ) -> tuple[object, Table, Table]:
-    """Apply one row that is more than an event to be folded."""
+    """Apply one row that is not just an event to be folded."""
     plan = rules.plan(row[2])
     part = plan.if_none if plan.place is not None and row[3][plan.place] is None else plan.if_set
     try:
@@ -459,5 +459,5 @@ def _advanced(
 
 
 def ordered_snapshots(line: Timeline) -> list[SnapshotEntry]:
-    """List the snapshots of a line in the order in which they were taken."""
+    """List the snapshots of a timeline in the order in which they were taken."""
     return sorted(line.snapshots.values(), key=attrgetter("age"))

@@ -1,7 +1,7 @@
-"""Types under explicit tags: what a session file may name, and nothing else.
+"""The registry: types under explicit tags, the only types that a session file may name.
 
-A file says `"fs/file_written"`, never a class path; a tag that is not registered is an error, so that no
-file can make a program import or construct anything that its author did not list.
+A file says `"fs/file_written"`, never a class path, and a tag that is not registered is an error: no file can make
+a program import or construct a type that its author did not list.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from weakfs.session.errors import UnknownType
 C = TypeVar("C", bound=type)
 R = TypeVar("R", bound="Registry")
 
-# Combinations of types that are remembered for one event type.
+# How many combinations of field types are remembered per event type.
 MAX_FITTING = 256
 
 
 def event(tag: str, *, numbers: Sequence[str] = ()) -> Callable[[C], C]:
-    """Mark a class with the tag that stands for it in records and files.
+    """Mark a class with the tag that identifies it in records and files.
 
-    `numbers` names the fields that hold record numbers: a number, a tuple of numbers, or `None`. The records of a fork,
-    and of a transaction beside which others changed the session, get other numbers when they are merged; these fields
-    are changed with them, so that each goes on naming the record that it meant: in the events of the merged records
-    and in the values of slices. Registering the class raises `ValueError` if it has no such field.
+    `numbers` names the fields that hold record numbers: a number, a tuple of numbers, or `None`. The records of a fork
+    are renumbered when it is merged, and so are those of a transaction if others changed the session. These fields
+    are updated to match, in the events of the merged records and in the values of slices, so that each still refers
+    to the same record. Registering the class raises `ValueError` if it has no such field.
 
         @event("agent/step_done", numbers=("first_seq",))
         @frozen
@@ -50,24 +50,24 @@ def event(tag: str, *, numbers: Sequence[str] = ()) -> Callable[[C], C]:
 
 
 def tag_of(cls: type) -> str:
-    """Give the tag that a class was marked with, else its name."""
+    """Return the tag that a class was marked with, else its name."""
     return cast(str, cls.__dict__.get("__tag__", cls.__name__))
 
 
 def _places_of_numbers(cls: type, names: Sequence[str]) -> tuple[int, ...]:
-    """Return the places of the fields that a class declares to hold record numbers."""
+    """Return the positions of the fields that a class declares to hold record numbers."""
     declared = cast("tuple[str, ...]", getattr(cls, "__record_numbers__", ()))
     unknown = [name for name in declared if name not in names]
     if unknown:
         raise ValueError(
-            f"cannot register {cls.__qualname__}: it declares record numbers in {unknown[0]!r}, which is no field of "
-            f"it; name fields that its constructor takes in @event(..., numbers=...)"
+            f"cannot register {cls.__qualname__}: it declares record numbers in {unknown[0]!r}, which is not one of "
+            f"its fields; name fields that its constructor takes in @event(..., numbers=...)"
         )
     return tuple(names.index(name) for name in declared)
 
 
 def fields_of(type_: type) -> Sequence[Any]:
-    """Give the fields of an attrs class or a dataclass."""
+    """Return the fields of an attrs class or a dataclass."""
     return attrs.fields(type_) if attrs.has(type_) else dataclass_fields(type_)
 
 
@@ -77,23 +77,23 @@ def _no_fields(event: object) -> tuple[object, ...]:
 
 @frozen(eq=False)
 class Shape:
-    """How values of one registered type are taken apart into a plain tuple and put together again."""
+    """How values of one registered type are converted to plain tuples and back."""
 
     cls: type
     tag: str
     names: tuple[str, ...]
     pack: Callable[[Any], tuple[Any, ...]]
     build: Callable[..., Any]
-    # The places of the fields that hold record numbers: see `event`.
+    # The positions of the fields that hold record numbers: see `event`.
     numbers: tuple[int, ...] = ()
-    # What is known of the combinations of types that the fields have held, filled in as events come. See
+    # What is known about the combinations of types that the fields have held, filled in as events arrive. See
     # weakfs.session.codec.type_check.
     _fitting: dict[tuple[type, ...], Any] = attrs.field(factory=dict)
 
     def accepted(self, event: Any, values: tuple[Any, ...], registry: Registry) -> Any:
-        """Return an event of these values as a session keeps it: itself, or a copy if somebody could change it.
+        """Return the event that a session keeps for these values: the event itself, or a copy if it is mutable.
 
-        Raises `TypeError`, or what a rule of a field raises, for what could not be read back from a file.
+        Raise `TypeError`, or whatever a field's rule raises, for an event that could not be read back from a file.
         """
         kinds = tuple(map(type, values))
         fit = self._fitting.get(kinds)
@@ -113,7 +113,7 @@ class Shape:
 
     @classmethod
     def of(cls, type_: type, tag: str) -> Shape:
-        """Read a class's fields; `TypeError` if it is neither an attrs class nor a dataclass."""
+        """Build the shape of a class from its fields. Raise `TypeError` if it is no attrs class, dataclass or enum."""
         if isinstance(type_, type) and issubclass(type_, Enum):  # pyright: ignore[reportUnnecessaryIsInstance]
             return cls(type_, tag, ("value",), lambda member: (member.value,), type_)
         if not isinstance(type_, type) or not (attrs.has(type_) or is_dataclass(type_)):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -148,20 +148,20 @@ def _types(given: Mapping[type, Shape]) -> Mapping[type, Shape]:
 
 
 def _standard(field: str) -> Any:
-    """Return the default of a field: what the standard registry of the class has there."""
+    """Return the default of a registry's field: its value in the class's standard registry."""
     return attrs.Factory(lambda self: getattr(type(self).standard(), field), takes_self=True)
 
 
 class _WithTypes:
-    """`with_types` of a registry; asked of the class, of its standard registry."""
+    """The method `with_types`: on a registry it extends that one, on the class the standard registry."""
 
     def __get__(self, instance: Registry | None, owner: type[R]) -> Callable[..., R]:
         registry = owner.standard() if instance is None else instance
 
         def with_types(*types: type) -> R:
-            """Return a registry that also knows `types`, each under its tag (see `event`), else its class name.
+            """Return a registry with `types` added, each under its tag (see `event`) or else its class name.
 
-            Raises `ValueError` if a tag already stands for another class, `TypeError` for a class that is neither
+            Raise `ValueError` if a tag already belongs to another class, and `TypeError` for a class that is neither
             an attrs class nor a dataclass.
             """
             return cast("R", registry.with_tags({tag_of(type_): type_ for type_ in _distinct(types)}))
@@ -173,39 +173,39 @@ class _WithTypes:
 class Registry:
     """An immutable table of types by tag.
 
-    `Registry()` is the standard one of its class. `Registry.with_types(*T)`, on the class or on a registry, returns one
-    that has your types as well.
+    `Registry()` is the standard registry of its class. `Registry.with_types(*T)`, called on the class or on a registry,
+    returns one that has your types as well.
     """
 
     by_tag: Mapping[str, Shape] = attrs.field(converter=_tags, default=_standard("by_tag"))
     by_type: Mapping[type, Shape] = attrs.field(converter=_types, default=_standard("by_type"))
     # Slice types that every session with this registry has: see weakfs.session.slices.slice.Declaration.
     slices: tuple[Any, ...] = _standard("slices")
-    # Types whose values a file holds once and refers to: see weakfs.session.codec.pools.
+    # Types whose values a file stores once and refers to by number: see weakfs.session.codec.pools.
     pools: tuple[Any, ...] = _standard("pools")
 
     with_types: ClassVar[_WithTypes] = _WithTypes()
 
     @classmethod
     def empty(cls) -> Self:
-        """Return a registry that has the session's own events only."""
+        """Return a registry with only the session's own events."""
         from weakfs.session.events import EVENTS
 
         return cls({}, {}, (), ()).with_types(*EVENTS)
 
     @classmethod
     def standard(cls) -> Self:
-        """Return the registry of a session that is given none: the session's own events."""
+        """Return the registry of a session that is created without one: only the session's own events."""
         return cls.empty()
 
     def with_tags(self, types: Mapping[str, type]) -> Self:
-        """Give a registry that also knows `types` under the given tags."""
+        """Return a registry with `types` added under the given tags."""
         by_tag, by_type = dict(self.by_tag), dict(self.by_type)
         for tag, type_ in types.items():
             known = by_tag.get(tag)
             if known is not None and known.cls is not type_:
                 raise ValueError(
-                    f"cannot register {type_.__qualname__} as {tag!r}: the tag stands for "
+                    f"cannot register {type_.__qualname__} as {tag!r}: the tag belongs to "
                     f"{known.cls.__qualname__}; give one of them another tag with @event"
                 )
             if known is None:
@@ -213,21 +213,21 @@ class Registry:
         return evolve(self, by_tag=by_tag, by_type=by_type)
 
     def with_slices(self, *declarations: Any) -> Self:
-        """Give a registry whose sessions also have the declared slices (`weakfs.session.slices.slice.Declaration`)."""
+        """Return a registry whose sessions also have these slices (`weakfs.session.slices.slice.Declaration`)."""
         known = self.with_types(*(declaration.cls for declaration in declarations))
         return evolve(known, slices=(*self.slices, *declarations))
 
     def with_pools(self, *pools: Any) -> Self:
-        """Give a registry whose files also keep the values of `pools` once each."""
+        """Return a registry whose files also store the values of `pools` once each."""
         return evolve(self, pools=(*self.pools, *pools))
 
     def is_safe(self, type_: type) -> bool:
-        """Return whether every value of a slice type can be held by a file, as its declaration says or its pool."""
+        """Return whether a file can hold every value of a slice type, according to its declaration or its pool."""
         declared = any(declaration.cls is type_ and declaration.is_safe for declaration in self.slices)
         return declared or any(pool.cls is type_ for pool in self.pools)
 
     def shape(self, tag: str) -> Shape:
-        """Give the type that `tag` stands for; `UnknownType` if there is none."""
+        """Return the shape of the type with a tag. Raise `UnknownType` if there is none."""
         shape = self.by_tag.get(tag)
         if shape is None:
             raise UnknownType(

@@ -1,4 +1,4 @@
-"""What a session knows of its types: registered shapes, slice types, and which events change which slice."""
+"""The schema of a session: registered shapes, slice types, and which events change which slices."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from weakfs.session.slices.slice import (
 
 @frozen(eq=False)
 class Step:
-    """One reducer at work: which slice it changes and how."""
+    """One reducer as the session runs it: which slice it changes and how."""
 
     tag: str
     is_log: bool
     empty: Log[Any]
     react: Reaction
     concerns: Concern | None = None
-    # Tells of an event whether it concerns the slice.
+    # Returns whether an event concerns the slice.
     test: Callable[[Any], bool] | None = None
-    # What reduces many of these events at once.
+    # Reduces many of these events at once.
     fold: Fold | None = None
-    # Whether it may give other values than the newest one alone, and whether these are to be checked.
+    # Whether it may change values other than the newest, and whether its values have to be checked.
     is_whole: bool = False
     is_checked: bool = True
 
     def new_values(self, before: Log[Any], after: Log[Any]) -> Iterable[Any]:
-        """Return the values that a slice gained. O(values) for a reducer that acts on all of them."""
+        """Return the values that a slice gained. O(values) for a reducer that acts on the whole slice."""
         if not self.is_whole:
             return after[-1:]
         if after.extends(before):
@@ -58,16 +58,16 @@ class Step:
 
 @frozen(eq=False)
 class Rules:
-    """An immutable value, shared by a session and its forks; installing a slice gives a new one."""
+    """An immutable value shared by a session and its forks; installing a slice returns a new one."""
 
     registry: Registry
     specs: Mapping[str, SliceSpec]
     by_type: Mapping[type, SliceSpec]
     steps: Mapping[type, tuple[Step, ...]]
-    # What folds many events into a slice at once, by its tag.
+    # The functions that fold many events into a slice at once, by its tag.
     folds: Mapping[str, Fold] = field(factory=dict)
     _plans: dict[str, Plan] = field(factory=dict, init=False)
-    # Those of the steps that may give values which a file cannot hold.
+    # The steps whose reducers may return values that a file cannot hold.
     checked: Mapping[type, tuple[Step, ...]] = field(
         init=False, default=Factory(lambda self: _checked(self.steps), takes_self=True)
     )
@@ -75,35 +75,37 @@ class Rules:
     @staticmethod
     @cache
     def standard(registry: type[Registry]) -> Rules:
-        """Return the rules of the standard registry of a class. They are made once: that takes a millisecond."""
+        """Return the rules of a class's standard registry. They are built once, which takes a millisecond."""
         return Rules.of(registry.standard())
 
     @classmethod
     def of(cls, registry: Registry) -> Rules:
-        """Start from a registry; the slices that it declares are installed."""
+        """Return the rules of a registry, with the slices that it declares installed."""
         rules = cls(registry, {}, {}, {})
-        for own in registry.slices:
-            rules = rules.install(own.cls, kind=own.kind, initial=own.initial, merge=own.merge)
-            if own.fold is not None and own.kind == "state":
-                rules = evolve(rules, folds={**rules.folds, rules.by_type[own.cls].tag: own.fold})
-            for event, reducer in own.reducers.items():
-                rules = rules.with_reducer(rules.by_type[own.cls], event, reducer, fold=own.fold)
+        for declaration in registry.slices:
+            rules = rules.install(
+                declaration.cls, kind=declaration.kind, initial=declaration.initial, merge=declaration.merge
+            )
+            if declaration.fold is not None and declaration.kind == "state":
+                rules = evolve(rules, folds={**rules.folds, rules.by_type[declaration.cls].tag: declaration.fold})
+            for event, reducer in declaration.reducers.items():
+                rules = rules.with_reducer(rules.by_type[declaration.cls], event, reducer, fold=declaration.fold)
         return rules
 
     def plan(self, tag: str) -> Plan:
-        """Give how events of one type are replayed; `UnknownType` if the tag stands for none."""
+        """Return how events with a tag are replayed. Raise `UnknownType` if no type has the tag."""
         plan = self._plans.get(tag)
         if plan is None:
             plan = self._plans[tag] = Plan.of(self, self.registry.shape(tag))
         return plan
 
     def knowing(self, *types: type) -> Rules:
-        """Give rules whose registry has `types` as well."""
+        """Return rules whose registry has `types` as well."""
         new = [type_ for type_ in types if type_ not in self.registry.by_type]
         return evolve(self, registry=self.registry.with_types(*new)) if new else self
 
     def spec_of(self, type_: type) -> SliceSpec:
-        """Give what is known of a slice type; `UnknownType` if it is not installed."""
+        """Return the specification of a slice type. Raise `UnknownType` if it is not installed."""
         spec = self.by_type.get(type_)
         if spec is None:
             raise UnknownType(
@@ -120,9 +122,9 @@ class Rules:
         initial: object = None,
         merge: Merge | WholeMerge | StateMerge | None = None,
     ) -> Rules:
-        """Give rules with a slice type and its marked reducers; the same rules if nothing is new.
+        """Return rules with a slice type and its marked reducers; the same rules if nothing is new.
 
-        Raises `ValueError` if the type is installed under another tag or as another kind.
+        Raise `ValueError` if the type is installed under another tag or as another kind.
         """
         known = self.by_type.get(type_)
         if known is not None:
@@ -146,7 +148,7 @@ class Rules:
         if (tag or known.tag) != known.tag or (kind or known.kind) != known.kind:
             raise ValueError(
                 f"cannot install {known.cls.__name__} as {tag or known.tag!r} of kind {kind or known.kind!r}: it is "
-                f"installed as {known.tag!r} of kind {known.kind!r}; use that, or another class"
+                f"installed as {known.tag!r} of kind {known.kind!r}; use that tag and kind, or another class"
             )
         if initial is None and merge is None:
             return self
@@ -157,8 +159,8 @@ class Rules:
 
     def _with_spec(self, spec: SliceSpec) -> Rules:
         steps = {
-            event: tuple(evolve(step, empty=spec.empty) if step.tag == spec.tag else step for step in found)
-            for event, found in self.steps.items()
+            event: tuple(evolve(step, empty=spec.empty) if step.tag == spec.tag else step for step in old)
+            for event, old in self.steps.items()
         }
         return evolve(
             self,
@@ -170,12 +172,12 @@ class Rules:
     def with_reducer(
         self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice, *, fold: Fold | None = None
     ) -> Rules:
-        """Give rules in which `event` changes the slice; `ValueError` if it does so already."""
+        """Return rules in which `event` changes the slice. Raise `ValueError` if it already does."""
         found = self.steps.get(event, ())
         if any(step.tag == spec.tag for step in found):
             raise ValueError(
-                f"cannot register a second reducer of {event.__name__} for {spec.tag!r}: one event changes a "
-                f"slice in one way; dispatch another event type"
+                f"cannot register a second reducer of {event.__name__} for {spec.tag!r}: a slice has one reducer per "
+                f"event type; dispatch another event type"
             )
         rules = self.knowing(event)
         concerns = reducer.concerns if isinstance(reducer, WholeSlice) else None
@@ -195,15 +197,15 @@ class Rules:
         return evolve(rules, steps={**rules.steps, event: (*found, step)})
 
     def joined(self, other: Rules) -> Rules:
-        """Give rules that also know what `other` knows, as after merging a fork that installed more."""
+        """Return rules that also contain those of `other`, as after merging a fork that installed more."""
         if other is self:
             return self
         for tag, spec in other.specs.items():
             mine = self.specs.get(tag)
             if mine is not None and (mine.kind, mine.cls) != (spec.kind, spec.cls):
                 raise ValueError(
-                    f"cannot merge: the fork holds the slice {tag!r} as {spec.kind!r} of {spec.cls.__name__} and this "
-                    f"session as {mine.kind!r} of {mine.cls.__name__}; install it alike on both"
+                    f"cannot merge: the slice {tag!r} is {spec.kind!r} of {spec.cls.__name__} in the fork and "
+                    f"{mine.kind!r} of {mine.cls.__name__} in this session; install it the same way in both"
                 )
         events = [*self.steps, *(event for event in other.steps if event not in self.steps)]
         registry = self.registry.with_tags({t: s.cls for t, s in other.registry.by_tag.items()})
@@ -219,20 +221,20 @@ class Rules:
 
     @property
     def numbered(self) -> tuple[str, ...]:
-        """The STATE slices whose values hold record numbers: see `weakfs.session.tagged`."""
+        """The tags of STATE slices whose values hold record numbers: see `weakfs.session.slices.registry.event`."""
         by_type = self.registry.by_type
         return tuple(tag for tag, spec in self.specs.items() if spec.kind == "state" and by_type[spec.cls].numbers)
 
     @property
     def logging(self) -> frozenset[type]:
         """The events that change a LOG slice."""
-        own = {event for event, steps in self.steps.items() if any(step.is_log for step in steps)}
-        return frozenset({*own, *SLICE_EVENTS})
+        events = {event for event, steps in self.steps.items() if any(step.is_log for step in steps)}
+        return frozenset({*events, *SLICE_EVENTS})
 
 
 def _checked(steps: Mapping[type, tuple[Step, ...]]) -> Mapping[type, tuple[Step, ...]]:
-    found = {event: tuple(step for step in own if step.is_checked) for event, own in steps.items()}
-    return {event: own for event, own in found.items() if own}
+    found = {event: tuple(step for step in checked if step.is_checked) for event, checked in steps.items()}
+    return {event: checked for event, checked in found.items() if checked}
 
 
 def _union(mine: tuple[Step, ...], other: tuple[Step, ...]) -> tuple[Step, ...]:

@@ -1,4 +1,4 @@
-"""Slices: what a type of state is called, how it starts, which events change it, and how two sides merge."""
+"""Slices: the tag of a type of state, its initial value, its reducers and its merge function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 Kind = Literal["state", "log"]
-# (value, event) -> value, on the latest value of the slice; `None` where it has none.
+# (value, event) -> value, on the latest value of the slice; `None` if it is empty.
 Reducer = Callable[[Any, Any], Any]
 # (base, ours, theirs) -> value, on latest values; raises Conflict.
 Merge = Callable[[Any, Any, Any], Any]
@@ -25,15 +25,15 @@ Merge = Callable[[Any, Any, Any], Any]
 SliceMerge = Callable[[Log[Any], Log[Any], Log[Any]], Log[Any]]
 # What the session runs: (values, event) -> values, the same object if nothing changes.
 Reaction = Callable[[Log[Any], Any], Log[Any]]
-# An event in a run of them: the number of its record, its type, and its fields in their order.
+# One event of a run: the number of its record, its type, and its fields in order.
 Folded = tuple[int, type, tuple[Any, ...]]
-# (values, run) -> values: what the slice's reducers give for the events of the run one by one, at once. The values
-# may be those of a checkpoint: see weakfs.session.history.packed_state.
+# (values, run) -> values: the same values as the slice's reducers return for the events of the run, one by one.
+# The values may be those of a checkpoint: see weakfs.session.history.packed_state.
 Fold = Callable[["Log[Any] | PackedValue", Sequence[Folded]], Log[Any]]
 
 
 class Conflict(Exception):
-    """What a slice's merge function raises: the names of all that both sides changed differently."""
+    """Raised by a slice's merge function: the names of everything that both sides changed differently."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
@@ -42,7 +42,7 @@ class Conflict(Exception):
 
 @frozen(eq=False)
 class WholeMerge:
-    """A merge function that acts on all values of a slice, not on the latest alone."""
+    """A merge function that acts on all values of a slice, not only on the latest."""
 
     merge: SliceMerge
 
@@ -51,7 +51,7 @@ class WholeMerge:
 class StateMerge:
     """A merge function that also sees the other slices: (base, ours, theirs) as tables of all STATE slices.
 
-    Gives the values of its own slice.
+    It returns the values of its own slice.
     """
 
     merge: Callable[[Table, Table, Table], Log[Any]]
@@ -59,16 +59,16 @@ class StateMerge:
 
 @frozen(eq=False)
 class Concern:
-    """Which events a reducer sees: those with a value in one field, or, unless `is_set`, those with `None` there.
+    """The events that a reducer sees: those with a value in one field, or, unless `is_set`, with `None` in it.
 
-    Asked first, it spares looking the slice up; a replay asks it of the fields, before there is an event.
+    It is tested first and can save looking up the slice; a replay tests it on the fields, before the event is built.
     """
 
     field: str
     is_set: bool = True
 
     def test(self) -> Callable[[Any], bool]:
-        """Give the function that tells it of an event."""
+        """Return the function that tests an event."""
         value = attrgetter(self.field)
         if self.is_set:
             return lambda event: value(event) is not None
@@ -77,7 +77,7 @@ class Concern:
 
 @frozen(eq=False)
 class WholeSlice:
-    """A reducer that acts on all values of a slice, not on the latest alone."""
+    """A reducer that acts on all values of a slice, not only on the latest."""
 
     react: Reaction
     concerns: Concern | None = None
@@ -86,7 +86,7 @@ class WholeSlice:
 
 
 def reaction(reducer: Reducer | WholeSlice) -> Reaction:
-    """Turn a reducer into what the session runs."""
+    """Convert a reducer to the form that the session runs."""
     if isinstance(reducer, WholeSlice):
         return reducer.react
     reduce = reducer
@@ -99,8 +99,8 @@ def reaction(reducer: Reducer | WholeSlice) -> Reaction:
         if reduced is None:
             name = getattr(reduce, "__qualname__", repr(reduce))
             raise SessionError(
-                f"the reducer {name} of {type(event).__name__} gave None; let it return the new value, or the "
-                f"value that it was given where nothing changes; session[T].clear() empties a slice"
+                f"the reducer {name} of {type(event).__name__} returned None; return the new value, or the "
+                f"value passed in if nothing changes; session[T].clear() empties a slice"
             )
         return values.replace_last(reduced)
 
@@ -126,19 +126,19 @@ def _both(base: Log[Any], ours: Log[Any], theirs: Log[Any]) -> Log[Any]:
 
 
 merge_appended = WholeMerge(_both)
-"""Merge a slice that only grows: what both sides added is kept, ours first; any other change conflicts."""
+"""Merge a slice that only grows: keep what both sides added, ours first; any other change conflicts."""
 
 
 def upsert_by(key: Callable[[Any], object]) -> WholeSlice:
-    """Keep one value a key: a new one takes the place of the one with its key, else goes behind the others.
+    """Keep one value per key: a new value replaces the one with its key, or else goes to the end.
 
-    Costs O(values).
+    O(values).
     """
 
     def react(values: Log[Any], event: Any) -> Log[Any]:
-        wanted = key(event)
+        event_key = key(event)
         for index, value in enumerate(values):
-            if key(value) == wanted:
+            if key(value) == event_key:
                 return Log((*values[:index], event, *values[index + 1 :]))
         return values.append(event)
 
@@ -146,21 +146,21 @@ def upsert_by(key: Callable[[Any], object]) -> WholeSlice:
 
 
 def replace_latest_by(key: Callable[[Any], object]) -> WholeSlice:
-    """Keep the newest value of each key, in order of arrival: an older one with the same key goes. O(values)."""
+    """Keep the newest value of each key, in order of arrival: a new value removes the old one. O(values)."""
 
     def react(values: Log[Any], event: Any) -> Log[Any]:
-        wanted = key(event)
-        return Log((*(value for value in values if key(value) != wanted), event))
+        event_key = key(event)
+        return Log((*(value for value in values if key(value) != event_key), event))
 
     return WholeSlice(react, keeps_events=True)
 
 
 @frozen(eq=False)
 class Declaration:
-    """A slice type that a registry brings along, so that every session with that registry has it.
+    """A slice type that a registry declares, so that every session with that registry has it.
 
-    `fold` reduces many events at once where a replay needs no state in between: any of those that have `reducers`.
-    `is_safe` says that its reducers give only values that a session file can hold: they are not checked then.
+    `fold` reduces many events at once where a replay needs no intermediate state: any events that have `reducers`.
+    `is_safe` states that its reducers only return values that a session file can hold, so that they need no check.
     """
 
     cls: type
@@ -169,9 +169,9 @@ class Declaration:
     merge: Merge | WholeMerge | StateMerge | None = None
     reducers: Mapping[type, Reducer | WholeSlice] = field(factory=dict)
     is_safe: bool = False
-    # Whether the values of a LOG slice tell of calls, so that `Session.compact(keep_calls=...)` may drop old ones.
+    # Whether the values of this LOG slice belong to calls, so that `Session.compact(keep_calls=...)` may drop old ones.
     holds_calls: bool = False
-    # Slices of older session files in whose place this one stands: by type, what makes its value of their values.
+    # Slices of older session files that this one replaces: by type, the function that converts their values.
     succeeds: Mapping[type, Callable[[Iterable[Any]], object]] = field(factory=dict)
     fold: Fold | None = None
 
@@ -188,7 +188,7 @@ def reducer(*, on: type) -> Callable[[F], F]:
 
 
 def marked_reducers(type_: type) -> list[tuple[type, Reducer]]:
-    """List the reducers that a slice type marks, with the event of each."""
+    """List the reducers that a slice type marks, each with its event type."""
     found: list[tuple[type, Reducer]] = []
     for name in dir(type_):
         method = getattr(type_, name, None)
@@ -217,7 +217,7 @@ def _check_annotations(type_: type, name: str, method: Reducer, event: type) -> 
 
 
 def _on_value(type_: type, method: Reducer) -> Reducer:
-    """Give a method as a reducer; where the slice holds no value it is called on one with all defaults."""
+    """Return a method as a reducer; if the slice is empty it is called on an instance with all defaults."""
 
     def reduce(value: Any, event: Any) -> Any:
         if value is None:
@@ -225,8 +225,9 @@ def _on_value(type_: type, method: Reducer) -> Reducer:
                 value = type_()
             except TypeError as error:
                 raise SessionError(
-                    f"cannot reduce {type(event).__name__}: the slice {type_.__name__} holds no value yet, and one "
-                    f"cannot be made without arguments; install it with initial={type_.__name__}(...), or seed it"
+                    f"cannot reduce {type(event).__name__}: the slice {type_.__name__} holds no value yet, "
+                    f"and one cannot be made without arguments; install it with "
+                    f"initial={type_.__name__}(...), or seed the slice"
                 ) from error
         return method(value, event)
 
@@ -235,7 +236,7 @@ def _on_value(type_: type, method: Reducer) -> Reducer:
 
 @frozen(eq=False)
 class SliceSpec:
-    """What a session knows of one slice type."""
+    """The specification of one slice type in a session."""
 
     cls: type
     tag: str
@@ -253,37 +254,39 @@ class SliceSpec:
         initial: object = None,
         merge: Merge | WholeMerge | StateMerge | None = None,
     ) -> SliceSpec:
-        """Make a slice's entry out of what `Session.install` takes."""
+        """Build a specification from the arguments of `Session.install`."""
         kind = kind or "state"
         if kind not in get_args(Kind):
-            raise ValueError(f"cannot install {tag!r} as {kind!r}: a slice is of kind 'state' or 'log'")
+            raise ValueError(
+                f"cannot install {tag!r} as {kind!r}: a slice is of kind 'state' or 'log'; pass one of them"
+            )
         value = initial() if callable(initial) else initial
         return cls(type_, tag, kind, Log() if value is None else Log((value,)), merge)
 
 
 class SliceSource(Protocol):
-    """What reading a slice needs of a session or a view."""
+    """The part of a session or view that is needed to read a slice."""
 
     def _table(self, kind: Kind) -> Table: ...
     def _spec_of(self, type_: type) -> SliceSpec: ...
 
 
 class SliceHost(SliceSource, Protocol):
-    """What changing a slice needs of a session."""
+    """The part of a session that is needed to change a slice."""
 
     def _change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None: ...
     def _add_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> None: ...
 
 
 class SliceView(Generic[T]):
-    """Read one slice: `latest`, `all`, `where`."""
+    """Reads one slice: `latest`, `all`, `where`."""
 
     __slots__ = ("_known", "_source", "_spec")
 
     def __init__(self, source: SliceSource, spec: SliceSpec) -> None:
         self._source = source
         self._spec = spec
-        # The table that was read last and its newest value: tables are immutable, and looking one up costs.
+        # The table that was read last and its newest value: tables are immutable, and a lookup is slow by comparison.
         self._known: tuple[object, Any] = (None, None)
 
     def _values(self) -> Log[Any]:
@@ -292,7 +295,7 @@ class SliceView(Generic[T]):
         return self._source._spec_of(self._spec.cls).empty if values is None else values
 
     def latest(self) -> T | None:
-        """Give the newest value, or `None` where there is none."""
+        """Return the newest value, or `None` if there is none."""
         table = self._source._table(self._spec.kind)
         known, value = self._known
         if known is not table:
@@ -304,16 +307,16 @@ class SliceView(Generic[T]):
         return cast("T | None", value)
 
     def all(self) -> tuple[T, ...]:
-        """Give every value, oldest first."""
+        """Return every value, oldest first."""
         return tuple(self._values())
 
     def where(self, predicate: Callable[[T], bool]) -> tuple[T, ...]:
-        """Give the values for which `predicate` is true, oldest first."""
+        """Return the values for which `predicate` is true, oldest first."""
         return tuple(value for value in self._values() if predicate(value))
 
 
 class Slice(SliceView[T]):
-    """Read and change one slice. Every change is an event in the session's log."""
+    """Reads and changes one slice. Every change is an event in the session's log."""
 
     __slots__ = ("_host",)
 
@@ -326,16 +329,16 @@ class Slice(SliceView[T]):
         self._host._change(self._spec, "seed", value)
 
     def append(self, value: T) -> None:
-        """Add `value` behind the others."""
+        """Add `value` at the end."""
         self._host._change(self._spec, "append", value)
 
     def clear(self) -> None:
-        """Take every value out of the slice."""
+        """Remove every value from the slice."""
         self._host._change(self._spec, "clear", None)
 
     def register(self, event: type, reducer: Reducer | WholeSlice) -> None:
         """Let `reducer` change this slice when `event` is dispatched.
 
-        Raises `ValueError` if another reducer for the same event and slice is there already.
+        Raise `ValueError` if the slice already has another reducer for the same event.
         """
         self._host._add_reducer(self._spec, event, reducer)

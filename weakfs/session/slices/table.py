@@ -1,4 +1,4 @@
-"""The table of slices: tag to the values that the slice holds."""
+"""The table of slices: the values of each slice by tag."""
 
 from __future__ import annotations
 
