@@ -1,4 +1,4 @@
-"""What `weakfs run` says of recorded calls: whether ours did what theirs did, and how that is known."""
+"""How `weakfs run` reports whether calls agree with the recording, and how that was checked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weakfs.tools.results import summarize
 from weakfs.transcripts import TranscriptCall
 from weakfs.transcripts.comparison import Verdict
 
-# What stands before a call, and in which style.
+# The label of a call, and its style.
 _MARKS: Final = {
     "agreed": ("agreed     ", "green"),
     "differs": ("differs    ", "bold red"),
@@ -25,7 +25,7 @@ _HOW: Final = {"exactly": "exactly", "rebuilt": "from rebuilt text", "not_at_all
 
 
 def show_comparison(out: Output, width: int, number: int, call: TranscriptCall, verdict: Verdict) -> None:
-    """Print the line of one call, and below it why. Calls of tools that have no counterpart are only counted."""
+    """Print the line of one call, with reasons below it. Calls of tools without a counterpart are only counted."""
     if verdict.agreement == "no_counterpart":
         return
     head = f"{number:>{width}}  "
@@ -41,7 +41,7 @@ def show_comparison(out: Output, width: int, number: int, call: TranscriptCall, 
 
 
 def comparison_fields(number: int, call: TranscriptCall, verdict: Verdict) -> dict[str, object]:
-    """Give the object of one call: the recorded one, what ours answered, and how they agree."""
+    """Return the JSON fields of one call: the recorded call, our answer, and how they agree."""
     result, difference = verdict.result, verdict.difference
     return {
         "type": "call",
@@ -66,7 +66,7 @@ def comparison_fields(number: int, call: TranscriptCall, verdict: Verdict) -> di
 
 
 def agreement_rows(outcome: Outcome) -> list[tuple[str, str]]:
-    """Give what stands of the recording among the totals; nothing where none was compared."""
+    """Return the rows about the recording for the totals; none if no call was compared."""
     found = outcome.agreements
     if not found:
         return []
@@ -86,7 +86,7 @@ def agreement_rows(outcome: Outcome) -> list[tuple[str, str]]:
 
 
 def agreement_fields(outcome: Outcome) -> dict[str, object]:
-    """Give the same for programs."""
+    """Return the same totals as JSON fields."""
     if not outcome.agreements:
         return {}
     names = (*_MARKS, "no_counterpart")
@@ -98,7 +98,7 @@ def agreement_fields(outcome: Outcome) -> dict[str, object]:
 
 
 def file_field(file: str) -> dict[str, str]:
-    """Give the field that says in which transcript something stands; nothing where there is only one."""
+    """Return the field that names the transcript file; empty if there is only one file."""
     return {"transcript": file} if file else {}
 
 
@@ -116,4 +116,4 @@ def _target(call: TranscriptCall, verdict: Verdict) -> str:
 
 def _place(verdict: Verdict) -> str:
     found = verdict.difference
-    return "" if found is None else f", from byte {found.offset:,} in line {found.line:,} on"
+    return "" if found is None else f", from byte {found.offset:,} in line {found.line:,}"

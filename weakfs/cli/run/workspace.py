@@ -1,4 +1,4 @@
-"""Where `weakfs run` works: in memory, in a directory of the host, or in a layer over one."""
+"""The workspace of `weakfs run`: memory, a directory of the host, or a layer over one."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from weakfs.snapshots import StoredSnapshot
 if TYPE_CHECKING:
     from weakfs.backends.overlay.filesystem import OverlayFilesystem
 
-# What the snapshots are called that a run takes: before its first call in place, and before a layer is written down.
+# The tags of the snapshots that a run takes: before its first call with --root, and before a commit.
 START = "start"
 BEFORE_COMMIT = "before commit"
 
 
 @frozen
 class Job:
-    """What is asked for: transcripts, where they are to be performed, what becomes of it then."""
+    """The options of a run: the transcripts, where to run them, and what to do with the result."""
 
     transcripts: tuple[str, ...]
     mount: str | None = None
@@ -49,29 +49,29 @@ class Job:
 
 
 class Place(Protocol):
-    """Files to work on, and what is to be done before and after."""
+    """The files to work on, and what to do before and after the calls."""
 
     @property
     def files(self) -> Filesystem: ...
     def begin(self, told: Reporter) -> int:
-        """Get ready and tell what was done; gives how many things could not be taken."""
+        """Prepare the files and report that; return the number of files that could not be included."""
         ...
 
     def take_baseline(self) -> None:
-        """Take the files as they are now for those before the first call, unless they lie outside the session."""
+        """Make the current files the baseline, before the first call, unless they are outside the session."""
         ...
 
     def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
-        """Do what comes after the last call, unless it is `withheld` for that reason; tells what changed."""
+        """Finish after the last call, unless `withheld` gives a reason not to; return what changed."""
         ...
 
     def undo(self) -> str | None:
-        """Give the command that puts the directory back, where one was changed."""
+        """Return the command that restores the directory, if one was changed."""
         ...
 
 
 def place_of(job: Job, session: Session) -> Place:
-    """Open the files that a job is about; `Failure` says why that cannot be."""
+    """Open the files that a job works on; raise `Failure` with the cause if that is impossible."""
     if job.root is not None:
         files = open_directory(job.root, store=job.store, kind=job.snapshots, session=session)
         return InPlace(job, session, files)
@@ -85,7 +85,7 @@ def place_of(job: Job, session: Session) -> Place:
 
 @define
 class InMemory:
-    """Files of the session, with a directory copied in if one is to be."""
+    """Files of the session, with a copy of a directory if requested."""
 
     job: Job
     session: Session
@@ -98,7 +98,7 @@ class InMemory:
             wanted = HostMount(directory, exclude=self.job.exclude)
             with telling(f"mount {directory!r}"), progress(f"mounting {directory}") as advance:
                 report = mount(self.session, wanted, self.files.limits, on_file=lambda _path, _size: advance())
-            # A new session holds no mount, so that this one was made.
+            # A new session has no mounts, so this one was just made.
             assert report is not None
             told.mounted(report)
             skipped = len(report.skipped)
@@ -117,7 +117,7 @@ class InMemory:
 
 @define
 class InPlace:
-    """A directory of the host that is changed in place, with a snapshot of how it was."""
+    """A directory of the host that is changed in place, after a snapshot."""
 
     job: Job
     session: Session
@@ -151,7 +151,7 @@ class InPlace:
 
 @define
 class Over:
-    """A layer over a directory of the host, which is changed when the layer is written down and not before."""
+    """A layer over a directory of the host, which changes only when the layer is committed."""
 
     job: Job
     files: OverlayFilesystem
@@ -180,7 +180,7 @@ class Over:
             with telling(f"commit to {directory!r}"), scanning(self.lower, f"writing {directory}"):
                 self.files.commit()
         except BaseException:
-            # Nothing was written, so that there is nothing to go back to.
+            # Nothing was written, so there is nothing to restore.
             self.lower.store.drop(before.snapshot_id)
             raise
         self.before = before
@@ -195,6 +195,6 @@ class Over:
 
 
 def restoring(files: HostFilesystem, directory: str, store: str | None, snapshot: StoredSnapshot) -> str:
-    """Give the command that restores a snapshot."""
+    """Return the command that restores a snapshot."""
     name = short_ids(files.store.list())[snapshot.snapshot_id]
     return typed("weakfs", "restore", directory, name, *([] if store is None else ["--store", store]))
