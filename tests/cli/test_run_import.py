@@ -199,7 +199,7 @@ def test_a_file_in_no_known_format_is_refused(run: Run, tmp_path: Path, text: st
     done = run("run", path, "--save", tmp_path / "s.json")
 
     assert done.status == 1
-    assert "no known format was found and 2 lines passed over" in done.err
+    assert "2 lines read, none in a known format" in done.err
     assert not (tmp_path / "s.json").exists()
 
 

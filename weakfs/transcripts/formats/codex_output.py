@@ -1,4 +1,4 @@
-"""What Codex writes down of an answer: text, or JSON in text, or a head of lines before the output."""
+"""The output of a call in Codex's files: text, JSON in text, or header lines before the output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SUCCESS = ("success. updated the following files", "done!")
 
 
 def read_output(value: object) -> tuple[str, bool | None]:
-    """Give the text of an output, and whether it says that the call failed; None where it does not say."""
+    """Return the text of an output, and whether it reports a failure; None if it does not say."""
     if isinstance(value, str):
         return _read_text(value)
     parts = as_list(value)
