@@ -21,7 +21,7 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
     """Make an example, or return the reason why there is none."""
     source = corpus.choose(rng)
     if source is None:
-        return "the file does not serve"
+        return "the file is unsuitable"
     crosses = rng.random() < 0.5
     block = _across_the_end_of_a_body(rng, source) if crosses else _anywhere(rng, source)
     if block is None:

@@ -23,7 +23,7 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
     """Make an example, or return the reason why there is none."""
     source = corpus.choose(rng)
     if source is None:
-        return "the file does not serve"
+        return "the file is unsuitable"
     text = source.text
     kind = rng.choice(("inside a word", "inside a word", "across a line break", "across a comment"))
     needle = _inside_words(rng, source) if kind == "inside a word" else _across_line_end(rng, source, kind)

@@ -27,7 +27,7 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
     """Make an example, or return the reason why there is none."""
     source = repetitive(rng) if rng.random() < 0.7 else corpus.choose(rng)
     if source is None:
-        return "the file does not serve"
+        return "the file is unsuitable"
     lines = edited(rng, source)
     if all(line.mark == " " for line in lines):
         return "no edit"

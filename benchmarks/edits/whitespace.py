@@ -20,7 +20,7 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
     """Make an example, or return the reason why there is none."""
     source = corpus.choose(rng)
     if source is None:
-        return "the file does not serve"
+        return "the file is unsuitable"
     chosen = random_range(rng, source, 2, 25)
     if chosen is None:
         return "no block"

@@ -1,4 +1,4 @@
-"""Anthropic's Messages."""
+"""Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakfs.tools.sections import Prompt
 if TYPE_CHECKING:
     from anthropic.types import MessageParam, RawMessageStreamEvent, ToolParam
 
-# A reply with calls is continued, whatever its stop reason; a reply without calls ends the turn for other reasons too.
+# The calls of a reply are made whatever its stop reason; for a reply without calls, any other reason counts as done.
 STOPS: dict[str, Stop] = {
     "end_turn": "finished",
     "max_tokens": "cut_off",

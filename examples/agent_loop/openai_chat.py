@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions, for every compatible server."""
+"""OpenAI's Chat Completions API, and compatible servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weakfs.tools.sections import Prompt
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam, ChatCompletionToolParam
 
-# A reply with calls is continued, whatever its stop reason; a reply without calls ends the turn for other reasons too.
+# The calls of a reply are made whatever its stop reason; for a reply without calls, any other reason counts as done.
 STOPS: dict[str, Stop] = {"stop": "finished", "length": "cut_off"}
 
 

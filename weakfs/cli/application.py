@@ -45,7 +45,9 @@ def command(context: click.Context) -> None:
 @click.option("--mount", metavar="DIR", type=click.Path(), help="Work in memory, on a copy of this directory.")
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Exclude from the mount; may be repeated.")
 @click.option("--root", metavar="DIR", type=click.Path(), help="Work in this directory, after taking a snapshot of it.")
-@click.option("--overlay", metavar="DIR", type=click.Path(), help="Work in a layer over this directory, unchanged.")
+@click.option(
+    "--overlay", metavar="DIR", type=click.Path(), help="Work in a layer over this directory, which stays unchanged."
+)
 @click.option("--commit", is_flag=True, help="At the end, write the changes to --overlay DIR.")
 @click.option(
     "--snapshots",

@@ -45,13 +45,13 @@ def calls_of(session: Session) -> list[NumberedCall]:
     except UnknownType:
         # A user's own registry need not have this type.
         return []
-    told = [*_told(session)]
+    recorded = [*_call_records(session)]
     # Calls whose records were compacted away come first; their changes are unknown.
-    gone = max(len(every) - len(told), 0)
+    gone = max(len(every) - len(recorded), 0)
     found = [NumberedCall(number, call, None) for number, call in enumerate(every[:gone], 1)]
     dropped = session.seq - len(session.records)
     merges = {record.seq: record for record in session.records if isinstance(record.event, Merged)}
-    for number, (record, call, shift) in enumerate(told, gone + 1):
+    for number, (record, call, shift) in enumerate(recorded, gone + 1):
         first, last = call.first_seq, call.last_seq
         if first is None or last is None or first + shift <= dropped:
             found.append(NumberedCall(number, call, record))
@@ -63,7 +63,7 @@ def calls_of(session: Session) -> list[NumberedCall]:
     return found
 
 
-def _told(session: Session) -> Iterator[tuple[Record, ToolCall, int]]:
+def _call_records(session: Session) -> Iterator[tuple[Record, ToolCall, int]]:
     """Yield the record of each call, and the offset to add to the record numbers in it.
 
     A call made in a fork has the fork's numbers, shifted as its `Merged` record says.
@@ -108,7 +108,7 @@ class CallCounter:
     """Counter that numbers the calls of a session as they are made, exactly as `calls_of` does afterwards."""
 
     count: int = 0
-    _told: int = 0
+    _last_count: int = 0
 
     @classmethod
     def of(cls, session: Session) -> CallCounter:
@@ -122,9 +122,9 @@ class CallCounter:
 
     def number(self) -> int | None:
         """Return the number of the call made since the last time of asking; `None` if none was made."""
-        if self.count == self._told:
+        if self.count == self._last_count:
             return None
-        self._told = self.count
+        self._last_count = self.count
         return self.count
 
 

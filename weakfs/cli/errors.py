@@ -45,12 +45,12 @@ def telling(doing: str) -> Generator[None]:
     except SessionFileError as error:
         raise Failure(f"cannot {doing}: {error}") from error
     except OSError as error:
-        raise Failure(_told(doing, error)) from error
+        raise Failure(_message(doing, error)) from error
     except (SessionError, ValueError) as error:
         raise Failure(_without_prefix(doing, str(error))) from error
 
 
-def _told(doing: str, error: OSError) -> str:
+def _message(doing: str, error: OSError) -> str:
     # The library's own errors consist of a message only; those of the host have an errno and a file name.
     if error.strerror is None:
         return _without_prefix(doing, str(error))

@@ -17,7 +17,7 @@ Exit status:
 
 
 def factor(context: click.Context, parameter: click.Parameter, value: str) -> float | None:
-    """Parse a factor of at least 0, or `none` for no limit."""
+    """Parse a non-negative factor, or `none` for no limit."""
     if value == "none":
         return None
     try:
@@ -25,7 +25,7 @@ def factor(context: click.Context, parameter: click.Parameter, value: str) -> fl
     except ValueError:
         number = -1.0
     if not (math.isfinite(number) and number >= 0):
-        raise click.BadParameter(f"{value!r} is not a number of at least 0; give one such as 100, or 'none'")
+        raise click.BadParameter(f"{value!r} is not a non-negative number; give one such as 100, or 'none'")
     return number
 
 

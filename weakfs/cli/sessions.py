@@ -20,7 +20,7 @@ from weakfs.reducers.tree.partial import filled, missing, without_whiteouts
 from weakfs.session import SessionView
 from weakfs.transcripts.comparison import IMPORT_CAUSE
 
-# Below this size in bytes no progress is shown: reading ends before it could be seen.
+# Below this size in bytes no progress is shown: reading finishes too soon to see it.
 LARGE = 4_000_000
 
 
@@ -40,7 +40,10 @@ def registry_at(place: str) -> Registry:
     """Import the registry of a runtime's own types, `MODULE:NAME`; NAME may also be a function that returns it."""
     module, _, name = place.partition(":")
     if not module or not name:
-        raise Failure(f"cannot use the registry {place!r}: it is not MODULE:NAME; name one so", status=USAGE)
+        raise Failure(
+            f"cannot use the registry {place!r}: it is not of the form MODULE:NAME; give one such as app.types:REGISTRY",
+            status=USAGE,
+        )
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:

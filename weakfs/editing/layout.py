@@ -223,8 +223,8 @@ class _Place:
             return 0, layout.end * more + (new.indent(0) if more else "")
         if not old.lead:
             above, line_end, indent = new.lead.rpartition("\n")
-            told = self.reindentation.of(0) if line_end else self.reindentation.indents.extra(indent)
-            return 0, with_line_ends(above + line_end, layout.end) + told
+            indentation = self.reindentation.of(0) if line_end else self.reindentation.indents.extra(indent)
+            return 0, with_line_ends(above + line_end, layout.end) + indentation
         target = own
         if new.indent(0) != old.indent(0) and (new.indent(0) or self.reindentation.is_verbatim):
             target = self.reindentation.of(0)

@@ -231,9 +231,9 @@ def _ambiguous(text: str, starts: Iterable[int], count: int, but: str = "") -> A
         line += text.count("\n", seen, start)
         seen = start
         lines.append(line)
-    told = list(dict.fromkeys(lines))
+    distinct = list(dict.fromkeys(lines))
     return AmbiguousTarget(
-        f"the text to replace is in the file {count} times{but}, {_named(told, count - len(lines))}; "
+        f"the text to replace is in the file {count} times{but}, {_named(distinct, count - len(lines))}; "
         f"give more of the text around the intended place, or set replace_all to change all of them",
         lines=tuple(lines),
         matches=count,

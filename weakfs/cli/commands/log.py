@@ -38,7 +38,7 @@ MAX_STATUS = 9
 MAX_LINES = 9
 MIN_PATH = 8
 
-# Below this number of records no progress is shown: reading ends before it could be seen.
+# Below this number of records no progress is shown: reading finishes too soon to see it.
 LARGE = 20_000
 
 

@@ -26,7 +26,7 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 SHORT = 16
 # The most differences listed per slice.
 MANY = 10
-# Below this number of records no progress is shown: replaying ends before it could be seen.
+# Below this number of records no progress is shown: replaying finishes too soon to see it.
 LARGE = 20_000
 
 # By the filesystem's id, `None` for the session's own files.
@@ -148,8 +148,8 @@ def _places(moment: Moment, tag: str) -> Iterator[str]:
         for name in sorted({*mine.trees, *theirs.trees}):
             yield from _paths(mine.tree(name), theirs.tree(name), f"{name}: ")
     else:
-        told = difference(saved, replayed, tag)
-        yield (told or tag).partition(": ")[0]
+        found = difference(saved, replayed, tag)
+        yield (found or tag).partition(": ")[0]
 
 
 def _paths(saved: FileTree, replayed: FileTree, prefix: str) -> Iterator[str]:
@@ -198,11 +198,11 @@ def _show_files(out: Output, files: Files, width: int) -> None:
 def _summary(found: list[Finding]) -> str:
     verdicts = [one.verdict for one in found]
     differing, untold = verdicts.count("differs"), verdicts.count("as recorded")
-    told = f"{counted(len(found) - untold, 'moment')} compared, "
-    told += f"{differing:,} of them not as saved" if differing else "all as saved"
+    summary = f"{counted(len(found) - untold, 'moment')} compared, "
+    summary += f"{differing:,} of them not as saved" if differing else "all as saved"
     if untold:
-        told += f"; {untold:,} more taken as saved, because the records do not determine them"
-    return told
+        summary += f"; {untold:,} more taken as saved, because the records do not determine them"
+    return summary
 
 
 def _show_as_json(out: Output, found: list[Finding], records: int, after: int, *, is_verified: bool) -> None:

@@ -29,15 +29,15 @@ def show_comparison(out: Output, width: int, number: int, call: TranscriptCall, 
     if verdict.agreement == "no_counterpart":
         return
     head = f"{number:>{width}}  "
-    told = f"  {shown(call.tool):<10}  {_target(call, verdict)}".rstrip()
+    text = f"  {shown(call.tool):<10}  {_target(call, verdict)}".rstrip()
     how = f" ({_HOW[verdict.checked]})" if verdict.checked != "not_at_all" else ""
-    out.line(head, _MARKS[verdict.agreement], told + how)
+    out.line(head, _MARKS[verdict.agreement], text + how)
     if verdict.detail:
         style = "red" if verdict.agreement == "differs" else ""
         out.below(width + len("  agreed       "), shown(verdict.detail) + _place(verdict), style)
     if verdict.result is None and verdict.recorded_error:
-        told = summarize(verdict.recorded_error.strip())
-        out.below(width + len("  agreed       "), f"it failed in the recording: {shown(told)}", "")
+        error = summarize(verdict.recorded_error.strip())
+        out.below(width + len("  agreed       "), f"it failed in the recording: {shown(error)}", "")
 
 
 def comparison_fields(number: int, call: TranscriptCall, verdict: Verdict) -> dict[str, object]:

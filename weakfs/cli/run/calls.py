@@ -48,7 +48,7 @@ class Outcome:
         return self.agreements["differs"]
 
 
-class Told(Protocol):
+class CallListener(Protocol):
     """A listener that is called after each call."""
 
     def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None: ...
@@ -77,7 +77,7 @@ class Performer:
         *,
         keeps_history: bool,
     ) -> Performer:
-        """Return a performer that works on files of a session; drop history that nobody is going to see."""
+        """Return a performer that works on files of a session; drop history that nobody will see."""
         toolset, importer = Toolset(session, files, tools=tools), Importer.over(session, files, tools, clock)
         return cls(toolset, importer, outcome, clock, keeps_history)
 
@@ -86,26 +86,26 @@ class Performer:
         with progress("reading calls", total=len(transcript), wanted=with_bar) as advance:
             self.importer.prepare(_counted(transcript, advance))
 
-    def perform_all(self, transcript: OpenTranscript, told: Told, *, with_bar: bool) -> None:
+    def perform_all(self, transcript: OpenTranscript, listener: CallListener, *, with_bar: bool) -> None:
         """Run every call in turn. If one ends in an internal error, report it, count it, and continue with the next."""
         with progress("performing calls", total=len(transcript), wanted=with_bar) as advance:
             for number, call in enumerate(transcript, 1):
                 try:
-                    self._perform(number, call, told)
+                    self._perform(number, call, listener)
                 except KeyboardInterrupt:
                     # The call that was running is rolled back like any failed call.
                     self.outcome.interrupted = True
                     return
                 except Exception as error:
-                    told.broke(number, call, error)
+                    listener.broke(number, call, error)
                     self.outcome.broken += 1
                     self.outcome.statuses["broken"] += 1
                 advance()
 
-    def _perform(self, number: int, call: TranscriptCall, told: Told) -> None:
+    def _perform(self, number: int, call: TranscriptCall, listener: CallListener) -> None:
         if call.source is not None:
             verdict = self.importer.perform(call)
-            told.compared(number, call, verdict)
+            listener.compared(number, call, verdict)
             self._count(call, verdict)
             if not self.keeps_history and number % FORGOTTEN_AFTER == 0:
                 # Each line of a long recording may contain a whole file.
@@ -113,13 +113,13 @@ class Performer:
             return
         self.clock.start(call)
         if call.recorded_error and call.tool not in {tool.name for tool in self.toolset.tools}:
-            told.called(number, call, record_failure(self.toolset.session, call))
+            listener.called(number, call, record_failure(self.toolset.session, call))
             self.outcome.statuses[RECORDED_FAILURE] += 1
             self.outcome.failed += 1
             return
         # Unreadable arguments are passed as none, which the toolset refuses and records.
         result = self.toolset.call(call.tool, cast("Mapping[str, object]", call.arguments), call_id=call.call_id)
-        told.called(number, call, result)
+        listener.called(number, call, result)
         self.outcome.commands += call.tool == "shell"
         self.outcome.failed += not result.success
         self.outcome.unexpected += not result.success

@@ -44,15 +44,15 @@ def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: b
     # In a directory of the host, the snapshot before the first call is taken now, whatever the time in the recording.
     clock = RecordedClock(transcript.began_at if job.root is None else None)
     session = Session(session_id=job.session_id, clock=clock)
-    told = reporter(out, len(transcript), as_json=as_json)
-    outcome, numbered = Outcome(), Numbered(told, CallCounter.of(session))
+    listener = reporter(out, len(transcript), as_json=as_json)
+    outcome, numbered = Outcome(), Numbered(listener, CallCounter.of(session))
     if not transcript.summary.known_count:
-        refuse_unknown(job, transcript, told)
+        refuse_unknown(job, transcript, listener)
     place = place_of(job, session)
-    outcome.unread += place.begin(told)
+    outcome.unread += place.begin(listener)
     clock.at = transcript.began_at
     for skipped in transcript.summary.skipped:
-        told.skipped(skipped)
+        listener.skipped(skipped)
         outcome.unread += 1
     # With --root, the history is needed to restore the directory.
     keeps_history = job.save is not None or job.root is not None or job.overlay is not None
@@ -63,12 +63,12 @@ def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: b
         performer.perform_all(transcript, numbered, with_bar=not out.is_terminal)
     tell_of_commands(job, outcome)
     try:
-        found = place.end(told, why_withheld(job, outcome))
+        found = place.end(listener, why_withheld(job, outcome))
     finally:
         # Report what was done, whatever happens next.
         if job.save is not None:
-            told.saved(save(session, job.save, embed=job.embed))
-    told.total(outcome, amounts(found), place.undo())
+            listener.saved(save(session, job.save, embed=job.embed))
+    listener.total(outcome, amounts(found), place.undo())
     if outcome.interrupted:
         calls = f"{sum(outcome.statuses.values()):,} of {counted(len(transcript), 'call')}"
         raise Failure(f"interrupted after {calls}", status=INTERRUPTED)
@@ -157,7 +157,7 @@ def named(job: Job) -> str:
     return "the transcript on standard input" if only == STANDARD_INPUT else f"the transcript {only!r}"
 
 
-def refuse_unknown(job: Job, transcript: OpenTranscript, told: Reporter) -> None:
+def refuse_unknown(job: Job, transcript: OpenTranscript, listener: Reporter) -> None:
     """Raise `Failure` for a transcript without a single line in a known format: there is nothing to run."""
     lines = transcript.summary.line_count
     if not lines:
@@ -166,7 +166,7 @@ def refuse_unknown(job: Job, transcript: OpenTranscript, told: Reporter) -> None
     if len(found) == 1 and len(job.transcripts) == 1:
         raise Failure(f"cannot read {named(job)}: line {found[0].line}: {found[0].reason}")
     for skipped in found:
-        told.skipped(skipped)
+        listener.skipped(skipped)
     raise Failure(
         f"cannot read {named(job)}: {counted(lines, 'line')} read, none in a known format; give "
         f"one call per line, OpenAI or Anthropic messages, or a session file of Claude Code, Codex or Copilot CLI"

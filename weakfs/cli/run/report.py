@@ -54,17 +54,17 @@ def reporter(out: Output, calls: int, *, as_json: bool) -> Reporter:
 class Numbered:
     """Passes calls to a reporter, with their numbers in the session instead of those in the transcript."""
 
-    told: Reporter
+    listener: Reporter
     counter: CallCounter
 
     def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None:
-        self.told.called(self.counter.number(), call, result)
+        self.listener.called(self.counter.number(), call, result)
 
     def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None:
-        self.told.compared(self.counter.number(), call, verdict)
+        self.listener.compared(self.counter.number(), call, verdict)
 
     def broke(self, number: int, call: TranscriptCall, error: Exception) -> None:
-        self.told.broke(self.counter.number(), call, error)
+        self.listener.broke(self.counter.number(), call, error)
 
 
 @define
@@ -103,20 +103,20 @@ class _Lines:
             unread = call.problem if result.error_code == "invalid_arguments" else None
             self.below(f"{result.error_code}: {shown(unread) if unread else summary}")
             return
-        told = summary if target in summary else f"{target}: {summary}"
-        if self.out.fits(head + mark + tool + told):
-            self.out.line(head, (mark, style), f"{tool}{told}")
+        text = summary if target in summary else f"{target}: {summary}"
+        if self.out.fits(head + mark + tool + text):
+            self.out.line(head, (mark, style), f"{tool}{text}")
         else:
             self.out.line(head, (mark, style), tool.rstrip())
-            self.below(told, style="")
+            self.below(text, style="")
 
     def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None:
         if number is not None:
             show_comparison(self.out, self.width, number, call, verdict)
         elif verdict.agreement != "no_counterpart":
             mark = f"{verdict.agreement.replace('_', ' '):<11}"
-            told = f"  {shown(call.tool):<10}  {target_of(call.arguments)}"
-            self.out.line(" " * self.width + "  ", (mark, "yellow"), told.rstrip())
+            text = f"  {shown(call.tool):<10}  {target_of(call.arguments)}"
+            self.out.line(" " * self.width + "  ", (mark, "yellow"), text.rstrip())
             if verdict.detail:
                 self.out.below(self.width + len(mark) + len("    "), shown(verdict.detail), "")
 

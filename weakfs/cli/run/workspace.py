@@ -53,7 +53,7 @@ class Place(Protocol):
 
     @property
     def files(self) -> Filesystem: ...
-    def begin(self, told: Reporter) -> int:
+    def begin(self, listener: Reporter) -> int:
         """Prepare the files and report that; return the number of files that could not be included."""
         ...
 
@@ -61,7 +61,7 @@ class Place(Protocol):
         """Make the current files the baseline, before the first call, unless they are outside the session."""
         ...
 
-    def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
+    def end(self, listener: Reporter, withheld: str | None) -> TreeDiff:
         """Finish after the last call, unless `withheld` gives a reason not to; return what changed."""
         ...
 
@@ -92,7 +92,7 @@ class InMemory:
     files: InMemoryFilesystem
     before: FileTree = field(init=False, factory=FileTree)
 
-    def begin(self, told: Reporter) -> int:
+    def begin(self, listener: Reporter) -> int:
         directory, skipped = self.job.mount, 0
         if directory is not None:
             wanted = HostMount(directory, exclude=self.job.exclude)
@@ -100,7 +100,7 @@ class InMemory:
                 report = mount(self.session, wanted, self.files.limits, on_file=lambda _path, _size: advance())
             # A new session has no mounts, so this one was just made.
             assert report is not None
-            told.mounted(report)
+            listener.mounted(report)
             skipped = len(report.skipped)
         self.take_baseline()
         return skipped
@@ -108,7 +108,7 @@ class InMemory:
     def take_baseline(self) -> None:
         self.before = self.files.tree()
 
-    def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
+    def end(self, listener: Reporter, withheld: str | None) -> TreeDiff:
         return diff(self.before, self.files.tree())
 
     def undo(self) -> str | None:
@@ -125,7 +125,7 @@ class InPlace:
     before: FileTree = field(init=False, factory=FileTree)
     start: StoredSnapshot | None = field(init=False, default=None)
 
-    def begin(self, told: Reporter) -> int:
+    def begin(self, listener: Reporter) -> int:
         directory = str(self.job.root)
         with telling(f"take a snapshot of {directory!r}"), scanning(self.files, f"reading {directory}"):
             self.session.snapshot(START)
@@ -133,14 +133,14 @@ class InPlace:
         taken = self.session[ExternalFsSnapshot].latest()
         assert taken is not None
         self.start = self.files.store.get(taken.snapshot_id)
-        told.working("root", directory)
-        told.kept(self.files, self.start)
+        listener.working("root", directory)
+        listener.kept(self.files, self.start)
         return 0
 
     def take_baseline(self) -> None:
         pass
 
-    def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
+    def end(self, listener: Reporter, withheld: str | None) -> TreeDiff:
         directory = str(self.job.root)
         with telling(f"look at {directory!r}"), scanning(self.files, f"reading {directory}"):
             return diff(self.before, self.files.tree())
@@ -158,22 +158,22 @@ class Over:
     lower: HostFilesystem
     before: StoredSnapshot | None = field(init=False, default=None)
 
-    def begin(self, told: Reporter) -> int:
-        told.working("overlay", str(self.job.overlay))
+    def begin(self, listener: Reporter) -> int:
+        listener.working("overlay", str(self.job.overlay))
         return 0
 
     def take_baseline(self) -> None:
         pass
 
-    def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
+    def end(self, listener: Reporter, withheld: str | None) -> TreeDiff:
         directory = str(self.job.overlay)
         with telling(f"compare with {directory!r}"), scanning(self.lower, f"reading {directory}"):
             found = self.files.diff()
-        told.changes(found)
+        listener.changes(found)
         if not self.job.commit or not found:
             return found
         if withheld is not None:
-            told.not_committed(withheld)
+            listener.not_committed(withheld)
             return found
         before = take(self.lower, directory, BEFORE_COMMIT)
         try:
@@ -184,8 +184,8 @@ class Over:
             self.lower.store.drop(before.snapshot_id)
             raise
         self.before = before
-        told.kept(self.lower, before)
-        told.committed(directory, found)
+        listener.kept(self.lower, before)
+        listener.committed(directory, found)
         return found
 
     def undo(self) -> str | None:

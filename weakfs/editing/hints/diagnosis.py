@@ -231,10 +231,10 @@ class QuotedFile:
             return []
         at = place.start if difference.line is None else difference.line
         first = max(place.start, min(at - MOST_SHOWN // 2, place.stop - MOST_SHOWN))
-        told = range(first, min(place.stop, first + MOST_SHOWN))
+        shown_lines = range(first, min(place.stop, first + MOST_SHOWN))
         return [
             "Copy the text exactly, without the line numbers:",
-            *(f"{at + 1} | {clipped(self.lines[at].rstrip(), SHOWN)}" for at in told),
+            *(f"{at + 1} | {clipped(self.lines[at].rstrip(), SHOWN)}" for at in shown_lines),
         ]
 
     # Changes that are already applied

@@ -89,7 +89,7 @@ def _pasted(old: str) -> Iterator[Misquote]:
     for bare in _without_marks(old):
         yield Misquote(
             "diff_marks",
-            "its lines begin with '-' or '+', which the lines in the file do not: these are the marks of a diff",
+            "its lines begin with '-' or '+', unlike the lines in the file: these are the marks of a diff",
             "give the text without the marks",
             bare,
         )

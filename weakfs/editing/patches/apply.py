@@ -131,9 +131,9 @@ def _report(stage: Stage, steps: list[Step], dry_run: bool) -> PatchReport:
     changed = tuple(path for path in stage.touched if path in made)
     replaced = tuple(path for path in stage.replaced if path in made)
     ops = PatchOps(counts["add"], counts["update"], counts["delete"], counts["move"])
-    told = [f"{count} {verb}" for verb, count in _verbs(ops) if count]
+    verbs = [f"{count} {verb}" for verb, count in _verbs(ops) if count]
     files = f"{len(changed)} file{'' if len(changed) == 1 else 's'} changed"
-    summary = files + (f" ({', '.join(told)})" if told else "") if changed else "nothing changed"
+    summary = files + (f" ({', '.join(verbs)})" if verbs else "") if changed else "nothing changed"
     return PatchReport(len(changed), changed, ops, replaced, tuple(stage.fits), summary, dry_run)
 
 

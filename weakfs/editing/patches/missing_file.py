@@ -13,7 +13,7 @@ def why_absent(fs: Filesystem, path: str, gone: Mapping[str, str | None]) -> str
     if path not in gone:
         return absence.why_absent(fs, path, excluded=gone.__contains__)
     to = gone[path]
-    told = "there is no such file then: an earlier operation of this patch"
+    reason = "there is no such file then: an earlier operation of this patch"
     if to is None:
-        return f"{told} deletes it; put this one before that, or omit it"
-    return f"{told} moves it to {to!r}; use that path"
+        return f"{reason} deletes it; put this one before that, or omit it"
+    return f"{reason} moves it to {to!r}; use that path"

@@ -107,9 +107,10 @@ def _ambiguous(places: Sequence[int]) -> AmbiguousTarget:
     lines = [at + 1 for at in places[:MAX_LINES]]
     count = f"{len(places)}" if len(places) <= MAX_LINES else f"more than {MAX_LINES}"
     *others, last = map(str, lines[: MAX_LINES_TOLD + 1])
-    told = f"{', '.join(others)} and {last if len(lines) <= MAX_LINES_TOLD else 'more'}"
+    numbers = f"{', '.join(others)} and {last if len(lines) <= MAX_LINES_TOLD else 'more'}"
     return AmbiguousTarget(
-        f"the text to replace is in the file {count} times, on lines {told}; give more lines around the intended place",
+        f"the text to replace is in the file {count} times, on lines {numbers}; "
+        "give more lines around the intended place",
         lines=tuple(lines),
         matches=len(places),
     )

@@ -17,9 +17,9 @@ from .snapshot_cases import workspace
 __all__ = ["ArchiveCases"]
 
 
-def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "", **told: str) -> tarfile.TarInfo:
+def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "", **headers: str) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
-    info.pax_headers = told
+    info.pax_headers = headers
     info.type = kind
     info.linkname = target
     return info

@@ -49,7 +49,7 @@ class World:
         return UNKNOWN if held is None and path not in self._absent else held
 
     def program_ran(self) -> None:
-        """Count a program that may have changed any file."""
+        """Record that a program ran that may have changed any file."""
         self._programs += 1
 
     def shown(self, path: str, *, is_doubtful: bool = False) -> None:

@@ -195,13 +195,13 @@ class Importer:
         """Return the contents of the files of a call, from its own recording or from earlier ones."""
         is_read, may_be_absent = step.shown is not None, step.succeeded is False
         before: dict[str, Text] = {}
-        for path, told in step.before.items():
+        for path, recorded in step.before.items():
             self._use_rebuilt(path)
             held = self.world.text(path)
             if step.part is not None and held is UNKNOWN:
                 self.world.learn(path, step.part)
                 held = self.world.text(path)
-            before[path] = _known(held, told, is_read=is_read, may_be_absent=may_be_absent)
+            before[path] = _known(held, recorded, is_read=is_read, may_be_absent=may_be_absent)
         return before
 
     def _use_rebuilt(self, path: str) -> None:
@@ -254,8 +254,8 @@ class Importer:
         """Return the expected contents of the files after the call, and how they are known."""
         if step.succeeded is False:
             is_known = UNKNOWN not in before.values()
-            told = UNKNOWN not in step.before.values()
-            return before, "exactly" if told else "rebuilt" if is_known else "not_at_all"
+            is_recorded = UNKNOWN not in step.before.values()
+            return before, "exactly" if is_recorded else "rebuilt" if is_known else "not_at_all"
         wanted = step.after(before)
         if UNKNOWN not in step.after(step.before).values() and step.is_told:
             return wanted, "exactly"
@@ -290,13 +290,13 @@ class _Unprepared(Exception):
     """The files before a call cannot be set up."""
 
 
-def _known(held: Text, told: Text, *, is_read: bool, may_be_absent: bool) -> Text:
+def _known(held: Text, recorded: Text, *, is_read: bool, may_be_absent: bool) -> Text:
     """Return the contents of a file as recorded, unless its current contents may be recorded in the same way."""
-    if told is UNKNOWN:
+    if recorded is UNKNOWN:
         # A call that succeeds on a file shows that it exists, so something created it; a failure may mean the opposite.
         return UNKNOWN if held is None and not may_be_absent else held
-    if is_same(held, told):
+    if is_same(held, recorded):
         return held
     # A recorded read does not always show whether the last line ends with a line break.
-    is_unended = is_read and isinstance(told, str) and told != "" and is_same(held, told + "\n")
-    return held if is_unended else told
+    is_unended = is_read and isinstance(recorded, str) and recorded != "" and is_same(held, recorded + "\n")
+    return held if is_unended else recorded

@@ -73,7 +73,7 @@ class Comparison:
         for path, text in self.wanted.items():
             found = self.world.held(path)
             if text is not UNKNOWN and found != text:
-                return self._disagreeing("differs", _told(path, found, text), first_difference(path, found, text))
+                return self._disagreeing("differs", _changed(path, found, text), first_difference(path, found, text))
         return self._reading()
 
     def _reading(self) -> Verdict:
@@ -113,7 +113,7 @@ class Comparison:
         )
 
 
-def _told(path: str, ours: Text, theirs: Text) -> str:
+def _changed(path: str, ours: Text, theirs: Text) -> str:
     if theirs is None:
-        return f"{path} exists and did not then"
+        return f"{path} exists, but did not then"
     return f"{path} does not exist" if ours is None or ours is UNKNOWN else f"{path} has different text"

@@ -96,10 +96,10 @@ def _before_failure(recorded: Recorded) -> Text:
 
 
 def _path(recorded: Recorded, name: str = "file_path") -> str:
-    told = recorded.result.get("filePath")
+    recorded_path = recorded.result.get("filePath")
     value = recorded.arguments.get(name)
-    if not isinstance(value, str) and isinstance(told, str):
-        value = told
+    if not isinstance(value, str) and isinstance(recorded_path, str):
+        value = recorded_path
     if not isinstance(value, str):
         raise NotPerformed(f"its argument {name!r} is not text")
     return recorded.path(value)
@@ -224,8 +224,8 @@ def _carried_out(result: Mapping[str, object], asked: list[Edit]) -> list[Edit]:
     if len(asked) == 1 and isinstance(old, str) and isinstance(new, str):
         replace_all = result.get("replaceAll")
         return [Edit(old, new, replace_all if isinstance(replace_all, bool) else asked[0].replace_all)]
-    told = [fields_of(one) for one in items_of(result.get("edits"))]
-    return [_one_edit(one) for one in told] if len(told) == len(asked) else asked
+    edits = [fields_of(one) for one in items_of(result.get("edits"))]
+    return [_one_edit(one) for one in edits] if len(edits) == len(asked) else asked
 
 
 def _tool(edits: list[Edit]) -> str:
@@ -233,10 +233,10 @@ def _tool(edits: list[Edit]) -> str:
 
 
 def _arguments(path: str, edits: tuple[Edit, ...] | list[Edit]) -> dict[str, object]:
-    told: list[dict[str, object]] = [
+    fields: list[dict[str, object]] = [
         {"old_string": edit.old, "new_string": edit.new, "replace_all": edit.replace_all} for edit in edits
     ]
-    return {"path": path, **told[0]} if len(told) == 1 else {"path": path, "edits": told}
+    return {"path": path, **fields[0]} if len(fields) == 1 else {"path": path, "edits": fields}
 
 
 def _notebook(recorded: Recorded) -> Step:

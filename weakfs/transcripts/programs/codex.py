@@ -61,9 +61,9 @@ def step_of(recorded: Recorded) -> Step:
 
 def succeeded(recorded: Recorded) -> bool | None:
     """Return whether the call succeeded, None if the recording does not say."""
-    told, error = recorded.result.get("success"), recorded.call.recorded_error
-    if isinstance(told, bool):
-        return told
+    success, error = recorded.result.get("success"), recorded.call.recorded_error
+    if isinstance(success, bool):
+        return success
     code = recorded.result.get("exit_code")
     if isinstance(code, int):
         return code == 0
@@ -97,10 +97,10 @@ def _command(recorded: Recorded) -> Step:
             return step
     script = command if isinstance(command, str) else shlex.join(command)
     where = recorded.path(workdir or ".")
-    told: dict[str, object] = {"command": script, "workdir": where}
+    ours: dict[str, object] = {"command": script, "workdir": where}
     if (timeout := whole(arguments.get("timeout_ms"))) is not None:
-        told["timeout"] = timeout / 1000
-    return Step("shell", told, succeeded(recorded), unchecked=_ELSEWHERE, runs_program=not is_reading(script))
+        ours["timeout"] = timeout / 1000
+    return Step("shell", ours, succeeded(recorded), unchecked=_ELSEWHERE, runs_program=not is_reading(script))
 
 
 def _show(recorded: Recorded, command: ShowCommand, workdir: str | None) -> Step | None:

@@ -41,11 +41,11 @@ def as_programs_tell(text: str) -> str:
     return with_plain_line_ends(text).removeprefix(BYTE_ORDER_MARK)
 
 
-def is_same(held: Text, told: Text) -> bool:
+def is_same(held: Text, recorded: Text) -> bool:
     """Return whether a file's contents are consistent with what a program recorded of it."""
-    if isinstance(held, str) and isinstance(told, str):
-        return told in (held, with_plain_line_ends(held)) or told == as_programs_tell(held)
-    return held is told
+    if isinstance(held, str) and isinstance(recorded, str):
+        return recorded in (held, with_plain_line_ends(held)) or recorded == as_programs_tell(held)
+    return held is recorded
 
 
 def first_difference(path: str, ours: Text, theirs: Text) -> Difference:

@@ -256,9 +256,9 @@ class _Reader:
                     return body, False
         self.at = first
         body = self._uncounted()
-        told = sum(line[0] != "+" for line in body.lines), sum(line[0] != "-" for line in body.lines)
-        if not body.lines or (self.at >= len(self.lines) and self._is_cut_off and (told[0] < old or told[1] < new)):
-            raise self._miscounted(start, *told)
+        counts = sum(line[0] != "+" for line in body.lines), sum(line[0] != "-" for line in body.lines)
+        if not body.lines or (self.at >= len(self.lines) and self._is_cut_off and (counts[0] < old or counts[1] < new)):
+            raise self._miscounted(start, *counts)
         return body, old >= 0
 
     def _counted(self, old: int, new: int, *, takes_unmarked: bool) -> _Body | None:

@@ -119,7 +119,7 @@ class Mismatches:
 
 def _several(hunk: Hunk, misfit: Misfit) -> Reason:
     named = ", ".join(map(str, misfit.places[:MAX_PLACES]))
-    more = " and further ones" if len(misfit.places) > MAX_PLACES else ""
+    more = " and more" if len(misfit.places) > MAX_PLACES else ""
     remedy = (
         "or correct the line numbers in the hunk's header"
         if hunk.start is not None
