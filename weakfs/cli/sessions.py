@@ -41,7 +41,7 @@ def registry_at(place: str) -> Registry:
     module, _, name = place.partition(":")
     if not module or not name:
         raise Failure(
-            f"cannot use the registry {place!r}: it is not of the form MODULE:NAME; give one such as app.types:REGISTRY",
+            f"cannot use the registry {place!r}: it is not MODULE:NAME; give one such as app.types:REGISTRY",
             status=USAGE,
         )
     try:
