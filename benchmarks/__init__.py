@@ -1,1 +1,1 @@
-"""Measure weakfs beside its peers: `make bench` prepares everything and runs `python -m benchmarks`."""
+"""Benchmarks of weakfs and its peers: `make bench` prepares everything and runs `python -m benchmarks`."""

@@ -15,7 +15,7 @@ from benchmarks.rows import GROUPS
 from benchmarks.subject import OURS
 
 STOPPED = "worker"
-"""The row of a process that ended early; a run with one of these fails."""
+"""The row of a process that ended early; a run with such a row fails."""
 
 QUICK_SIZES = 10_000
 """The largest size of a quick run."""
@@ -25,7 +25,7 @@ def main() -> int:
     asked = arguments()
     environments = recorded()
     if not environments:
-        print("cannot run: no environment is prepared; run `python -m benchmarks.prepare`", file=sys.stderr)
+        print("cannot run: there is no prepared environment; run `python -m benchmarks.prepare`", file=sys.stderr)
         return 1
     results = Results(measure(environments, asked.rows, asked.peers, quick=asked.quick))
     if asked.json:
@@ -38,9 +38,9 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure weakfs beside its peers.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure weakfs and its peers.")
     parser.add_argument("--rows", nargs="+", choices=list(GROUPS), default=list(GROUPS), help="only these")
-    parser.add_argument("--peers", nargs="*", default=None, help="only beside these peers; none: ours alone")
+    parser.add_argument("--peers", nargs="*", default=None, help="only these peers; without a name: weakfs alone")
     parser.add_argument("--quick", action="store_true", help="fewer repeats, at most 10,000 files")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print every result as JSON")
@@ -51,7 +51,7 @@ def arguments() -> argparse.Namespace:
 def measure(
     environments: list[Environment], groups: list[str], peers: list[str] | None, *, quick: bool
 ) -> Iterator[Result]:
-    """Give each pair and each size a process of its own, in the pair's environment."""
+    """Run each pair at each size in a process of its own, in the pair's environment."""
     for environment in environments:
         alone = environment.name == HARNESS
         if environment.python is None or (not alone and peers is not None and environment.name not in peers):

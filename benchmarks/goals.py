@@ -1,4 +1,4 @@
-"""The numbers that weakfs sets itself, and whether a run reached them."""
+"""The performance goals of weakfs, and whether a run reached them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.subject import OURS
 from benchmarks.units import bytes_text, count_text, factor_text, files_text, time_text
 
 FLAT = 1.5
-"""A cost that does not depend on size may still differ by this between the sizes: caches miss more often."""
+"""A cost that does not depend on size may still vary by this factor between sizes, because of cache misses."""
 
 IN_PYTHON = [name for name, adapter in ADAPTERS.items() if not adapter.native]
 NATIVE = [name for name, adapter in ADAPTERS.items() if adapter.native]
@@ -22,7 +22,7 @@ HOST_SIZES = (5_000, 50_000)
 
 @dataclass(frozen=True)
 class Verdict:
-    """One line of the goals table; `met` is None where this run did not measure it."""
+    """One line of the goals table; `met` is None if this run did not measure it."""
 
     what: str
     goal: str
@@ -61,7 +61,7 @@ def verdicts(results: Results) -> Iterator[Verdict]:
 
 
 def host_verdicts(results: Results) -> Iterator[Verdict]:
-    """The goals of a host directory are about 50,000 files; the tables tell of 5,000 too."""
+    """Yield the goals of a host directory, which apply to 50,000 files; the tables include 5,000 too."""
     largest = HOST_SIZES[-1]
     what = f"host snapshot, 10 of {largest:,} changed, beside the faster bare scan"
     yield beside(results, "host changed", what, SCANS, 1.3, size=largest)
@@ -77,7 +77,7 @@ def host_verdicts(results: Results) -> Iterator[Verdict]:
 
 
 def exactly(results: Results, row: str, what: str, number: int) -> Verdict:
-    """Compare a count of ours, at every size, with what it has to be."""
+    """Compare our count, at every size, with the required one."""
     counts = {cell.size: cell.value for cell in results.where(row) if cell.subject == OURS and cell.value is not None}
     if not counts:
         return Verdict(what, f"{number}", "", None)
@@ -86,7 +86,7 @@ def exactly(results: Results, row: str, what: str, number: int) -> Verdict:
 
 
 def flat(results: Results, row: str, what: str, sizes: tuple[int, int] | None = None) -> Verdict:
-    """Compare ours at the largest size with ours at the smallest."""
+    """Compare our time at the largest size with that at the smallest."""
     measured = [cell.size for cell in results.where(row) if cell.subject == OURS]
     least, largest = sizes or (min(measured, default=0), max(measured, default=0))
     goal = f"at {files_text(largest)} at most {factor_text(FLAT)} of {files_text(least)}" if largest else "flat"
@@ -98,7 +98,7 @@ def flat(results: Results, row: str, what: str, sizes: tuple[int, int] | None = 
 
 
 def most(results: Results, row: str, what: str, limit: float, shown: Callable[[float], str]) -> Verdict:
-    """Compare ours, at the size where it is worst, with an absolute limit."""
+    """Compare our value, at the worst size, with an absolute limit."""
     cells = [cell for cell in results.where(row) if cell.subject == OURS and cell.value is not None]
     goal = f"at most {shown(limit)}"
     values = {cell.size: results.value(row, cell.size, OURS) or 0.0 for cell in cells}
@@ -111,7 +111,7 @@ def most(results: Results, row: str, what: str, limit: float, shown: Callable[[f
 def beside(
     results: Results, row: str, what: str, others: list[str] | None, limit: float, *, size: int | None = None
 ) -> Verdict:
-    """Compare ours with the fastest of the others, pair by pair, at one size or where it is worst."""
+    """Compare our value with the fastest of the others, pair by pair, at one size or at the worst."""
     goal = f"at most {factor_text(limit)}"
     pairs = [
         cell for cell in results.where(row, size=size) if cell.ratio and (others is None or cell.subject in others)

@@ -1,4 +1,4 @@
-"""The floor for saving and loading: plain Python structures, orjson, and nothing general.
+"""The lower bound for saving and loading: plain Python structures and orjson, without any generality.
 
 It holds what our session holds (every file with its mode and times, every record with its content), stores
 each content once, and is as careful with the file as ours: a temporary file, fsync, rename, fsync of the
@@ -67,7 +67,7 @@ class Handwritten:
 
 
 def plain(directory: dict[str, Any], contents: dict[bytes, int]) -> dict[str, Any]:
-    """Return a directory as JSON has it: contents by their number in the table."""
+    """Return a directory in JSON form: contents by their number in the table."""
     return {
         name: plain(child, contents)
         if isinstance(child, dict)

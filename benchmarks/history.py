@@ -1,6 +1,6 @@
 """Measure reading the past: `python -m benchmarks.history [--files N ...] [--records N] [--reads N]`.
 
-Times are of this process alone, without the turns of others. `full collection` is the second of two in a row.
+Times are the processor time of this process alone. `full collection` is the second of two in a row.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def rows(files: int, records: int, reads: int) -> Iterator[tuple[str, str]]:
 
 
 def written(files: int, records: int) -> tuple[Session, int]:
-    """Write every file once and then at random, and give the longest write."""
+    """Write every file once and then files at random; return the session and the time of the longest write."""
     session = Session(session_id="s")
     random = Random(1)
     directories = max(1, files // FILES_A_DIRECTORY)
@@ -95,7 +95,7 @@ def taken(act: object) -> int:
 
 
 def resident() -> int:
-    """Give how much memory this process takes."""
+    """Return the memory that this process occupies."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * 4096
 

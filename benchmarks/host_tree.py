@@ -1,4 +1,4 @@
-"""A tree of files in a host directory, and what others do with one: look at it, read it, give it to git or to tar."""
+"""A tree of files in a host directory, and operations on it by others: scan it, read it, add it to git or tar."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from benchmarks.timing import Sampler, nanoseconds
 from benchmarks.workload import Tree
 
 SETTLED = 0.05
-"""Seconds from a change to the next look. What was changed within a tick of the clock (about 12 ms) is read again by
-the next look after that, by ours and by git alike: nobody's warm case is measured there."""
+"""Seconds from a change to the next scan. Files changed within a tick of the clock (about 12 ms) before a scan are
+read again by the next one, in weakfs and in git alike: that would not measure the warm case."""
 
 
 def plain_environment() -> dict[str, str]:
-    """Return an environment in which git and tar are as they come, whatever this machine's user has set."""
+    """Return an environment in which git and tar have their defaults, whatever the user's configuration."""
     path = os.environ.get("PATH", os.defpath)
     return {"PATH": path, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
 
@@ -32,7 +32,7 @@ READING = "read all bytes"
 
 
 def settle() -> None:
-    """Let the disk catch up, whose delays are nobody's then, and let the clock go on."""
+    """Let the disk catch up, so that its delays affect nobody, and let the clock advance."""
     os.sync()
     time.sleep(SETTLED)
 
@@ -54,7 +54,7 @@ class HostTree:
         settle()
 
     def change(self, count: int) -> dict[str, str]:
-        """Write other text of the same size to so many files, each time to others; return what they held."""
+        """Write other text of the same size to this many files, different ones each time; return the old contents."""
         self._versions += 1
         held = {}
         for index in random.Random(self._versions).sample(range(self.tree.size), count):
@@ -69,7 +69,7 @@ class HostTree:
         return Path(f"{self.root}{path}").read_text()
 
     def stamps(self) -> dict[str, tuple[int, int]]:
-        """Return what does not stay as it is where a file is written: its inode and the time of its change."""
+        """Return what changes when a file is written: its inode and its change time."""
         stamps = {}
         for path, _ in self.tree.files():
             found = os.lstat(f"{self.root}{path}")
@@ -77,14 +77,14 @@ class HostTree:
         return stamps
 
     def scans(self) -> dict[str, Sampler]:
-        """Return the two bare scans, to be timed: what is asked of the system for each entry, and nothing kept."""
+        """Return the two bare scans to be timed: the system calls for each entry, without keeping the results."""
         return {
             BY_PATHS: partial(nanoseconds, self.scan_by_paths),
             BY_DESCRIPTORS: partial(nanoseconds, self.scan_by_descriptors),
         }
 
     def scan_by_paths(self) -> int:
-        """Ask for the status of every entry, by its whole path: what one writes with `os.scandir`."""
+        """Get the status of every entry by its whole path, as is usual with `os.scandir`."""
         count, folders = 0, [str(self.root)]
         while folders:
             with os.scandir(folders.pop()) as entries:
@@ -95,7 +95,7 @@ class HostTree:
         return count
 
     def scan_by_descriptors(self) -> int:
-        """The same with every directory opened in the one that it lies in, so that no link is followed."""
+        """The same, with every directory opened relative to its parent, so that no link is followed."""
         top = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             return scan_open(top)
@@ -103,7 +103,7 @@ class HostTree:
             os.close(top)
 
     def read_all(self) -> int:
-        """Look at every entry and read every file as a whole, one after the other, keeping nothing."""
+        """Get the status of every entry and read every file in full, one after the other, keeping nothing."""
         size, folders = 0, [str(self.root)]
         while folders:
             with os.scandir(folders.pop()) as entries:
@@ -150,12 +150,12 @@ class Git:
         self.root = root
 
     def begin(self) -> None:
-        """Make an empty repository in place of the one that was there."""
+        """Make an empty repository in place of the previous one."""
         shutil.rmtree(self.repository, ignore_errors=True)
         self._run("init", "--quiet")
 
     def snapshot(self) -> str:
-        """Do `git add -A && git write-tree`: two programs, as everybody does it."""
+        """Run `git add -A && git write-tree`: two programs, as is usual."""
         self._run("add", "-A")
         return self._run("write-tree")
 
@@ -177,7 +177,7 @@ class Tar:
         self.archive.unlink(missing_ok=True)
 
     def snapshot(self) -> None:
-        # Into a real file: GNU tar reads nothing for an archive that is /dev/null.
+        # Into a real file: GNU tar reads nothing if the archive is /dev/null.
         command = ["tar", self.create, str(self.archive), "-C", str(self.root), "."]
         run(command, folder=self.root)
 
@@ -191,7 +191,7 @@ Archiver = Git | Tar
 
 
 def archivers(home: Path, root: Path) -> Iterator[Archiver]:
-    """Yield those of them that are on this machine."""
+    """Yield the archivers that are installed on this machine."""
     if shutil.which("git"):
         yield Git(home / "repository", root)
     if shutil.which("tar"):

@@ -1,4 +1,4 @@
-"""A long session: what each call of a tool leaves behind, and whether the last ones are as fast as the first.
+"""A long session: the memory that each tool call leaves behind, and whether the last calls are as fast as the first.
 
 `python -m benchmarks.life --calls 1000000` writes, reads and edits 200 small files in memory, one call after another,
 and then saves the session, loads it and compacts it. Times are this process's own, with the garbage collector on.
@@ -33,7 +33,7 @@ class Life:
 
     session: Session = field(factory=lambda: Session(session_id="life"))
     random: Random = field(factory=lambda: Random(1))
-    # What the session's files hold, and all that was ever written into them.
+    # The current contents of the session's files, and the number of bytes ever written to them.
     files: dict[str, str] = field(factory=dict[str, str])
     written: int = 0
     made: int = 0
@@ -42,7 +42,7 @@ class Life:
         self.tools = Toolset(self.session)
 
     def call(self, count: int) -> float:
-        """Make so many calls, and give the nanoseconds of one."""
+        """Make this many calls, and return the nanoseconds per call."""
         begun = process_time_ns()
         for number in range(self.made, self.made + count):
             path = f"/src/package{number % 20}/module{number % FILES}.py"
@@ -84,10 +84,10 @@ def main() -> None:
     slow = life.call(first)
     collection = timed(gc.collect)
     print(f"last {count_text(first)} calls: {time_text(slow)} each; full collection {time_text(collection)}")
-    print(f"resident: {(resident_bytes() - resident) / (life.made - first):.0f} B a call, with all contents")
+    print(f"resident: {(resident_bytes() - resident) / (life.made - first):.0f} B per call, with all contents")
     if asked.trace:
-        print(f"traced: {(traced_bytes() - traced) / (life.made - first):.0f} B a call")
-    print(f"contents written: {life.written / life.made:.0f} B a call")
+        print(f"traced: {(traced_bytes() - traced) / (life.made - first):.0f} B per call")
+    print(f"contents written: {life.written / life.made:.0f} B per call")
     keep(life)
 
 
@@ -98,10 +98,10 @@ def keep(life: Life) -> None:
         saved = timed(lambda: life.session.save(path))
         peak = getrusage(RUSAGE_SELF).ru_maxrss * 1024 - before
         size = os.path.getsize(path)
-        print(f"save: {time_text(saved)}, {bytes_text(size)}, {bytes_text(peak)} beside the {bytes_text(before)} held")
+        print(f"save: {time_text(saved)}, {bytes_text(size)}, {bytes_text(peak)} on top of {bytes_text(before)} held")
         print(f"load: {time_text(timed(lambda: Session.load(path)))}")
     print(f"compact: {time_text(timed(lambda: life.session.compact(keep=1000, keep_calls=1000)))}")
-    print(f"calls that are left: {count_text(len(life.session[ToolCall].all()))}")
+    print(f"calls that remain: {count_text(len(life.session[ToolCall].all()))}")
 
 
 def timed(act: Callable[[], object]) -> float:

@@ -1,13 +1,13 @@
-"""Change the code in small ways and see which changes the tests do not notice.
+"""Mutation testing: change the code in small ways and report which changes the tests do not detect.
 
 ```
 python -m benchmarks.mutants --sample 40 --seed 1 weakfs/session weakfs/filesystem
 ```
 
-Each mutant is one change in one module: a comparison turned round, a constant off by one, a condition negated, `and`
-for `or`, a statement removed. The tests of the module's own folder (`tests/session` for `weakfs/session`) run against a
-copy of the tree that has it. A mutant that they all pass survives and is reported with its line; some of those are
-equivalent to the code as it is. Which mutants are chosen depends on the seed and the code alone.
+Each mutant is one change in one module: a comparison inverted, a constant off by one, a condition negated, `and`
+for `or`, a statement removed. The tests of the module's own folder (`tests/session` for `weakfs/session`) run on a
+copy of the tree that contains the mutant. A mutant that passes them all survives and is reported with its line; some
+survivors are equivalent to the original code. Which mutants are chosen depends only on the seed and the code.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
-# What a mutant needs of the tree.
+# The parts of the tree that a mutant needs.
 COPIED = ("weakfs", "tests", "fixtures", "benchmarks", "examples", "pyproject.toml", "README.md", "docs")
 
-# A mutant that makes the tests take too long may hang them, or the machine may be busy.
+# A mutant that exceeds the time limit may make the tests hang, or the machine may be busy.
 Outcome = Literal["killed", "survives", "timed out"]
 
 FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -48,7 +48,7 @@ FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: the module, its line, what is done there, and the whole source with it."""
+    """One change: the module, its line, a description, and the whole changed source."""
 
     module: Path
     line: int
@@ -60,7 +60,7 @@ class Mutant:
 
 
 def mutants_of(module: Path, source: str) -> Iterator[Mutant]:
-    """Go through all mutants of a module, in the order of its syntax tree."""
+    """Yield all mutants of a module, in the order of its syntax tree."""
     tree = ast.parse(source)
     hints = _hints(tree)
     for number, node in enumerate(ast.walk(tree)):
@@ -76,7 +76,7 @@ def mutants_of(module: Path, source: str) -> Iterator[Mutant]:
 
 
 def _hints(tree: ast.AST) -> set[int]:
-    """Return the places of annotations, docstrings and blocks for type checkers: changing them changes nothing."""
+    """Return the places of annotations, docstrings and blocks for type checkers: changing them has no effect."""
     passed: set[int] = set()
     for node in ast.walk(tree):
         parts: list[ast.AST | None] = []
@@ -91,7 +91,7 @@ def _hints(tree: ast.AST) -> set[int]:
 
 
 def _changes(node: ast.AST) -> list[str]:
-    """Name the changes that a node can take; `_apply` makes each."""
+    """Return the names of the changes that apply to a node; `_apply` makes each of them."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         return ["comparison turned round"]
     if isinstance(node, ast.BoolOp):
@@ -123,7 +123,7 @@ def _apply(node: ast.AST, choice: int) -> None:
         value = node.value
         node.value = not value if isinstance(value, bool) else int(str(value)) + (1 if choice == 0 else -1)
     elif isinstance(node, ast.stmt):
-        # The node stays where it is in its block, and does nothing.
+        # The node stays in its block, and does nothing.
         node.__class__ = ast.Pass
 
 
@@ -146,7 +146,7 @@ def tests_of(module: Path) -> Path:
 
 
 def tried(mutant: Mutant, copy: Path, timeout: float) -> Outcome:
-    """Run the tests of its own folder with a mutant, and tell what became of it."""
+    """Run the tests of the mutant's own folder, and return the outcome."""
     path = copy / mutant.module
     before = path.read_text()
     path.write_text(mutant.source)
@@ -163,7 +163,7 @@ def tried(mutant: Mutant, copy: Path, timeout: float) -> Outcome:
 
 def main() -> None:
     """Try a sample of mutants and print those that survive."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description="Mutants that no test notices.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description="Mutants that no test detects.")
     parser.add_argument("places", nargs="+", metavar="MODULE_OR_FOLDER")
     parser.add_argument("--sample", type=int, default=40, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")

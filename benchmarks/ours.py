@@ -1,4 +1,4 @@
-"""weakfs itself, by its public names only."""
+"""weakfs itself, through its public names only."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Make one environment for each peer below `.bench-venv`: `python -m benchmarks.prepare`.
 
-Each environment holds what weakfs depends on and one peer, because a measurement is a pair: ours and theirs
-in one process. A peer that this Python cannot have is tried with the other ones on the machine. What did not
-install, and why, is written to `.bench-venv/environments.json`; it is not an error.
+Each environment contains the dependencies of weakfs and one peer, because a measurement is a pair: ours and theirs
+in one process. A peer that does not support this Python is tried with the others on the machine. What could not be
+installed, and why, is written to `.bench-venv/environments.json`; this is not an error.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def wanted() -> list[tuple[str, tuple[str, ...]]]:
 
 
 def recorded() -> list[Environment]:
-    """Return what the last `prepare` found, nothing if there was none."""
+    """Return the environments that the last `prepare` recorded, none if it never ran."""
     if not RECORD.exists():
         return []
     return [
@@ -77,7 +77,7 @@ def usable(environment: Environment) -> bool:
 
 
 def prepare(name: str, requirements: tuple[str, ...]) -> Environment:
-    """Install into a fresh environment, with the first Python for which it succeeds."""
+    """Install into a fresh environment, with the first Python for which this succeeds."""
     why_not = ""
     for interpreter in interpreters():
         home = HOME / name
@@ -92,12 +92,12 @@ def prepare(name: str, requirements: tuple[str, ...]) -> Environment:
         if imported.returncode == 0:
             version = run(python, "-c", "import platform; print(platform.python_version())").stdout.strip()
             return Environment(name, requirements, python, version)
-        why_not = why_not or f"it installs but does not import: {last_line(imported.stderr)}"
+        why_not = why_not or f"it can be installed but not imported: {last_line(imported.stderr)}"
     return Environment(name, requirements, why_not=why_not)
 
 
 def interpreters() -> list[str]:
-    """Return this Python, then newer ones that run: on the path, or where pyenv keeps them."""
+    """Return this Python, then newer ones that run: on the path, or where pyenv installs them."""
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     others = [f"python3.{minor}" for minor in NEWER]
     others += [path for minor in NEWER for path in glob.glob(f"{pyenv}/versions/3.{minor}.*/bin/python")]
@@ -106,7 +106,7 @@ def interpreters() -> list[str]:
 
 
 def reason(stderr: str) -> str:
-    """Say shortly why pip failed."""
+    """Return a short reason why pip failed."""
     needs = re.findall(r"Requires-Python ([^;\n]+)", stderr)
     if needs:
         return f"it requires Python {needs[-1].strip()}"

@@ -1,4 +1,4 @@
-"""Lay results out as tables, and show the tables on a terminal or as Markdown."""
+"""The report: results as tables, shown on a terminal or as Markdown."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Import": {"import": "`import weakfs`", "import names": "`from weakfs import ...`"},
 }
-"""The tables in order, and in each the rows with what they are called."""
+"""The tables in order, and the rows of each with their labels."""
 
 LIBRARIES = ("attrs", "cattrs", "orjson", "pyrsistent", "google-re2")
 
 
 @dataclass(frozen=True)
 class Table:
-    """A title, a head and rows of text: what both renderers need."""
+    """A title, a header and rows of text: what both renderers need."""
 
     title: str
     head: list[str]
@@ -109,7 +109,7 @@ def goals_table(results: Results) -> Table:
 
 
 def section(title: str, rows: dict[str, str], results: Results, subjects: list[str]) -> Table:
-    """Give each subject a column: its own time, and in brackets ours over it from the same process."""
+    """Give each subject a column: its own time, and in brackets the ratio of ours to it in the same process."""
     others = [subject for subject in subjects if subject != OURS]
     lines = []
     for row, name in rows.items():
@@ -136,7 +136,7 @@ def unit(row: str) -> Callable[[float], str]:
 
 
 def machine(environments: list[Environment]) -> list[str]:
-    """Say what was measured on, and which peers were not there and why."""
+    """Describe the machine, and which peers were unavailable and why."""
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     here = platform.python_version()
     peers = [
@@ -154,7 +154,7 @@ def machine(environments: list[Environment]) -> list[str]:
 
 
 def gaps(results: Results) -> list[str]:
-    """Say why cells are empty, each reason once."""
+    """Return the reasons for empty cells, each once."""
     reasons: dict[tuple[str, str], list[Result]] = {}
     for cell in results:
         if cell.value is None and cell.note:

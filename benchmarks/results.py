@@ -1,4 +1,4 @@
-"""What a measurement says, and how it travels from a worker's process to the report."""
+"""The results of measurements, and their serialization from a worker's process to the report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Result:
     """One cell: a subject's value in a row at a size, and ours from the same process if it was a pair.
 
     `value` is nanoseconds unless the row's name begins with `bytes` or `count`. An empty cell has a
-    `note` that says why.
+    `note` with the reason.
     """
 
     row: str
@@ -28,7 +28,7 @@ class Result:
 
     @property
     def ratio(self) -> float | None:
-        """Return ours over theirs: below 1 ours is the faster."""
+        """Return our value divided by theirs: below 1, ours is faster."""
         return self.ours / self.value if self.ours and self.value else None
 
     def as_json(self) -> dict[str, Any]:
@@ -44,13 +44,13 @@ def timed(row: str, size: int, subject: str, timing: Timing, *, ours: Timing | N
 
 
 def together(row: str, size: int, timings: Mapping[str, Timing]) -> Iterator[Result]:
-    """Yield what was measured in turn: ours, and the others beside it."""
+    """Yield the results of measuring in turn: ours, and the others beside it."""
     for name, timing in timings.items():
         yield timed(row, size, name, timing, ours=None if name == OURS else timings[OURS])
 
 
 class Results:
-    """Every cell of a run, to be asked for by row, size and subject."""
+    """All cells of a run, for lookup by row, size and subject."""
 
     def __init__(self, cells: Iterable[Result]) -> None:
         self.cells = list(cells)
@@ -62,7 +62,7 @@ class Results:
         return [cell for cell in self.cells if cell.row == row and size in (None, cell.size)]
 
     def value(self, row: str, size: int, subject: str) -> float | None:
-        """Return the middle one of what was measured for a subject: ours is measured beside each peer."""
+        """Return the median of a subject's measurements: ours is measured beside each peer."""
         values = [c.value for c in self.where(row, size=size) if c.subject == subject and c.value is not None]
         return sorted(values)[len(values) // 2] if values else None
 

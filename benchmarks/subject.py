@@ -1,8 +1,8 @@
-"""What a measured filesystem looks like to the rows.
+"""The interface between a measured filesystem and the rows.
 
-A subject names the operations that it has in `operations`, each a callable that takes paths and text as a
-user has them: strings. What a library wants instead (bytes, a path object) is made inside the call, for a
-user would have to make it too. An operation that a library does not have is left out, and its cell is empty.
+A subject lists its operations in `operations`, each a callable that takes paths and text as users have them:
+strings. If a library needs something else (bytes, a path object), it is made inside the call, because a user would
+have to make it too. An operation that a library lacks is omitted, and its cell is empty.
 
     write(path, text)   read(path) -> str   read_bytes(path) -> bytes   stat(path)   list(path)
     delete(directory)   move(directory, to)
@@ -27,11 +27,11 @@ class Subject(Protocol):
 
     name: str
     capacity: int | None
-    """The largest tree that it is asked to hold, None for any."""
+    """The largest tree that it is asked to hold, None for no limit."""
     why_capacity: str
 
     def seed(self, tree: Tree) -> None:
-        """Fill the empty filesystem by the library's fastest way."""
+        """Fill the empty filesystem in the library's fastest way."""
 
     def has(self, operation: str) -> bool: ...
 
@@ -39,7 +39,7 @@ class Subject(Protocol):
         """Do the operation once for each tuple of arguments. This is what is timed."""
 
     def answer(self, operation: str, *arguments: Any) -> Any:
-        """Do the operation once and return what it gave."""
+        """Do the operation once and return its result."""
 
     def close(self) -> None: ...
 

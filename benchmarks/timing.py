@@ -1,4 +1,4 @@
-"""Take times: pairs of batches side by side, single operations one by one, and the pauses among many."""
+"""Timing: pairs of batches side by side, single operations one by one, and the longest pauses."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 from benchmarks.subject import Calls, Subject
 
 BATCH_NS = 5_000_000
-"""How long a batch of calls should take: long against the clock, short against other processes' turns."""
+"""How long a batch of calls should take: long relative to the clock, short relative to time slices."""
 
 PATIENCE_NS = 400_000_000
 """A batch that takes longer than this is repeated only twice."""
 
 LONG_NS = 8_000_000_000
-"""What takes longer than this is measured only twice."""
+"""Operations that take longer than this are measured only twice."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Nanoseconds for one operation: over all repeats the smallest and the middle one."""
+    """Nanoseconds for one operation: the minimum and the median of all repeats."""
 
     least: float
     median: float
@@ -34,7 +34,7 @@ class Timing:
 
 
 def side_by_side(subjects: Sequence[Subject], operation: str, calls: Calls, *, repeats: int = 9) -> list[Timing]:
-    """Time batches of the same calls on each in turn, so that what slows the machine slows both."""
+    """Time batches of the same calls on each in turn, so that anything that slows the machine slows both."""
     sizes = [batch_size(subject, operation, calls) for subject in subjects]
     samples: list[list[float]] = [[] for _ in subjects]
     for repeat in range(repeats):
@@ -75,11 +75,11 @@ def one_by_one(act: Callable[..., Any], calls: Calls, *, before: Callable[[], An
 
 
 Sampler = Callable[[], float]
-"""Does something once and gives its nanoseconds; what it needs ahead is not counted."""
+"""Does something once and returns its nanoseconds, without counting preparations."""
 
 
 def nanoseconds(act: Callable[[], Any]) -> float:
-    """Time one call; what it returns is let go before the next."""
+    """Time one call; its result is released before the next."""
     start = perf_counter_ns()
     result = act()
     taken = perf_counter_ns() - start
@@ -90,7 +90,7 @@ def nanoseconds(act: Callable[[], Any]) -> float:
 def in_turn(
     measured: Mapping[str, Sampler], *, repeats: int, before: Callable[[], Any] | None = None
 ) -> dict[str, Timing]:
-    """Take rounds of measurements, `before` ahead of each round; each round begins with another one."""
+    """Take rounds of measurements, `before` ahead of each round; each round begins with a different one."""
     samples: dict[str, list[float]] = {name: [] for name in measured}
     names = list(measured)
     for repeat in range(repeats):
@@ -107,7 +107,7 @@ def in_turn(
 class Pauses:
     """The longest waits among many operations, in nanoseconds of this thread's processor time.
 
-    Processor time leaves out other processes' turns, which are not ours to answer for, and counts every
+    Processor time excludes the time slices of other processes, which are not our responsibility, and includes every
     garbage collection, which is.
     """
 

@@ -1,6 +1,6 @@
-"""Measure in this process: `python -m benchmarks.worker SUBJECT SIZE GROUP...` prints one JSON result a line.
+"""Measure in this process: `python -m benchmarks.worker SUBJECT SIZE GROUP...` prints one JSON result per line.
 
-A process holds one size of one pair. The peer's tree is frozen out of the garbage collector before ours is
+A process measures one size of one pair. The peer's tree is frozen out of the garbage collector before ours is
 made: our operations pay for collecting our own objects, not for visiting the peer's.
 """
 
@@ -20,7 +20,7 @@ from benchmarks.workload import DIRECTORY_SIZE, Tree
 
 KEPT_VERSIONS = 1_000
 TOP = "/all"
-"""Where the tree lies when ours is alone, so that one directory holds everything."""
+"""The location of the tree when ours is measured alone, so that one directory contains everything."""
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def measure(name: str, size: int, groups: list[str], *, quick: bool) -> Iterator[Result]:
-    """Run the groups that share a seeded tree on one, and each of the others on its own."""
+    """Run the groups that share a seeded tree on one tree, and each of the others on its own."""
     together = [group for group in GROUPS if group in groups and GROUPS[group].seeded]
     for batch in [together, *([group] for group in groups if group not in together)]:
         if batch:
@@ -59,7 +59,7 @@ def measure_on_one_tree(name: str, size: int, groups: list[str], *, quick: bool)
 
 
 def fill(bench: Bench) -> None:
-    """Seed the peer, freeze it, seed ours, keep 1,000 versions, and see that both hold the tree."""
+    """Seed the peer, freeze it, seed ours, store 1,000 versions, and check that both contain the tree."""
     if bench.peer:
         bench.peer.seed(bench.tree)
         check(bench.peer, bench.tree)

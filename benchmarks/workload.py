@@ -1,4 +1,4 @@
-"""The trees that every subject holds: the same paths and the same text, whoever is measured."""
+"""The trees that every subject holds: the same paths and the same text for all."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 DIRECTORY_SIZE = 20
-"""Files in each lowest directory: what the `list` row lists."""
+"""The number of files in each lowest directory, which the `list` row lists."""
 
 BRANCHES = 20
-"""Lowest directories in each top directory, so that a top directory holds 400 files."""
+"""The number of lowest directories in each top directory, so that a top directory holds 400 files."""
 
 NEEDLE_EVERY = 100
-"""One file in so many holds the line that the grep row looks for."""
+"""One file in this many contains the line that the grep row searches for."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Tree:
         return f"{self.top}/dir{index // BRANCHES}/part{index % BRANCHES}"
 
     def text(self, index: int) -> str:
-        """Return about 45 bytes a line, different in every file, so that nobody gains by storing it once."""
+        """Return about 45 bytes per line, different in every file, so that deduplication has no advantage."""
         lines = [f"line {n} of file {index}: the quick brown fox {n * index}\n" for n in range(self.lines)]
         if index % NEEDLE_EVERY == 0:
             lines[-1] = f"def needle_{index}(fox): return fox  # the one to find\n"

@@ -1,4 +1,4 @@
-"""A tool of one's own in ten lines, in a section of its own, over another's files: `python -m examples.own_tool`."""
+"""A custom tool in ten lines, in its own section, on another section's files: `python -m examples.own_tool`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Outline:
 def outline(params: Outline, *, context: ToolContext) -> ToolResult[tuple[str, ...]]:
     lines = require_filesystem(context).read_lines(params.path)
     found = tuple(line.rstrip() for line in lines if line.lstrip().startswith(("def ", "class ")))
-    return ToolResult("\n".join(found) or "There is nothing in it.", found)
+    return ToolResult("\n".join(found) or "The file has no classes or functions.", found)
 
 
 OUTLINE = Tool("outline", "List the classes and functions of a Python file.", Outline, outline, read_only=True)
@@ -33,7 +33,7 @@ def main() -> None:
 
     dispatch_tool_call(prompt, "write_file", new_file, session=session)
     print(dispatch_tool_call(prompt, "outline", {"path": "/a.py"}, session=session).message)
-    # What goes wrong is an answer; nobody wrote a line for it.
+    # Errors become answers, without any code for it here.
     print(dispatch_tool_call(prompt, "outline", {"file": "/a.py"}, session=session).message)
     print(dispatch_tool_call(prompt, "outline", {"path": "/b.py"}, session=session).message)
     print(json.dumps(prompt.render().definitions("anthropic")[0]["input_schema"]))

@@ -1,7 +1,7 @@
-"""Ambiguous calls: those that another plausible edit, with the same or another mistake, would give as well.
+"""Ambiguous calls: those that another plausible edit, with the same or another mistake, would produce as well.
 
 Every mistake that turns the lines of the file into those of the call is undone for the lines that the call inserts.
-A call is ambiguous if this gives several plausible texts; a text in Python is plausible only if it parses.
+A call is ambiguous if this yields several plausible texts; a text in Python is plausible only if it parses.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ def is_decidable(block: Block, quoted: Sequence[Line], mistake: Mistake, *, is_m
     if len(others) >= MOST_READINGS:
         return False
     filters = [_is_laid_out, _parses] if block.source.language == "python" else [_is_laid_out]
-    # A filter that the truth itself does not pass says nothing.
+    # A filter that the true edit itself does not pass is not significant.
     telling = [passes for passes in filters if passes(block, truth)]
     return not any(all(passes(block, other) for passes in telling) for other in others)
 
 
 def ambiguous_lines(block: Block, quoted: Sequence[Line]) -> set[int]:
-    """Return the changed lines that may take the place of removed ones with different indentations.
+    """Return the changed lines that may replace removed ones with different indentations.
 
-    That is so where a run of changes does not put one line for each, and the call has those indentations as one.
+    This happens if a run of changes does not replace lines one for one, and the call has those indentations as one.
     """
     found: set[int] = set()
     for run in _runs(block.lines):
@@ -66,7 +66,7 @@ def ambiguous_lines(block: Block, quoted: Sequence[Line]) -> set[int]:
 def movable_lines(block: Block, quoted: Sequence[Line]) -> set[int] | None:
     """Return the kept lines that another diff of the quoted texts may call added.
 
-    `None` if a diff that keeps as many lines gives another text, as where one of two equal quoted lines is removed
+    `None` if a diff that keeps as many lines produces another text, as when one of two equal quoted lines is removed
     and they are not equal in the file.
     """
     old = [number for number, line in enumerate(quoted) if line.mark != "+"]
@@ -88,7 +88,7 @@ def movable_lines(block: Block, quoted: Sequence[Line]) -> set[int] | None:
 
 
 def _kept_counts(before: Sequence[str], after: Sequence[str]) -> list[list[int]]:
-    """Return how many lines a diff of each two beginnings keeps at most."""
+    """Return the maximum number of lines that a diff keeps, for each pair of prefixes."""
     rows = [[0] * (len(after) + 1)]
     for one in before:
         row = [0]
@@ -99,7 +99,7 @@ def _kept_counts(before: Sequence[str], after: Sequence[str]) -> list[list[int]]
 
 
 def _runs(lines: Sequence[Line]) -> Iterator[list[int]]:
-    """Give the numbers of the lines of each change."""
+    """Yield the numbers of the lines of each change."""
     for changed, run in groupby(range(len(lines)), lambda number: lines[number].mark != " "):
         if changed:
             yield list(run)
@@ -115,7 +115,7 @@ def _indents(lines: Iterator[str]) -> tuple[str, ...]:
 
 
 def _readings(block: Block, quoted: Sequence[Line], made: Mistake) -> Iterator[tuple[str, ...]]:
-    """Give the indentations that the inserted lines may be meant to have."""
+    """Yield the indentations that may be intended for the inserted lines."""
     known = _known_indents(block.source)
     pairs = [(line, other) for line, other in zip(block.lines, quoted, strict=True) if line.text.strip()]
     for mistake in (made, EXACT, FIRST, clipped(block.source.unit), *_shift(pairs), *of_indentation(block.source.unit)):
@@ -135,7 +135,7 @@ def _given(quoted: Sequence[Line]) -> set[str]:
 
 
 def _shift(pairs: Sequence[tuple[Line, Line]]) -> Iterator[Mistake]:
-    """Give the mistake of moving all lines as far as the first one was moved."""
+    """Yield the mistake of moving all lines as far as the first one was moved."""
     here, there = indent_of(pairs[0][0].text), indent_of(pairs[0][1].text)
     if here.startswith(there):
         yield Mistake("moved out", partial(further_out, here[len(there) :]))
@@ -149,7 +149,7 @@ def _known_indents(source: Source) -> list[str]:
 
 
 def _texts(block: Block, indents: Sequence[str]) -> Iterator[tuple[bool, str]]:
-    """Give the new lines of a block with other indentations for those that are inserted."""
+    """Yield the new lines of a block with other indentations for the inserted ones."""
     following = iter(indents)
     for line in block.lines:
         if line.mark == "-":
@@ -159,7 +159,7 @@ def _texts(block: Block, indents: Sequence[str]) -> Iterator[tuple[bool, str]]:
 
 
 def _is_laid_out(block: Block, indents: Sequence[str]) -> bool:
-    """Return whether each inserted line is at most a step deeper than the one above it, and deeper if that opens."""
+    """Return whether each inserted line is at most a step deeper than the one above, and deeper if that opens one."""
     unit = block.source.unit
     strict = block.source.language in {"python", "css", *WITH_BRACES}
     above = next((line for line in reversed(block.source.lines[: block.start]) if line.strip()), "")

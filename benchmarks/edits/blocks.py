@@ -22,7 +22,7 @@ NAMES = ("total", "limit", "cache", "ready", "extra")
 
 @dataclass(frozen=True)
 class Line:
-    """A line of an edit, in the file's own white space; `inserted` if it is added and takes no line's place."""
+    """A line of an edit, in the file's own white space; `inserted` if it is added without replacing a line."""
 
     mark: Mark
     text: str
@@ -52,13 +52,13 @@ class Block:
 
     @property
     def is_unique(self) -> bool:
-        """Whether the old lines are in the file once, when no white space counts."""
+        """Whether the old lines occur once in the file, ignoring white space."""
         old = "".join("".join(line.text.split()) for line in self.lines if line.mark != "+")
         first = self.source.squeezed.find(old)
         return bool(old) and self.source.squeezed.find(old, first + 1) < 0
 
     def with_context(self, before: int, after: int) -> Block:
-        """Return the block with so many more lines around it, as far as the file has them."""
+        """Return the block with this many more lines around it, as far as the file has them."""
         lines = self.source.lines
         start, stop = max(0, self.start - before), min(len(lines), self.stop + after)
         above = [Line(" ", line) for line in lines[start : self.start]]
@@ -68,7 +68,7 @@ class Block:
 
 @dataclass
 class _Slot:
-    """What becomes of one line: `new` is `None` if it is removed, `after` is inserted behind it."""
+    """The result for one line: `new` is `None` if it is removed, `after` is inserted after it."""
 
     old: str
     new: str | None
@@ -76,7 +76,7 @@ class _Slot:
 
 
 def random_range(rng: Random, source: Source, shortest: int, longest: int) -> tuple[int, int] | None:
-    """Choose lines of a file that begin and end with a line that is not blank."""
+    """Choose a range of lines of a file that begins and ends with a non-blank line."""
     length = rng.randint(shortest, longest)
     start = rng.randrange(max(1, len(source.lines) - length))
     stop = min(len(source.lines), start + length)
@@ -88,7 +88,7 @@ def random_range(rng: Random, source: Source, shortest: int, longest: int) -> tu
 
 
 def random_edit(rng: Random, source: Source, start: int, stop: int, *, most: int = 3) -> Block | None:
-    """Edit lines at random; the first of them stays or is changed. `None` if nothing came of it."""
+    """Edit lines at random; the first of them stays or is changed. Return `None` if there is no usable result."""
     slots = [_Slot(line, line) for line in source.lines[start:stop]]
     steps = (_change, _change, _delete, _insert_sibling, _insert_child, _insert_behind_children, _insert_nested)
     for _ in range(rng.randint(1, most)):
@@ -169,14 +169,14 @@ def _insert_nested(rng: Random, source: Source, start: int, slots: list[_Slot]) 
 
 
 def opens(source: Source, number: int) -> bool:
-    """Return whether the next line that is not blank is further in than a line."""
+    """Return whether the next non-blank line is deeper than a line."""
     line = source.lines[number]
     following = next((other for other in source.lines[number + 1 :] if other.strip()), "")
     return bool(line.strip()) and len(indent_of(following)) > len(indent_of(line))
 
 
 def last_below(source: Source, number: int) -> int:
-    """Return the last line of what is further in below a line; the line itself if nothing is."""
+    """Return the last of the deeper lines below a line; the line itself if there are none."""
     width = len(indent_of(source.lines[number]))
     last = number
     for at in range(number + 1, len(source.lines)):

@@ -11,7 +11,7 @@ from benchmarks.edits.example import PATH, Edit, Patch
 
 @dataclass(frozen=True)
 class Hunk:
-    """Lines of a patch; `start` and `new_start` count from 0, `anchors` are what follows each `@@` of V4A."""
+    """Lines of a patch; `start` and `new_start` count from 0, `anchors` are the texts after each `@@` of V4A."""
 
     lines: tuple[Line, ...]
     start: int

@@ -1,4 +1,4 @@
-"""Source files that examples are made from: the standard library, installed packages, `fixtures/code`, directories."""
+"""Source files for examples: the standard library, installed packages, `fixtures/code`, given directories."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LANGUAGES = {
 }
 
 SKIPPED = {"site-packages", "test", "tests", "idlelib", "lib2to3", "__pycache__", "node_modules"}
-"""Directories of the standard library that are left out; a directory that is given is read as a whole."""
+"""Directories of the standard library that are skipped; a directory given on the command line is read in full."""
 
 FEWEST_LINES, MOST_LINES, LONGEST_LINE = 15, 700, 300
 
@@ -78,12 +78,12 @@ class Corpus:
                 self._groups.setdefault(language, []).append(paths)
         if not self._groups:
             raise ValueError("there are no source files to make examples from; name a directory that has some")
-        # Python counts three times: it is what indentation matters to most.
+        # Python counts three times, because indentation matters most to it.
         self.languages = [*sorted(self._groups), *(["python"] * 2 if "python" in self._groups else [])]
         self._read: dict[Path, Source | None] = {}
 
     def choose(self, rng: Random) -> Source | None:
-        """Return a file, chosen by language, then by group; `None` if the chosen file does not serve."""
+        """Return a file, chosen by language, then by group; `None` if the chosen file is unsuitable."""
         path = rng.choice(rng.choice(self._groups[rng.choice(self.languages)]))
         if path not in self._read:
             self._read[path] = read(path)
@@ -106,7 +106,7 @@ def small_corpus(modules: Sequence[str] = ()) -> Corpus:
 
 
 def _by_package(directory: Path, skipped: Iterable[str], suffixes: set[str]) -> list[list[Path]]:
-    """Group files by the directory below the given one; those that are in none are a group of their own."""
+    """Group files by the directory below the given one; files directly in it form a group of their own."""
     groups: dict[str, list[Path]] = {}
     for path in files(directory, skipped):
         if path.suffix in suffixes:
@@ -116,7 +116,7 @@ def _by_package(directory: Path, skipped: Iterable[str], suffixes: set[str]) -> 
 
 
 def files(directory: Path, skipped: Iterable[str] = ()) -> Iterator[Path]:
-    """List the files below a directory in an order that is always the same."""
+    """List the files below a directory in a deterministic order."""
     without = set(skipped)
     for path in sorted(directory.rglob("*")):
         if path.suffix in LANGUAGES and without.isdisjoint(path.relative_to(directory).parts[:-1]) and path.is_file():
@@ -133,7 +133,7 @@ def read(path: Path) -> Source | None:
 
 
 def source(path: str, language: str, text: str) -> Source | None:
-    """Make a source of a text, or return `None` if it does not serve."""
+    """Make a source from a text, or return `None` if it is unsuitable."""
     lines = tuple(text.split("\n")[:-1])
     if not FEWEST_LINES <= len(lines) <= MOST_LINES or not text.endswith("\n") or max(map(len, lines)) > LONGEST_LINE:
         return None
@@ -144,7 +144,7 @@ def source(path: str, language: str, text: str) -> Source | None:
 
 
 def unit_of(lines: Sequence[str]) -> str | None:
-    """Return one step of indentation: the commonest one, `None` if the file is indented in several ways."""
+    """Return one step of indentation: the most common one, `None` if the file is indented in several ways."""
     indents = [indent_of(line) for line in lines if line.strip()]
     tabs = [indent for indent in indents if "\t" in indent]
     if tabs:

@@ -12,7 +12,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class Counts:
-    """Answers of one family, counted."""
+    """The counted answers of one family."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -38,7 +38,7 @@ class Counts:
         return self._all["refused"]
 
     def table(self, left_out: Mapping[str, int]) -> str:
-        """Lay out the counts, and how many attempts gave no example."""
+        """Format the counts, and the number of attempts that produced no example."""
         rows = [f"{self.kind:<34}" + "".join(f"{verdict:>9}" for verdict in VERDICTS)]
         for name, counts in [("all", self._all), *sorted(self._by_row.items())]:
             rows.append(f"  {name:<32}" + "".join(f"{counts[verdict]:>9}" for verdict in VERDICTS))

@@ -1,4 +1,4 @@
-"""One example: a file, a call and the right answer; and the verdict on what the engine did."""
+"""One example: a file, a call and the right answer; and the verdict on the engine's answer."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Patch:
 
 @dataclass(frozen=True)
 class Example:
-    """A call on a text, and what the text is to be afterwards.
+    """A call on a text, and the expected text after it.
 
-    `expected` is `None` where the call must be refused; with `may_refuse` a refusal is right too. On the lines
-    `loose` of the expected text, counted from 0, blanks at the end of the line do not count.
+    `expected` is `None` if the call must be refused; with `may_refuse` a refusal is right too. On the lines
+    `loose` of the expected text, counted from 0, trailing blanks are ignored.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Answer:
-    """The verdict on an example, with the text that the call made or the message of the refusal."""
+    """The verdict on an example, with the text that the call produced or the message of the refusal."""
 
     example: Example
     verdict: Verdict
@@ -76,7 +76,7 @@ class Refused(Exception):
 
 
 def direct(text: str, call: Edit | Patch) -> str:
-    """Make a call by the functions of `weakfs.editing`."""
+    """Make a call with the functions of `weakfs.editing`."""
     try:
         if isinstance(call, Edit):
             return replace(text, call.old, call.new, replace_all=call.replace_all).text
@@ -89,7 +89,7 @@ def direct(text: str, call: Edit | Patch) -> str:
 
 
 def by_tool(text: str, call: Edit | Patch) -> str:
-    """Make a call by the tools, as a model does."""
+    """Make a call with the tools, as a model does."""
     session = Session()
     fs = InMemoryFilesystem(session)
     fs.write_bytes(PATH, text.encode())
@@ -104,7 +104,7 @@ def by_tool(text: str, call: Edit | Patch) -> str:
 
 
 def judge(example: Example, engine: Engine = direct) -> Answer:
-    """Make the call of an example and compare. An exception that is no refusal is a wrong answer."""
+    """Make the call of an example and compare. An exception that is not a refusal is a wrong answer."""
     try:
         made = engine(example.text, example.call)
     except Refused as refused:
@@ -118,7 +118,7 @@ def judge(example: Example, engine: Engine = direct) -> Answer:
 
 
 def same(made: str, expected: str, loose: frozenset[int]) -> bool:
-    """Compare two texts, on some lines without the blanks at their end."""
+    """Compare two texts, ignoring trailing blanks on some lines."""
     if made == expected or not loose:
         return made == expected
     ours, theirs = made.split("\n"), expected.split("\n")
@@ -129,7 +129,7 @@ def same(made: str, expected: str, loose: frozenset[int]) -> bool:
 
 
 def describe(answer: Answer) -> str:
-    """Lay out an example with its answer: the call, and how the text that was made differs from the right one."""
+    """Format an example with its answer: the call, and how the resulting text differs from the right one."""
     example = answer.example
     title = f"=== {example.name}: {answer.verdict}; {example.kind}, {example.mistake}, sent as {example.sent}; "
     parts = [f"{title}{example.language}, {example.source}", *_call(example.call)]

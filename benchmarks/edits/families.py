@@ -10,7 +10,7 @@ from benchmarks.edits import mutants, partial, wellformed, whitespace
 from benchmarks.edits.corpus import Corpus
 from benchmarks.edits.example import Example
 
-# Makes an example under a name, or says why none came of it.
+# Makes an example with a given name, or returns the reason why there is none.
 Family = Callable[[Random, Corpus, str], Example | str]
 
 FAMILIES: dict[str, Family] = {
@@ -21,19 +21,19 @@ FAMILIES: dict[str, Family] = {
 }
 
 MOST_ATTEMPTS = 50
-"""A family that needs more attempts for an example than this is at fault."""
+"""A family that needs more attempts per example than this has a bug."""
 
 
 class Examples:
-    """Examples of one family; each depends on the seed and its number only, and can be made alone."""
+    """Examples of one family; each depends only on the seed and its number, and can be made alone."""
 
     def __init__(self, kind: str, corpus: Corpus, *, seed: int = 0) -> None:
         self.kind, self.corpus, self.seed = kind, corpus, seed
         self.left_out: Counter[str] = Counter()
-        """Why attempts gave no example."""
+        """Why attempts produced no example."""
 
     def first(self, count: int) -> Iterator[Example]:
-        """Give so many examples. Raises `RuntimeError` if too few attempts give one."""
+        """Yield this many examples. Raise `RuntimeError` if too few attempts produce one."""
         made = 0
         for number in range(count * MOST_ATTEMPTS):
             if made == count:
@@ -46,7 +46,7 @@ class Examples:
             raise RuntimeError(f"{self.kind}: only {made} of {count} examples could be made; give more source files")
 
     def named(self, numbers: Iterable[int]) -> Iterator[Example]:
-        """Give the examples with these numbers, as far as there are such."""
+        """Yield the examples with these numbers, as far as they exist."""
         for number in numbers:
             # Seeded with text, so that numbers of neighbouring seeds have nothing in common.
             rng = Random(f"{self.kind}/{self.seed}/{number}")

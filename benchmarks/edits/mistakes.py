@@ -1,4 +1,4 @@
-"""Mistakes in white space that a caller makes alike in all lines of a call, old and new."""
+"""Mistakes in white space that a caller makes in the same way in all lines of a call, old and new."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 from benchmarks.edits.blocks import Block, Line
 from benchmarks.edits.corpus import indent_of
 
-# What an indentation of the file is in the call; `None` if the mistake cannot be made with it.
+# The form of one of the file's indentations in the call; `None` if the mistake cannot be made with it.
 Indent = Callable[[str], str | None]
 
 
@@ -24,7 +24,7 @@ class Mistake:
     trailing: Literal["", "added", "removed", "on blank lines"] = ""
 
     def quote(self, lines: Sequence[Line]) -> tuple[Line, ...] | None:
-        """Return the lines as the caller has them, `None` if the mistake cannot be made with one of them."""
+        """Return the lines as the caller writes them, `None` if the mistake cannot be made with one of them."""
         quoted: list[Line] = []
         above = ""
         seen: set[str] = set()
@@ -59,25 +59,25 @@ def further_out(less: str, indent: str) -> str | None:
 
 
 def clipped_out(less: str, indent: str) -> str | None:
-    """Move one step out; what has less than a step goes to column 0."""
+    """Move one step out; indentation of less than a step becomes none."""
     return indent[len(less) :] if indent.startswith(less) else ""
 
 
 def with_tabs(width: int, indent: str) -> str | None:
-    """Put a tab for each step of blanks."""
+    """Replace each step of blanks with a tab."""
     if "\t" in indent:
         return None
     return "\t" * (len(indent) // width) + " " * (len(indent) % width)
 
 
 def with_blanks(width: int, indent: str) -> str | None:
-    """Put blanks for each tab."""
+    """Replace each tab with blanks."""
     bare = indent.lstrip("\t")
     return None if "\t" in bare else " " * width * (len(indent) - len(bare)) + bare
 
 
 def rescaled(given: int, wanted: int, indent: str) -> str | None:
-    """Put steps of another width."""
+    """Change the width of steps."""
     if "\t" in indent:
         return None
     return " " * (len(indent) // given * wanted + len(indent) % given)
@@ -96,7 +96,7 @@ def clipped(unit: str) -> Mistake:
 
 
 def of_indentation(unit: str) -> Iterator[Mistake]:
-    """Give every mistake of indentation that can be made in a file with such steps."""
+    """Yield every mistake of indentation that can be made in a file with such steps."""
     yield Mistake("one step in", partial(further_in, unit))
     yield Mistake("two steps in", partial(further_in, unit * 2))
     yield Mistake("one step out", partial(further_out, unit))
@@ -113,7 +113,7 @@ def of_indentation(unit: str) -> Iterator[Mistake]:
 
 
 def dedented(block: Block) -> Mistake | None:
-    """Return what `textwrap.dedent` does to all lines, `None` if that is nothing."""
+    """Return the effect of `textwrap.dedent` on all lines, `None` if it has none."""
     indents = [indent_of(line.text) for line in block.lines if line.text.strip()]
     margin = min(indents, key=len)
     if not all(indent.startswith(margin) for indent in indents):

@@ -18,10 +18,10 @@ BEGINNINGS = ("def ", "class ", "async def ", "function ", "func ", "export ", "
 
 
 def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
-    """Make an example, or say why none came of it."""
+    """Make an example, or return the reason why there is none."""
     source = corpus.choose(rng)
     if source is None:
-        return "the file does not serve"
+        return "the file is unsuitable"
     crosses = rng.random() < 0.5
     block = _across_the_end_of_a_body(rng, source) if crosses else _anywhere(rng, source)
     if block is None:
@@ -55,14 +55,14 @@ def _anywhere(rng: Random, source: Source) -> Block | None:
     if chosen is None:
         return None
     outside = [not indent_of(line) for line in source.lines[slice(*chosen)] if line.strip()]
-    # A block in which nothing is clipped is only moved; few of those are enough.
+    # A block in which nothing is clipped is only moved; a few of those are enough.
     if not any(outside) and rng.random() < 0.8:
         return None
     return random_edit(rng, source, *chosen, most=4)
 
 
 def _across_the_end_of_a_body(rng: Random, source: Source) -> Block | None:
-    """Edit from the last lines of a body into the function that follows it, and put something behind that."""
+    """Edit from the last lines of a body into the function that follows it, and insert something after that."""
     starts = [
         number
         for number, line in enumerate(source.lines)
@@ -97,7 +97,7 @@ def _line_above(source: Source, number: int) -> str:
 
 
 def _added(rng: Random, source: Source, begin: int, stop: int) -> tuple[Line, ...]:
-    """Give a function behind a function that ends here, or else a statement like the last one."""
+    """Return a function to insert after a function that ends here, or else a statement like the last one."""
     number, last = rng.randint(2, 99), source.lines[stop - 1]
     ends = last_below(source, begin) + 1 <= stop
     if source.language != "python":
@@ -110,7 +110,7 @@ def _added(rng: Random, source: Source, begin: int, stop: int) -> tuple[Line, ..
 
 
 def _method_behind(rng: Random, source: Source, above: tuple[Line, ...]) -> tuple[Line, ...]:
-    """Put a method behind the last line of a class body."""
+    """Insert a method after the last line of a class body."""
     number, unit = rng.randint(2, 99), source.unit
     end = max((at + 1 for at, line in enumerate(above) if line.text.strip()), default=0)
     texts = ["", f"{unit}def added_{number}(self):", f"{unit * 2}return {number}"]

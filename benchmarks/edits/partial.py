@@ -20,10 +20,10 @@ PIECE = re.compile(r"[\w.]+|[^\w\s]+", re.ASCII)
 
 
 def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
-    """Make an example, or say why none came of it."""
+    """Make an example, or return the reason why there is none."""
     source = corpus.choose(rng)
     if source is None:
-        return "the file does not serve"
+        return "the file is unsuitable"
     text = source.text
     kind = rng.choice(("inside a word", "inside a word", "across a line break", "across a comment"))
     needle = _inside_words(rng, source) if kind == "inside a word" else _across_line_end(rng, source, kind)
@@ -37,13 +37,13 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
 
 
 def equivalents(text: str, needle: str) -> int:
-    """Count the places, overlapping ones too, that are a needle but for white space, at whatever borders."""
+    """Count the places, including overlapping ones, that equal a needle except for white space, at any borders."""
     pattern = r"\s+".join(map(re.escape, needle.split()))
     return sum(1 for _ in re.finditer(f"(?={pattern})", text))
 
 
 def _inside_words(rng: Random, source: Source) -> str | None:
-    """Take a part of a line, or of two, that begins or ends inside a word, with other blanks within."""
+    """Return a part of one or two lines that begins or ends inside a word, with different blanks in it."""
     number = rng.randrange(len(source.lines) - 1)
     line = source.lines[number]
     gaps = [*BLANKS.finditer(line)]

@@ -1,4 +1,4 @@
-"""Where the hunks of a V4A patch may go, by trying every place: the slow answer to compare with."""
+"""The places where the hunks of a V4A patch may go, by trying every place: the slow reference answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_TRIED = 3000
 
 
 def places(lines: Lines, hunk: Hunk) -> list[int]:
-    """Return every place where the old lines of a hunk are, and its anchors allow."""
+    """Return every place where the old lines of a hunk occur and its anchors allow it."""
     old = hunk.old
     stops = range(len(lines) - len(old) + 1)
     fits = [at for at in stops if tuple(lines[at : at + len(old)]) == old]
@@ -27,14 +27,14 @@ def places(lines: Lines, hunk: Hunk) -> list[int]:
 
 
 def _within(fits: Sequence[int], start: int, stop: int) -> list[int]:
-    """Return the places in a block; for an anchor with nothing indented below it, the first place behind it."""
+    """Return the places in a block; for an anchor with nothing indented below it, the first place after it."""
     inside = [at for at in fits if start <= at < stop]
     behind = [at for at in fits if at >= start]
     return inside or (behind[:1] if start == stop else [])
 
 
 def _regions(lines: Lines, anchors: Sequence[str], begin: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """Give the blocks that nested anchors name: what is indented below each line that the last of them fits."""
+    """Yield the blocks that nested anchors name: what is indented below each line that the last of them matches."""
     stop = len(lines) if end is None else end
     wanted = anchors[0].strip()
     exact = [number for number in range(begin, stop) if lines[number].strip() == wanted]
@@ -59,7 +59,7 @@ def _block_end(lines: Lines, number: int) -> int:
 
 
 def undecided(lines: Lines, hunks: Sequence[Hunk]) -> list[Hunk]:
-    """Return the hunks that fit in several places behind the one before, or only in another than the true one."""
+    """Return the hunks that fit in several places after the previous one, or only in a wrong one."""
     found: list[Hunk] = []
     cursor = 0
     for hunk in hunks:
@@ -70,7 +70,7 @@ def undecided(lines: Lines, hunks: Sequence[Hunk]) -> list[Hunk]:
 
 
 def has_several_results(lines: Lines, hunks: Sequence[Hunk]) -> bool:
-    """Return whether the hunks, in their order, can be put into a text in ways with different results."""
+    """Return whether the hunks, in order, can be applied to a text in ways with different results."""
     found: set[tuple[str, ...]] = set()
     for tried, chosen in enumerate(_arrangements(lines, [places(lines, hunk) for hunk in hunks], hunks)):
         found.add(applied(lines, hunks, chosen))
@@ -97,7 +97,7 @@ def before_changes(hunk: Hunk) -> int:
 
 
 def behind_changes(hunk: Hunk) -> int:
-    """Return how many old lines there are up to behind the last change."""
+    """Return how many old lines there are up to the end of the last change."""
     count, behind = 0, 0
     for line in hunk.lines:
         count += line.mark != "+"

@@ -1,4 +1,4 @@
-"""Generated files in which the same lines come again and again."""
+"""Generated files in which the same lines occur again and again."""
 
 from __future__ import annotations
 

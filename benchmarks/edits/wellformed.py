@@ -1,4 +1,4 @@
-"""Family `wellformed`: patches without a mistake, on files in which the same lines come again and again."""
+"""Family `wellformed`: patches without a mistake, on files in which the same lines occur again and again."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from benchmarks.edits.repetitive import repetitive
 KINDS = ("v4a", "v4a", "v4a", "difflib", "git", "shifted", "counts")
 SHORTENED = ("whole", "whole", "without colon", "name and opening")
 NEAREST_BY = 3
-"""With counts that are off, the stated line may be off by so many."""
+"""If counts are wrong, the stated line may be wrong by this much."""
 
 
 def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
-    """Make an example, or say why none came of it."""
+    """Make an example, or return the reason why there is none."""
     source = repetitive(rng) if rng.random() < 0.7 else corpus.choose(rng)
     if source is None:
-        return "the file does not serve"
+        return "the file is unsuitable"
     lines = edited(rng, source)
     if all(line.mark == " " for line in lines):
         return "no edit"
@@ -69,7 +69,7 @@ def _v4a_example(rng: Random, source: Source, lines: Sequence[Line], context: in
 
 
 def _kept(lines: Sequence[Line]) -> frozenset[int]:
-    """Return the numbers of the old lines that stay: one that the patch itself takes away is no anchor."""
+    """Return the numbers of the old lines that stay: a line that the patch itself removes cannot be an anchor."""
     old = (line for line in lines if line.mark != "+")
     return frozenset(number for number, line in enumerate(old) if line.mark == " ")
 
@@ -111,9 +111,9 @@ def _edit(rng: Random, line: str) -> list[Line]:
 
 
 def cut(lines: Sequence[Line], context: int, *, merge_below: int) -> list[Hunk]:
-    """Cut the edited lines of a file into hunks; those with fewer kept lines between them are one.
+    """Cut the edited lines of a file into hunks; those with fewer kept lines between them are merged.
 
-    Hunks that stay apart may share lines of context. A hunk always has an old line.
+    Hunks that are not merged may share lines of context. A hunk always has an old line.
     """
     runs: list[list[int]] = []
     for number, line in enumerate(lines):
@@ -141,7 +141,7 @@ def _hunk(lines: Sequence[Line], runs: Sequence[Sequence[int]], at: int, context
 
 
 def _anchored(rng: Random, source: Source, hunk: Hunk, kept: frozenset[int]) -> Hunk:
-    """Give a hunk the anchors that a model would: what encloses it, or nothing."""
+    """Give a hunk the anchors that a model would write: what encloses it, or nothing."""
     chain = _enclosing_chain(source, hunk, kept)
     choice = rng.choice(("none", "inner", "outer", "nested", "nested"))
     if not chain or choice == "none":
@@ -174,7 +174,7 @@ def _enclosing_chain(source: Source, hunk: Hunk, kept: frozenset[int]) -> list[s
 
 
 def enclosing(source: Source, number: int) -> list[int]:
-    """Return the numbers of the lines that enclose a line: those further out above it, or its `[section]`."""
+    """Return the numbers of the lines that enclose a line: the shallower ones above it, or its `[section]`."""
     here = next((line for line in source.lines[number:] if line.strip()), "")
     width = len(indent_of(here))
     found: list[int] = []
@@ -189,7 +189,7 @@ def enclosing(source: Source, number: int) -> list[int]:
 
 
 def _inaccurate(rng: Random, source: Source, lines: Sequence[Line], context: int, kind: str) -> Patch | str:
-    """Make a unified diff with line numbers or counts that are off, where the nearest place is the true one."""
+    """Make a unified diff with wrong line numbers or counts, for which the nearest place is the true one."""
     shift = rng.choice((-1, 1)) * rng.randint(1, 40) if kind == "shifted" else 0
     hunks = cut(lines, context, merge_below=2 * context)
     for hunk in hunks:
@@ -211,7 +211,7 @@ def difflib_diff(old: str, new: str, context: int) -> str:
 
 
 def git_diff(old: str, new: str, context: int) -> str:
-    """Return what `git diff` says, whatever the user's configuration."""
+    """Return the output of `git diff`, independent of the user's configuration."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     clean |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
     with TemporaryDirectory() as directory:

@@ -17,10 +17,10 @@ OTHER_MISTAKES = ("dedented", "first", "trailing added", "trailing removed", "tr
 
 
 def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
-    """Make an example, or say why none came of it."""
+    """Make an example, or return the reason why there is none."""
     source = corpus.choose(rng)
     if source is None:
-        return "the file does not serve"
+        return "the file is unsuitable"
     chosen = random_range(rng, source, 2, 25)
     if chosen is None:
         return "no block"
@@ -59,7 +59,7 @@ def example(rng: Random, corpus: Corpus, name: str) -> Example | str:
 
 
 def call(rng: Random, block: Block, quoted: tuple[Line, ...], sent: str) -> Edit | Patch:
-    """Send the quoted lines of a block."""
+    """Return the call that sends the quoted lines of a block."""
     if sent == "edit_file":
         return edit_file(quoted, ends=rng.random() < 0.5)
     if sent == "unified":
@@ -82,7 +82,7 @@ def _like_added(block: Block) -> frozenset[int]:
 
 
 def enclosing(source: Source, number: int) -> str | None:
-    """Return the nearest line above a line that is further out."""
+    """Return the nearest shallower line above a line."""
     here = next((line for line in source.lines[number:] if line.strip()), "")
     for line in reversed(source.lines[:number]):
         if line.strip() and len(indent_of(line)) < len(indent_of(here)):
@@ -113,7 +113,7 @@ def _with_trailing_blanks(rng: Random, source: Source, start: int, stop: int) ->
 
 
 def _with_crlf(rng: Random, made: Example) -> Example:
-    """Write the call with `\\r\\n`, or the file."""
+    """Write the call, or the file, with `\\r\\n`."""
     if rng.random() < 0.5:
         text, expected = made.text.replace("\n", "\r\n"), (made.expected or "").replace("\n", "\r\n")
         return replace(made, mistake="crlf file", text=text, expected=expected)

@@ -1,4 +1,4 @@
-"""One adapter for each peer, each imported only in the environment that has the peer."""
+"""One adapter for each peer, imported only in the environment that contains the peer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.subject import Subject
 
 @dataclass(frozen=True)
 class Adapter:
-    """Where a peer's adapter is, and what kind of peer it is: goals differ for a core written in Rust."""
+    """The module of a peer's adapter, and the kind of peer: goals differ for a core written in Rust."""
 
     module: str
     class_name: str

@@ -34,7 +34,7 @@ class Agentfs(AsyncSubject):
         self.perform("write", list(tree.files()))
 
     async def grep(self, pattern: str) -> int:
-        """Search as its user would have to: walk, read every file, look with `re`."""
+        """Search as its users have to: walk, read every file, search with `re`."""
         look = re.compile(pattern, re.MULTILINE)
         found = 0
         pending = ["/"]

@@ -1,8 +1,8 @@
 """bashkit: a filesystem and a shell in Rust. Either holds at most 10,000 files, /dev/null included.
 
-Plain operations go to a filesystem of its own, which is faster than the one inside a shell; searching and
-snapshots are the shell's, so that has the same tree. A snapshot costs it the same whether anything was
-written since the last one or not.
+Plain operations use a filesystem of its own, which is faster than the one inside a shell; searching and
+snapshots use the shell, so that has the same tree. The cost of a snapshot is the same whether or not anything was
+written since the last one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """deepagents' StateBackend: one flat dict in LangGraph's state.
 
-Outside of a running graph the backend refuses to work, so it gets what a graph gives it: LangGraph's own
-channel and LangGraph's own read of it. A write is followed by the channel's update, which is what the end of
-a step does. The rest of a step (scheduling, checkpoints) is not counted, to the peer's advantage.
+Outside a running graph the backend refuses to work, so it gets what a graph provides: LangGraph's own
+channel and LangGraph's own read of it. A write is followed by the channel's update, which is what happens at the
+end of a step. The rest of a step (scheduling, checkpoints) is not counted, to the peer's advantage.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class FsspecMemory(SyncSubject):
             self.fs.pipe_file(path, text.encode())
 
     def grep(self, pattern: str) -> int:
-        """Search as its user would have to: it has no grep, so read every file and look with `re`."""
+        """Search as its users have to: it has no grep, so read every file and search with `re`."""
         look = re.compile(pattern.encode(), re.MULTILINE)
         found = 0
         for path in self.fs.find("/"):

@@ -1,4 +1,4 @@
-"""mem-sandbox's MemoryWorkspace: a tree that each change clones and hashes whole. It needs Python 3.12."""
+"""mem-sandbox's MemoryWorkspace: a tree that each change clones and hashes in full. It needs Python 3.12."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class MemSandbox(AsyncSubject):
         return (await self.fs.read_text(self.path(path))).content
 
     async def grep(self, pattern: str) -> int:
-        """Search as its user would have to: walk, read every file, look with `re`."""
+        """Search as its users have to: walk, read every file, search with `re`."""
         look = re.compile(pattern, re.MULTILINE)
         found = 0
         pending: list[Any] = [SandboxPath.root()]

@@ -1,4 +1,4 @@
-"""One module a group of rows: each takes a `Bench` and yields results. `GROUPS` says when each runs."""
+"""The rows, one module per group: each takes a `Bench` and yields results. `GROUPS` says when each runs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bench:
-    """What a row measures: ours and perhaps a peer, both holding the same tree.
+    """The subjects of a row: ours and optionally a peer, both containing the same tree.
 
-    `size` is the size that is written in the table; a peer with a limit gets a tree that just fits.
+    `size` is the size shown in the table; a peer with a limit gets the largest tree that fits.
     """
 
     size: int
@@ -35,7 +35,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Group:
-    """When a module of rows runs: beside each peer, with ours alone, at which sizes."""
+    """When a module of rows runs: beside each peer or with ours alone, and at which sizes."""
 
     beside_peers: bool
     alone: bool
@@ -61,4 +61,4 @@ GROUPS: dict[str, Group] = {
     "host": Group(beside_peers=False, alone=True, sizes=(5_000, 50_000), seeded=False),
     "imports": Group(beside_peers=False, alone=True, sizes=(0,), seeded=False),
 }
-"""In the order in which they run: deleting directories comes after what needs them."""
+"""In the order in which they run: deleting directories comes after everything that needs them."""

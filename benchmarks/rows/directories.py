@@ -1,4 +1,4 @@
-"""Move and delete a directory: of 20 or 400 files beside a peer, and ours holding everything there is."""
+"""Move and delete a directory: of 20 or 400 files beside a peer, and for ours one that contains everything."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pair(row: str, bench: Bench, timings: list[Timing]) -> Iterator[Result]:
 
 
 def everything(bench: Bench) -> Iterator[Result]:
-    """Move and delete the one directory that holds the whole tree, putting it back untimed."""
+    """Move and delete the one directory that contains the whole tree, putting it back untimed."""
     ours = bench.ours
     top = bench.tree.top
     repeats = 50 if bench.quick else 200

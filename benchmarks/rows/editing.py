@@ -22,7 +22,7 @@ EDITS = {
     "edit fuzzy": (PLACE.replace("\t", "    "), PLACE.replace("\t", "    ").replace("default", "other")),
     "edit not found": (PLACE.replace("default", "nothing"), "\treturn\n"),
 }
-"""The row, the text to replace and what to put in its place."""
+"""The row, the text to replace and its replacement."""
 
 
 def measure(bench: Bench) -> Iterator[Result]:

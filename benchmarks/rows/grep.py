@@ -1,7 +1,7 @@
 """Search 10,000 files of 45 lines, beside ripgrep on the same files on disk and beside each peer.
 
-The rows of a pattern are of a search that is made again and again. What a library might keep from one search
-to the next helps it there; the rows of the first search of a new tree, and of one after a write, tell.
+The rows of a pattern measure a search that is repeated. What a library may cache from one search to the next helps
+it there; the rows of the first search of a new tree, and of one after a write, show how much.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ PATTERNS = {
     "grep no case": r"(?i)NEEDLE_",
     "grep words": r"\bneedle_\d+\b",
 }
-"""Each finds the same one line in every hundredth file."""
+"""Each finds the same single line in every hundredth file."""
 
 LITERAL = PATTERNS["grep literal"]
 
 
 class Ripgrep(SyncSubject):
-    """ripgrep on a folder, as a program: its start is part of what a caller waits for."""
+    """ripgrep on a folder, as a program: its start-up is part of what a caller waits for."""
 
     name = "ripgrep"
 
@@ -110,7 +110,7 @@ def after_a_write(bench: Bench, tree: Tree, other: Subject) -> Iterator[Result]:
 
 
 def first(bench: Bench, tree: Tree, other: Subject) -> Iterator[Result]:
-    """Search a tree that was not searched before; what is on disk was."""
+    """Search a tree that was not searched before; the files on disk were."""
 
     def of_new() -> float:
         new = Weakfs()

@@ -1,7 +1,7 @@
 """Snapshot and restore a host directory, beside a bare scan of it, reading it all, git and tar.
 
-All that is looked at is in the system's cache: it was just written. What ours writes is on the disk when it
-returns; git and tar leave that to the system. Ahead of whatever writes, the disk has caught up.
+Everything that is read is in the system's cache, because it was just written. What ours writes is on the disk when
+it returns; git and tar leave that to the system. Before anything that writes, the disk has caught up.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def measure(bench: Bench) -> Iterator[Result]:
 
 
 class Snapshots:
-    """Rows of taking snapshots: the first one of all, with some files changed, with none, and of a new process."""
+    """Rows of taking snapshots: the very first one, with some files changed, with none, and in a new process."""
 
     def __init__(self, bench: Bench, home: Path, host: HostTree) -> None:
         self.size = bench.size
@@ -90,7 +90,7 @@ class Snapshots:
         self.host.change(CHANGED)
 
     def cold(self) -> dict[str, Timing]:
-        """Measure everything that starts with nothing: a new store, a new repository, a new archive."""
+        """Measure everything that starts from nothing: a new store, a new repository, a new archive."""
         measured: dict[str, Sampler] = {name: partial(self.ours_cold, name) for name in KINDS}
         measured[READING] = alone(partial(nanoseconds, self.host.read_all))
         measured |= {archiver.name: partial(self.theirs_cold, archiver) for archiver in self.archivers}
@@ -108,13 +108,13 @@ class Snapshots:
         return nanoseconds(archiver.snapshot)
 
     def in_a_new_process(self) -> float:
-        """Open the directory and its store, which know each other, and take a snapshot; imports are not counted."""
+        """Open a directory with its existing store, and take a snapshot; imports are not counted."""
         command = [sys.executable, "-c", FIRST_OF_A_PROCESS, str(self.host.root), str(self.store(OURS))]
         return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 class Restores:
-    """Rows of going back to a snapshot that was just taken."""
+    """Rows of restoring a snapshot that was just taken."""
 
     def __init__(self, bench: Bench, home: Path, host: HostTree) -> None:
         self.size = bench.size
@@ -140,7 +140,7 @@ class Restores:
         self.fs.restore(self.wanted, dry_run=dry_run)
 
     def kept(self) -> None:
-        """Take the snapshot to go back to: what was restored before has settled, and is known."""
+        """Take the snapshot to restore: everything restored before has settled, and is in the stat cache."""
         settle()
         self.wanted = self.fs.snapshot()
 
@@ -149,7 +149,7 @@ class Restores:
         return self.host.change(CHANGED)
 
     def count_written(self) -> int:
-        """Count the files that a restore of ten wrote, by what the system says of every file."""
+        """Count the files that a restore of ten wrote, according to the system's status of every file."""
         held = self.changed()
         before = self.host.stamps()
         self.restore()
@@ -159,7 +159,7 @@ class Restores:
 
 
 def alone(measured: Sampler) -> Sampler:
-    """Let the disk catch up first, so that nobody's fsync pays for what another wrote."""
+    """Let the disk catch up first, so that no fsync pays for what another subject wrote."""
 
     def sample() -> float:
         os.sync()

@@ -20,7 +20,7 @@ from weakfs.tools.handlers import ShellOptions, shell_tool
 from weakfs.tools.sections import FILESYSTEM_TOOLS
 
 BY_HAND = "by hand"
-"""A write: a temporary file and a rename, by Python's own calls. A shell: `/bin/sh -c true` by subprocess."""
+"""A write: a temporary file and a rename, by Python's own calls. A shell call: `/bin/sh -c true` by subprocess."""
 
 COMMITTED = 10
 TEXT = "another line of this small file\n" * 64
@@ -32,7 +32,7 @@ class WriteParams:
 
 
 def write_and_fail(params: WriteParams, *, context: ToolContext) -> ToolResult[None]:
-    """Change a file, and then fail: the call is undone."""
+    """Change a file and then fail, so that the call is undone."""
     assert context.filesystem
     context.filesystem.write(params.path, TEXT)
     return ToolResult("it did not work out", None, success=False)
@@ -66,7 +66,7 @@ class Calls:
         self.paths = list(dict.fromkeys(host.tree.sample_paths(3 * self.repeats, seed=13)))
 
     def writes(self) -> Iterator[Result]:
-        """Write files that are there: each for the first time, and each once more."""
+        """Write existing files: each for the first time, and each once more."""
         ours, others = self.paths[: self.repeats], self.paths[self.repeats : 2 * self.repeats]
         for row in ("host write", "host write again"):
             measured = {OURS: over(self.fs.write, ours), BY_HAND: over(self.host.write_by_hand, others)}
@@ -80,7 +80,7 @@ class Calls:
         assert self.host.text(path) == held, "a call that failed has changed something"
 
     def shell(self) -> Iterator[Result]:
-        """Run `true`, in a sandbox if there is one: the tree is looked at before and after."""
+        """Run `true`, in a sandbox if there is one: the tree is scanned before and after."""
         settle()
         call = partial(self.tools.call, "shell", {"command": "true"})
         answered = call()
@@ -94,7 +94,7 @@ class Calls:
 
 
 class Overlays:
-    """Rows of a layer over the tree, of which nothing is copied up front."""
+    """Rows of a layer over the tree, without copying anything up front."""
 
     def __init__(self, bench: Bench, home: Path, host: HostTree) -> None:
         self.size = bench.size
@@ -127,7 +127,7 @@ class Overlays:
 
 
 def held_files(layer: OverlayFilesystem) -> int:
-    """Count what is in the layer itself."""
+    """Count the files in the layer itself."""
     assert layer.session
     tree = layer.session[FileTree].latest()
     return tree.file_count if tree else 0
@@ -140,5 +140,5 @@ def over(write: Callable[[str, str], object], paths: Iterable[str]) -> Sampler:
 
 
 def few(repeats: int) -> int:
-    """Return how often to do what takes as long as looking at the tree."""
+    """Return how often to repeat operations that take as long as scanning the tree."""
     return max(3, repeats // 20)

@@ -1,4 +1,4 @@
-"""`import weakfs`, and the names that most programs take from it, beside the import of attrs and orjson."""
+"""`import weakfs`, and the names that most programs import from it, beside the import of attrs and orjson."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def measure(bench: Bench) -> Iterator[Result]:
 
 
 def nanoseconds_of(statement: str) -> float:
-    """Return nanoseconds that the statement takes in a new interpreter, whose own start is not counted."""
+    """Return the nanoseconds that the statement takes in a new interpreter, without its start-up."""
     program = f"from time import perf_counter_ns as now; start = now(); {statement}; print(now() - start)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return float(done.stdout)

@@ -1,4 +1,4 @@
-"""Bytes that one more kept version costs: a small file written, its record, and the snapshot of it."""
+"""The bytes that one more stored version costs: a small file written, its record, and the snapshot of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write, read text, read bytes, stat, list: of files that are there, in random order."""
+"""Write, read text, read bytes, stat, list: on existing files, in random order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.rows import Bench
 from benchmarks.timing import side_by_side
 
 CALLS = 20_000
-"""Enough that the files that are touched do not all lie in the processor's cache."""
+"""Enough that the touched files do not all fit into the processor's cache."""
 
 
 def measure(bench: Bench) -> Iterator[Result]:

@@ -1,4 +1,4 @@
-"""The longest that a single write takes, and the longest garbage collection, with 1,000 versions kept."""
+"""The longest time of a single write, and the longest garbage collection, with 1,000 versions stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Save and load of a session whose every file came by an event, beside hand-written orjson of the same."""
+"""Save and load of a session whose files were all created by events, beside hand-written orjson of the same."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def measure(bench: Bench) -> Iterator[Result]:
 
 
 def alternately(ours: Callable[[], Any], theirs: Callable[[], Any], *, repeats: int = 5) -> list[Timing]:
-    """Time both in turn; what either returns is let go before the next begins."""
+    """Time both in turn; the result of each is released before the next begins."""
     samples: list[list[float]] = [[], []]
     for _ in range(repeats):
         for act, taken in zip((ours, theirs), samples, strict=True):

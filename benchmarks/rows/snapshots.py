@@ -1,4 +1,4 @@
-"""Snapshot, rollback and fork, each after a write so that there is something new to keep or to undo."""
+"""Snapshot, rollback and fork, each after a write so that there is something new to store or to undo."""
 
 from __future__ import annotations
 

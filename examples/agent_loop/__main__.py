@@ -11,7 +11,7 @@ from weakfs import HostMount
 
 
 def model_of(provider: str, name: str, base_url: str | None) -> Model:
-    """Give a model; the client libraries take the key from where they always do."""
+    """Return a model; the client library takes the key from its usual place."""
     if provider == "openai":
         from openai import AsyncOpenAI
 
@@ -30,10 +30,10 @@ def main() -> int:
     options.add_argument("provider", choices=["openai", "anthropic"])
     options.add_argument("model", help="the model's name")
     options.add_argument(
-        "session", help="the file that keeps the conversation and its files; gone on with if it exists"
+        "session", help="the file that stores the conversation and its files; an existing one is continued"
     )
-    options.add_argument("task", nargs="?", help="what to do; left out, unfinished work is gone on with")
-    options.add_argument("--mount", help="a directory whose files are copied in the first time")
+    options.add_argument("task", nargs="?", help="what to do; omit it to continue unfinished work")
+    options.add_argument("--mount", help="a directory whose files are copied in when the session is new")
     options.add_argument("--base-url", help="another server that speaks the provider's protocol")
     options.add_argument("--max-turns", type=int, default=50)
     chosen = options.parse_args()
@@ -54,7 +54,7 @@ def main() -> int:
     print()
     if outcome.status == "finished":
         return 0
-    print(f"{outcome.status}: {outcome.text or 'run it again to go on'}", file=sys.stderr)
+    print(f"{outcome.status}: {outcome.text or 'run it again to continue'}", file=sys.stderr)
     return 1
 
 

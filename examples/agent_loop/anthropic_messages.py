@@ -1,4 +1,4 @@
-"""Anthropic's Messages."""
+"""Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakfs.tools.sections import Prompt
 if TYPE_CHECKING:
     from anthropic.types import MessageParam, RawMessageStreamEvent, ToolParam
 
-# A reply that has calls is gone on with, whatever its reason to end; of one without, others count as its end.
+# The calls of a reply are made whatever its stop reason; for a reply without calls, any other reason counts as done.
 STOPS: dict[str, Stop] = {
     "end_turn": "finished",
     "max_tokens": "cut_off",
@@ -34,7 +34,7 @@ class AnthropicMessages:
         self._max_tokens = max_tokens
 
     async def ask(self, prompt: Prompt, messages: Sequence[Json], on_text: Callable[[str], None]) -> Reply:
-        """Stream one reply, block by block; the input of a call comes as pieces of JSON text."""
+        """Stream one reply, block by block; the input of a call arrives as pieces of JSON text."""
         rendered = prompt.render()
         stream = await self._client.messages.create(
             model=self._model,
@@ -51,11 +51,11 @@ class AnthropicMessages:
         return heard.reply()
 
     def task(self, text: str) -> Json:
-        """Give a user's message."""
+        """Return a user's message."""
         return {"role": "user", "content": text}
 
     def answers(self, answers: Sequence[Answer]) -> list[Json]:
-        """Give one message with a block for each call."""
+        """Return one message with a block for each call."""
         blocks = [
             {
                 "type": "tool_result",
@@ -69,7 +69,7 @@ class AnthropicMessages:
 
 
 class _Heard:
-    """A reply as far as it has come: its blocks as they began, and the pieces of text that belong into each."""
+    """A reply received so far: its blocks as they began, and the pieces of text for each."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text = on_text
@@ -106,7 +106,7 @@ class _Heard:
         for (index, key), pieces in self._pieces.items():
             if key == "input":
                 inputs[index] = "".join(pieces)
-                # Only an object may stand here; what the model wrote instead is in the call.
+                # Only an object is allowed here; what the model wrote instead is in the call.
                 given, _ = read_arguments(inputs[index])
                 self._blocks[index]["input"] = given if isinstance(given, dict) else {}
             else:
@@ -120,9 +120,9 @@ class _Heard:
         for _, block in blocks:
             if block["type"] == "tool_use":
                 block["name"] = plain_name(str(block["name"]))
-        # An empty text, and a message of nothing, would be refused when they are sent back.
+        # An empty text, or a message without content, would be rejected when it is sent back.
         content = [block for _, block in blocks if block.get("text") != ""]
         text = "".join(str(block["text"]) for block in content if block["type"] == "text")
         message: Json = {"role": "assistant", "content": content or [{"type": "text", "text": "(no words)"}]}
-        # Of a reply that was cut off the whole calls are made, and the torn one is answered: it is not JSON.
+        # In a truncated reply, complete calls are made, and the incomplete one is answered: it is not JSON.
         return Reply(message, text, "calls" if calls else STOPS.get(self._stop, "finished"), calls)

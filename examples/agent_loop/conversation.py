@@ -1,7 +1,7 @@
-"""What was said, as a slice of the session, so that one file keeps it together with the files that it is about.
+"""The conversation, as a slice of the session, so that one file stores it together with its files.
 
-The slice is STATE and no LOG: a rollback to an earlier turn takes the conversation back with the files, and the model
-never believes in an edit that is gone. That it was made, and undone, stays in the records and in `ToolCalls`.
+The slice is STATE, not LOG: a rollback to an earlier turn restores the conversation together with the files, so the
+model never relies on an edit that was undone. The records and `ToolCalls` still show that it was made and undone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Call:
 @event("agent/said")
 @frozen
 class Message:
-    """One message, in the provider's own JSON; of what a model said also its text, its calls, and why it ended."""
+    """One message in the provider's own JSON; for a model's message also its text, its calls, and why it ended."""
 
     provider: str
     json: str
@@ -44,12 +44,12 @@ class Message:
 
 
 # For `Session(registry=...)` and `Session.load(..., registry=...)`; and for the command line, where
-# `weakfs log FILE --registry examples.agent_loop.conversation:REGISTRY` shows both the files and what was said.
+# `weakfs log FILE --registry examples.agent_loop.conversation:REGISTRY` shows both the files and the messages.
 REGISTRY = Registry.with_types(Call).with_slices(Declaration(Message, kind="state", reducers={Message: append_all}))
 
 
 class Conversation:
-    """The messages of a session, with one provider."""
+    """The messages of a session with one provider."""
 
     def __init__(self, session: Session, provider: str) -> None:
         self._slice = session[Message]
@@ -58,7 +58,7 @@ class Conversation:
         others = {message.provider for message in self.messages} - {provider}
         if others:
             raise ValueError(
-                f"cannot go on with {provider}: the conversation was led with {others.pop()}; use that, or another file"
+                f"cannot continue with {provider}: the conversation used {others.pop()}; use that, or another file"
             )
 
     @property
@@ -73,40 +73,40 @@ class Conversation:
 
     @property
     def ended(self) -> bool:
-        """Whether the model has said all that it will say unasked."""
+        """Whether the model has finished and waits for another message."""
         return self.last is None or self.last.stop in ("finished", "cut_off")
 
     @property
     def turns(self) -> int:
-        """How often the model has spoken."""
+        """The number of messages from the model."""
         return sum(message.stop is not None for message in self.messages)
 
     def json(self) -> list[Json]:
-        """Give the messages as the provider's client takes them."""
+        """Return the messages in the form that the provider's client accepts."""
         return [cast(Json, json.loads(message.json)) for message in self.messages]
 
     def say(self, *messages: Json) -> None:
-        """Add what a user or a tool said."""
+        """Add messages from a user or a tool."""
         for message in messages:
             self._session.dispatch(Message(self._provider, written(message)), cause="runtime")
 
     def reply(self, message: Json, text: str, stop: Stop, calls: tuple[Call, ...]) -> None:
-        """Add what the model said."""
+        """Add a message from the model."""
         whole_calls = tuple(Call(*map(whole, astuple(call))) for call in calls)
         said = Message(self._provider, written(message), whole(text), stop, whole_calls)
         self._session.dispatch(said, cause="model")
 
 
 def written(message: Json) -> str:
-    """Write a message so that it can be saved, and sent again for as long as the conversation goes on."""
+    """Serialize a message so that it can be saved, and sent again throughout the conversation."""
     return whole(json.dumps(message, ensure_ascii=False, allow_nan=False))
 
 
 def whole(text: str) -> str:
-    """Join the halves of surrogate pairs that came in two pieces; half a pair, which has no UTF-8, is replaced."""
+    """Join surrogate pairs that arrived in two pieces; replace half a pair, which UTF-8 cannot encode."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def plain_name(name: str) -> str:
-    """Give the form in which a tool's name can be sent back: providers refuse what is not a name, such as `fs.read`."""
+    """Return a tool's name in a form that can be sent back: providers refuse invalid names, such as `fs.read`."""
     return re.sub("[^A-Za-z0-9_-]", "_", name)[:64] or "_"

@@ -1,7 +1,7 @@
-"""The loop: ask the model, make its calls, save, and again until it is done.
+"""The loop: ask the model, make its calls, save, and repeat until the model is done.
 
-Where the loop stands is read from the last message alone, so that it goes on from any save: after what the model said
-its calls are made, after their answers the model is asked. A process that is killed loses at most the step it was in.
+The state of the loop depends on the last message alone, so it can continue from any save: after a model's message its
+calls are made, after their answers the model is asked. A process that is killed loses at most the current step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ When you are done, say in a few sentences what you changed and why.
 
 @frozen
 class Reply:
-    """What a model said: its message as the provider has it, the text of it, why it ended, and its calls."""
+    """A model's reply: its message in the provider's form, its text, why it ended, and its calls."""
 
     message: Json
     text: str
@@ -40,7 +40,7 @@ class Reply:
 
 @frozen
 class Answer:
-    """What became of a call, for the model."""
+    """The result of a call, for the model."""
 
     call: Call
     text: str
@@ -48,7 +48,7 @@ class Answer:
 
 
 class Refused(Exception):
-    """The model, or a filter of its provider, would not answer. Nothing of its reply is kept."""
+    """The model, or its provider's filter, refused to answer. Nothing of its reply is kept."""
 
 
 class StreamBroken(ConnectionError):
@@ -56,29 +56,29 @@ class StreamBroken(ConnectionError):
 
 
 class Model(Protocol):
-    """A provider's model; the loop knows no more of it than this."""
+    """A provider's model, as the loop uses it."""
 
     @property
     def provider(self) -> Literal["openai", "anthropic"]:
-        """Whose messages these are."""
+        """The provider of the messages."""
         ...
 
     async def ask(self, prompt: Prompt, messages: Sequence[Json], on_text: Callable[[str], None]) -> Reply:
-        """Stream one reply. Raises `Refused`, `StreamBroken`, and what the client raises when its retries failed."""
+        """Stream one reply. Raise `Refused`, `StreamBroken`, or the client's error if its retries failed."""
         ...
 
     def task(self, text: str) -> Json:
-        """Give the message in which a user asks for something."""
+        """Return the message with which a user requests a task."""
         ...
 
     def answers(self, answers: Sequence[Answer]) -> list[Json]:
-        """Give the messages that answer all calls of a reply."""
+        """Return the messages that answer all calls of a reply."""
         ...
 
 
 @frozen
 class Outcome:
-    """How a run ended; whatever it was, another run of the same file goes on from there."""
+    """How a run ended; another run of the same file continues from there in any case."""
 
     status: Literal["finished", "cut_off", "refused", "out_of_turns"]
     text: str
@@ -94,10 +94,10 @@ async def run(
     max_turns: int = 50,
     on_text: Callable[[str], None] = lambda text: None,
 ) -> Outcome:
-    """Work on a task until the model is done, and keep everything in the file `path`, which is saved after each step.
+    """Work on a task until the model is done; save everything to the file `path` after each step.
 
-    A file that is there is gone on with: a task that it was killed over is not said twice, another one is said next.
-    `mounts` are copied in the first time. An error of the provider's is raised; what came before it is saved.
+    An existing file is continued: a task that was interrupted is not added again, and a different task is added next.
+    `mounts` are copied in when the session is new. A provider's error is raised; everything before it is saved.
     """
     session = Session.load(path, registry=REGISTRY) if Path(path).exists() else Session(registry=REGISTRY)
     conversation = Conversation(session, model.provider)
@@ -134,7 +134,7 @@ async def run(
 
 
 def mark(session: Session, conversation: Conversation) -> None:
-    """Name this moment: `session.rollback("turn 3")` takes files and conversation back to before that turn."""
+    """Tag this moment: `session.rollback("turn 3")` restores files and conversation to before that turn."""
     tag = f"turn {conversation.turns + 1}"
     if tag in (snapshot.tag for snapshot in session.snapshots):
         session.drop_snapshot(tag)
@@ -142,9 +142,9 @@ def mark(session: Session, conversation: Conversation) -> None:
 
 
 async def make_calls(calls: Sequence[Call], prompt: Prompt, session: Session) -> list[Answer]:
-    """Make the calls of one reply side by side. A call that fails is rolled back alone, and its answer says why.
+    """Make the calls of one reply concurrently. A call that fails is rolled back alone, and its answer says why.
 
-    A fault in a tool's own code is raised, after it was undone: the calls beside it that have not ended are undone too.
+    A bug in a tool's own code is raised after the call is undone; unfinished concurrent calls are undone too.
     """
     async with asyncio.TaskGroup() as group:
         made = [group.create_task(make_call(call, prompt, session)) for call in calls]
@@ -166,7 +166,7 @@ async def make_call(call: Call, prompt: Prompt, session: Session) -> Answer:
 
 
 def read_arguments(text: str) -> tuple[object, str]:
-    """Read what a model wrote for arguments; what is no JSON is given as it is, which every tool refuses, and why."""
+    """Parse a model's arguments; text that is not JSON is returned unchanged, with the error: every tool refuses it."""
     try:
         return json.loads(text or "{}", parse_float=finite, parse_constant=finite), ""
     except (ValueError, RecursionError) as error:
@@ -174,8 +174,8 @@ def read_arguments(text: str) -> tuple[object, str]:
 
 
 def finite(text: str) -> float:
-    """Read a number. Python's reader takes NaN and Infinity as well, which no provider takes back."""
+    """Parse a number. Python's parser also accepts NaN and Infinity, which no provider accepts back."""
     number = float(text)
     if not isfinite(number):
-        raise ValueError(f"{text} is no number")
+        raise ValueError(f"{text} is not a JSON number")
     return number

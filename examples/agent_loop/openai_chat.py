@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions, and every server that speaks them."""
+"""OpenAI's Chat Completions API, and compatible servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weakfs.tools.sections import Prompt
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam, ChatCompletionToolParam
 
-# A reply that has calls is gone on with, whatever its reason to end; of one without, others count as its end.
+# The calls of a reply are made whatever its stop reason; for a reply without calls, any other reason counts as done.
 STOPS: dict[str, Stop] = {"stop": "finished", "length": "cut_off"}
 
 
@@ -29,7 +29,7 @@ class OpenAIChat:
         self._model = model
 
     async def ask(self, prompt: Prompt, messages: Sequence[Json], on_text: Callable[[str], None]) -> Reply:
-        """Stream one reply; its calls come in pieces, each under the index of its call."""
+        """Stream one reply; its calls arrive in pieces, each under the index of its call."""
         rendered = prompt.render()
         system = {"role": "system", "content": rendered.text}
         stream = await self._client.chat.completions.create(
@@ -45,11 +45,11 @@ class OpenAIChat:
         return heard.reply()
 
     def task(self, text: str) -> Json:
-        """Give a user's message."""
+        """Return a user's message."""
         return {"role": "user", "content": text}
 
     def answers(self, answers: Sequence[Answer]) -> list[Json]:
-        """Give one message a call. There is no field for failure: the text says it."""
+        """Return one message per call. There is no field for failure: the text says it."""
         return [
             {
                 "role": "tool",
@@ -62,7 +62,7 @@ class OpenAIChat:
 
 @define
 class _Pieces:
-    """A call as far as it has come."""
+    """A call as received so far."""
 
     id: str = ""
     name: str = ""
@@ -70,7 +70,7 @@ class _Pieces:
 
 
 class _Heard:
-    """A reply as far as it has come."""
+    """A reply as received so far."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text = on_text
@@ -112,5 +112,5 @@ class _Heard:
                 }
                 for call in calls
             ]
-        # Of a reply that was cut off the whole calls are made, and the torn one is answered: it is not JSON.
+        # In a truncated reply, complete calls are made, and the incomplete one is answered: it is not JSON.
         return Reply(message, text, "calls" if calls else STOPS.get(self._finish, "finished"), calls)

@@ -37,7 +37,7 @@ def main() -> int:
             return 1
     report.end()
     if chosen.keep:
-        print(f"Look into what was saved: weakfs log {chosen.keep}/shop.json")
+        print(f"To inspect what was saved: weakfs log {chosen.keep}/shop.json")
     return 0
 
 

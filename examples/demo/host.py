@@ -1,4 +1,4 @@
-"""A real directory under git, worked on in place: what fails leaves no trace, and everything can be undone."""
+"""A real directory under git, changed in place: failed calls leave no trace, and everything can be undone."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from weakfs.tools import ToolCalls, require_filesystem
 from weakfs.tools.handlers import ShellOptions, shell_tool
 from weakfs.transcripts import TranscriptCall, read_transcript
 
-# Calls that fail in the middle, after they changed many files.
+# Calls that fail in the middle, after changing many files.
 UNFINISHED = Path(__file__).with_name("unfinished.jsonl")
 
-# So much may lie in the directory; one of the commands writes more.
+# The size limit of the directory; one of the commands writes more.
 LIMITS = Limits(max_total_size=8_000_000)
 
 
 @attrs.frozen
 class RenameWord:
-    """What `rename_word` takes."""
+    """The parameters of `rename_word`."""
 
     old: str
     new: str
 
 
 def rename_word(params: RenameWord, *, context: ToolContext) -> ToolResult[int]:
-    """Replace a word in every file; a file that is no text makes the call fail, when others are changed already."""
+    """Replace a word in every file; a file that is not text makes the call fail after others are already changed."""
     files, changed = require_filesystem(context), 0
     for match in files.glob("*", sort="path"):
         if not match.is_file:
@@ -48,7 +48,7 @@ def rename_word(params: RenameWord, *, context: ToolContext) -> ToolResult[int]:
 
 @attrs.frozen
 class Seen:
-    """What git says of a directory, what a plain walk finds in it, and what weakfs says."""
+    """The state of a directory according to git, to a plain walk, and to weakfs."""
 
     git: str = attrs.field(repr=False)
     walk: str
@@ -57,7 +57,7 @@ class Seen:
 
 @attrs.frozen
 class Witness:
-    """Looks at one directory, now and then."""
+    """Examines one directory whenever asked."""
 
     repository: Repository
     files: HostFilesystem
@@ -81,12 +81,12 @@ RENAME_WORD = Tool("rename_word", "Replace a word in every file.", RenameWord, r
 
 
 def in_place(report: Report, scratch: Path, file: Path) -> None:
-    """Perform recorded calls on a real repository, prove that what fails leaves no trace, and undo everything."""
+    """Run recorded calls on a real repository, prove that failures leave no trace, and undo everything."""
     directory, store = scratch / "shop", scratch / "store"
     with report.step("copy the workspace, commit it") as step:
         shutil.copytree(WORKSPACE, directory, symlinks=True)
         repository = Repository(directory)
-        step.result = "one commit" if repository.exists else "no git on this machine: digests alone will tell"
+        step.result = "one commit" if repository.exists else "git is not installed: only digests are compared"
     session = Session()
     files = HostFilesystem(directory, session=session, limits=LIMITS, store=store)
     witness = Witness(repository, files)
@@ -94,7 +94,7 @@ def in_place(report: Report, scratch: Path, file: Path) -> None:
     with report.step("take a snapshot") as step:
         session.snapshot("start")
         step.result = f"{files.statistics().file_count} files"
-    with report.step("perform the recorded calls in place") as step, report.bar("calls") as advance:
+    with report.step("run the recorded calls in place") as step, report.bar("calls") as advance:
         calls = list(read_transcript(TRANSCRIPT).calls)
         failed = perform(Toolset(session, files), calls, witness, advance)
         step.result = f"{len(calls)} calls, {len(failed)} of them fail"
@@ -103,7 +103,7 @@ def in_place(report: Report, scratch: Path, file: Path) -> None:
     with report.step("save") as step:
         session.save(file)
         step.result = f"{len(session.records)} records"
-    with report.step("another program works on, and commits"):
+    with report.step("another program changes files and commits"):
         shutil.rmtree(directory / "src")
         (directory / "notes.txt").write_text("nobody told the session of this\n")
         repository.commit("not by us")
@@ -112,14 +112,14 @@ def in_place(report: Report, scratch: Path, file: Path) -> None:
         later = HostFilesystem(directory, session=loaded, limits=LIMITS, store=store)
         loaded.rollback("start")
     end = Witness(repository, later).look()
-    report.prove("a walk of the disk finds every byte, mode and time as in the beginning", end.walk, beginning.walk)
+    report.prove("a walk of the disk finds every byte, mode and time as at the beginning", end.walk, beginning.walk)
     if repository.exists:
-        report.prove("git status and log say what they said then", end.git, beginning.git)
+        report.prove("git status and log show what they showed then", end.git, beginning.git)
     report.prove("and the fingerprint is that of the beginning", end.fingerprint, beginning.fingerprint)
 
 
 def fail_in_the_middle(report: Report, session: Session, files: HostFilesystem, witness: Witness) -> None:
-    """Make calls that change many files and then fail; commands only where a sandbox holds them."""
+    """Make calls that change many files and then fail; run commands only if a sandbox contains them."""
     calls = list(read_transcript(UNFINISHED).calls)
     problem = Bubblewrap().problem()
     if problem is not None:
@@ -140,7 +140,7 @@ def fail_in_the_middle(report: Report, session: Session, files: HostFilesystem, 
 def perform(
     toolset: Toolset, calls: list[TranscriptCall], witness: Witness, advance: Callable[[], None]
 ) -> list[FailedCall]:
-    """Make each call, and look at the disk after it; gives those that fail, with what they changed."""
+    """Make each call and examine the disk after it; return the failed calls with what they changed."""
     failed: list[FailedCall] = []
     before = witness.look()
     for call in calls:

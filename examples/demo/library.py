@@ -1,4 +1,4 @@
-"""Work at scale: the source tree of the standard library mounted, searched, refactored, rolled back, saved."""
+"""Work at scale: the source tree of the standard library is mounted, searched, refactored, rolled back and saved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXCLUDED = ("__pycache__", "site-packages", "dist-packages")
 
 
 def standard_library() -> Path:
-    """Give the directory of the standard library that runs this program."""
+    """Return the directory of the running interpreter's standard library."""
     return Path(sysconfig.get_paths()["stdlib"])
 
 
@@ -29,7 +29,7 @@ def work_at_scale(report: Report, library: Path, file: Path) -> None:
     refactor(report, session, files)
     session.snapshot("refactored")
     after = files.tree().fingerprint
-    report.prove("the refactored tree is another one", before != after, True)
+    report.prove("the refactored tree is different", before != after, True)
     fail_in_the_middle(report, session, files)
     with report.step("roll back to the mounted tree"):
         session.rollback(mounted)
@@ -41,7 +41,7 @@ def work_at_scale(report: Report, library: Path, file: Path) -> None:
 
 
 def copy_in(report: Report, session: Session, files: InMemoryFilesystem, library: Path) -> None:
-    """Mount the tree, and prove that what is in memory is what lies on the disk."""
+    """Mount the tree, and prove that the files in memory equal those on disk."""
     with report.step("mount") as step, report.bar("mount") as advance:
         wanted = HostMount(library, exclude=EXCLUDED)
         done = mount(session, wanted, Limits(), on_file=lambda _path, _size: advance())
@@ -53,11 +53,11 @@ def copy_in(report: Report, session: Session, files: InMemoryFilesystem, library
     with report.step("digest") as step:
         step.result = files.tree().digest[:16]
     differing = [path for path in paths_below(library) if path not in left_out and not same(files, library, path)]
-    report.prove("every file in memory is the one on the disk, byte for byte", differing, [])
+    report.prove("every file in memory equals the one on disk, byte for byte", differing, [])
 
 
 def paths_below(library: Path) -> list[str]:
-    """List what is to be mounted, as the operating system tells it."""
+    """List the files to be mounted, according to the operating system."""
     found: list[str] = []
     for folder, directories, names in os.walk(library):
         directories[:] = [name for name in directories if name not in EXCLUDED]
@@ -67,7 +67,7 @@ def paths_below(library: Path) -> list[str]:
 
 
 def same(files: InMemoryFilesystem, library: Path, path: str) -> bool:
-    """Tell whether a file in memory is as it is on the disk."""
+    """Return whether a file in memory equals the one on disk."""
     host = library / path[1:]
     if host.is_symlink():
         return files.readlink(path) == os.readlink(host)
@@ -75,7 +75,7 @@ def same(files: InMemoryFilesystem, library: Path, path: str) -> bool:
 
 
 def search(report: Report, files: InMemoryFilesystem) -> None:
-    """Look for names and for contents in the whole tree."""
+    """Search the whole tree for names and contents."""
     with report.step("glob **/*.py") as step:
         modules = files.glob("**/*.py", max_results=100_000)
         step.result = f"{len(modules):,} modules"
@@ -84,8 +84,8 @@ def search(report: Report, files: InMemoryFilesystem) -> None:
     with report.step(r"grep def \w+\(self\b") as step:
         found = files.grep(r"def \w+\(self\b", glob="*.py", max_matches=1_000_000)
         step.result = f"{len(found):,} methods in {len({match.path for match in found}):,} files"
-    with report.step("grep a word that is nowhere") as step:
-        nothing = files.grep("a word that is " + "nowhere", glob="*.py")
+    with report.step("grep a word that does not occur") as step:
+        nothing = files.grep("a word that does " + "not occur", glob="*.py")
         step.result = f"{len(nothing):,} lines in {nothing.files_searched:,} files"
 
 
@@ -96,7 +96,7 @@ def refactor(report: Report, session: Session, files: InMemoryFilesystem) -> Non
         assert toolset.call("mv", {"source": "/email", "destination": "/mail"}).success
     found = files.grep(r"^import (sys|os|re)$", glob="*.py", max_matches=1_000_000)
     lines = {match.path: match.line_content for match in found}
-    with report.step("edit_file where sys, os, re come in") as step, report.bar("edit", len(lines)) as advance:
+    with report.step("edit_file where sys, os, re are imported") as step, report.bar("edit", len(lines)) as advance:
         refused: dict[str, str | None] = {}
         for path, line in lines.items():
             edit = {"path": path, "old_string": line, "new_string": f"{line}  # seen", "replace_all": True}
@@ -113,7 +113,7 @@ def refactor(report: Report, session: Session, files: InMemoryFilesystem) -> Non
 
 
 def fail_in_the_middle(report: Report, session: Session, files: InMemoryFilesystem) -> None:
-    """Let a job that has deleted and written a thousand things fail, and prove that nothing of it stays."""
+    """Let a job fail after a thousand deletions and writes, and prove that none of its changes remain."""
     before = files.tree().fingerprint
     with report.step("a job of 1,001 changes fails"):
         try:
@@ -124,11 +124,11 @@ def fail_in_the_middle(report: Report, session: Session, files: InMemoryFilesyst
                 raise RuntimeError("the disk of the build machine is full")
         except RuntimeError:
             pass
-    report.prove("nothing of it stays", files.tree().fingerprint, before)
+    report.prove("none of its changes remain", files.tree().fingerprint, before)
 
 
 def keep(report: Report, session: Session, files: InMemoryFilesystem, file: Path) -> None:
-    """Save and load, and prove that nothing was lost on the way."""
+    """Save and load, and prove that nothing was lost."""
     with report.step("save") as step, report.bar("save"):
         saved = session.save(file)
         step.result = f"{megabytes(saved.size_bytes)}: {saved.records:,} records, {saved.snapshots} snapshots"

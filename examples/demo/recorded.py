@@ -1,4 +1,4 @@
-"""A recorded session: every call performed on the mounted workspace, saved, loaded, and compared."""
+"""A recorded session: every call is run on the mounted workspace, and the result is saved, loaded and compared."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Expected(TypedDict):
 
 
 def mounted() -> tuple[Session, InMemoryFilesystem]:
-    """Give a new session with the workspace in it."""
+    """Return a new session with the workspace mounted in it."""
     session = Session()
     return session, InMemoryFilesystem(session, mounts=[HostMount(WORKSPACE)])
 
 
 def perform(session: Session, files: InMemoryFilesystem, transcript: Path) -> Iterator[tuple[str, bool, bool]]:
-    """Make each call of a transcript; gives its id, whether it succeeded, and whether the files are another tree."""
+    """Make each call of a transcript; yield its id, whether it succeeded, and whether it changed the files."""
     toolset = Toolset(session, files)
     for call in read_transcript(transcript).calls:
         before = files.tree().fingerprint
@@ -44,14 +44,14 @@ def perform(session: Session, files: InMemoryFilesystem, transcript: Path) -> It
 
 
 def one_session(report: Report, file: Path) -> None:
-    """Mount, perform, save, load, and prove that nothing was lost on the way."""
+    """Mount, run, save, load, and prove that nothing was lost."""
     expected: Expected = json.loads(EXPECTED.read_bytes())
     with report.step("mount the workspace") as step:
         session, files = mounted()
         start = session.snapshot("start")
         before = files.tree().fingerprint
         step.result = f"{files.statistics().file_count} files"
-    with report.step("perform the recorded calls") as step:
+    with report.step("run the recorded calls") as step:
         calls = list(perform(session, files, TRANSCRIPT))
         failed = {call_id for call_id, success, _ in calls if not success}
         step.result = f"{len(calls)} calls, {len(failed)} of them fail and are rolled back"
@@ -83,7 +83,7 @@ def one_session(report: Report, file: Path) -> None:
 
 
 def all_forms(report: Report) -> None:
-    """Perform the session in each form that it is recorded in: the same calls, so the same files."""
+    """Run the session in each format in which it is recorded: the same calls must produce the same files."""
     endings: dict[str, str] = {}
     for transcript in sorted(TRANSCRIPT.parent.glob("shop*.jsonl")):
         with report.step(transcript.name) as step:
@@ -95,7 +95,7 @@ def all_forms(report: Report) -> None:
 
 
 def ending(files: InMemoryFilesystem) -> dict[str, object]:
-    """Describe every entry, in the words of the recording."""
+    """Describe every entry in the recording's terms."""
     found: dict[str, object] = {}
     for entry in files.walk():
         name, stat = entry.path[1:], files.stat(entry.path)
@@ -110,7 +110,7 @@ def ending(files: InMemoryFilesystem) -> dict[str, object]:
 
 
 def expected_ending(expected: Expected) -> dict[str, object]:
-    """Give the same description from what the recording says."""
+    """Return the same description from the recording's expectations."""
     found: dict[str, object] = dict.fromkeys(expected["directories"], "directory")
     found |= {name: f"link to {target}" for name, target in expected["links"].items()}
     found |= {name: (digest, name in expected["executables"]) for name, digest in expected["sha256"].items()}

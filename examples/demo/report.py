@@ -1,4 +1,4 @@
-"""What the demo prints: sections, steps with their times, proofs, and a bar while something takes long."""
+"""The output of the demo: sections, timed steps, proofs, and a progress bar for long operations."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from rich.text import Text
 
 
 class NotProved(Exception):
-    """Two things that must be the same are not."""
+    """Two things that must be equal are not."""
 
 
 class Step:
-    """One piece of work: what came of it goes into `result`."""
+    """One piece of work; set `result` to its outcome."""
 
     def __init__(self) -> None:
         self.result = ""
 
 
 class Report:
-    """Prints as the work goes on, and counts what was proved."""
+    """Prints progress, and counts the proofs."""
 
     def __init__(self) -> None:
         self._console = Console(highlight=False, markup=False, emoji=False)
@@ -37,7 +37,7 @@ class Report:
 
     @contextmanager
     def step(self, name: str) -> Generator[Step]:
-        """Do a piece of work and print its name, its result and how long it took."""
+        """Do a piece of work and print its name, its result and its duration."""
         step = Step()
         began = time.perf_counter()
         yield step
@@ -46,14 +46,14 @@ class Report:
 
     @contextmanager
     def bar(self, name: str, total: int | None = None) -> Generator[Callable[[], None]]:
-        """Show a progress bar on a terminal; gives the function to call for each thing that is done."""
+        """Show a progress bar on a terminal; yield the function to call after each item."""
         columns = (TextColumn("  {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=self._bars, transient=True, disable=not self._bars.is_terminal) as progress:
             task = progress.add_task(name, total=total)
             yield lambda: progress.advance(task)
 
     def prove(self, claim: str, found: object, expected: object) -> None:
-        """Print that two things are the same; `NotProved` if they are not."""
+        """Print that two things are equal; raise `NotProved` if they are not."""
         if found != expected:
             raise NotProved(f"{claim}: {found!r:.300} is not {expected!r:.300}")
         self._proofs += 1
@@ -66,19 +66,19 @@ class Report:
     def end(self) -> None:
         """Print the last line."""
         took = time.perf_counter() - self._began
-        self._line((f"\n{self._proofs} proofs hold; all of it took {took:.1f} s.", "bold green"))
+        self._line((f"\n{self._proofs} proofs hold; total time {took:.1f} s.", "bold green"))
 
     def _line(self, *pieces: str | tuple[str, str]) -> None:
         self._console.print(Text.assemble(*pieces), soft_wrap=True)
 
 
 def duration(seconds: float) -> str:
-    """Write a time in the unit that suits it."""
+    """Format a duration in a suitable unit."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} µs"
     return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
 def megabytes(size: int) -> str:
-    """Write an amount of bytes for people."""
+    """Format a number of bytes for people."""
     return f"{size / 1e6:.1f} MB"

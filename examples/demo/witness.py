@@ -1,4 +1,4 @@
-"""What other programs see of a directory: git, and a plain walk by the operating system."""
+"""A directory as other programs see it: git, and a plain walk by the operating system."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import subprocess
 from pathlib import Path
 from shutil import which
 
-# Git as it comes, whatever the user's own is told to do; and nothing is written by looking.
+# Git with its defaults, whatever the user's configuration; status must not write anything.
 GIT = ("git", "--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgsign=false")
 IDENTITY = ("-c", "user.name=demo", "-c", "user.email=demo@example.com")
 
 
 class Repository:
-    """A directory under git; without the program everything about it is empty."""
+    """A directory under git; if git is not installed, all results are empty."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -25,13 +25,13 @@ class Repository:
         self.commit("as it was")
 
     def commit(self, message: str) -> None:
-        """Commit all that is there."""
+        """Commit all files."""
         if self.exists:
             self._git("add", "--all")
             self._git("commit", "--quiet", "--message", message)
 
     def status(self) -> str:
-        """Give what `git status --porcelain` says, and which commit is the newest."""
+        """Return the output of `git status --porcelain`, and the newest commit."""
         if not self.exists:
             return ""
         return self._git("status", "--porcelain", "--untracked-files=all", "--ignored") + self._git("log", "--oneline")

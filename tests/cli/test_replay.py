@@ -238,8 +238,8 @@ def test_a_compacted_session_is_compared_from_the_earliest_state_on(run: Run, st
 
     assert done.status == 0
     assert done.lines[-1] == (
-        "replayed 2 records after record 9, which is the earliest state that is kept: 1 moment compared, all as "
-        "saved; the records do not tell 2 more, taken as saved"
+        "replayed 2 records after record 9, the earliest state that is kept: 1 moment compared, all as saved; "
+        "2 more taken as saved, because the records do not determine them"
     )
     assert run("replay", storied, "--json").objects[-1]["after"] == 9
 

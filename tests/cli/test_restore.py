@@ -33,7 +33,7 @@ def test_a_restore_is_exact_and_can_be_undone(run: Run, place: Place, kind: str)
     assert place.seen == before
     assert {"A  /Makefile", "M  /README.md", "M  /bin/shop", "D  /new/file", "A  /src"} <= set(done.lines)
     kept = done.lines[0].split()[5].rstrip(";")
-    assert done.lines[0] == f"kept what is there as {kept}; restoring that undoes this"
+    assert done.lines[0] == f"kept the previous state as {kept}; restore that to undo this"
     assert done.lines[-1].startswith(f"restored {first}: ")
     assert run("restore", place.root, kept).status == 0
     assert place.seen == disturbed
@@ -149,7 +149,7 @@ def test_a_killed_run_is_told_by_those_who_look_and_undone_by_repair(run: Run, p
     assert (place.root / "half").exists()
     repaired = run("repair", place.root)
     assert (repaired.status, repaired.err) == (0, "")
-    assert repaired.lines == [f"repaired {place.root}: undid 1 piece of work that had been left unfinished"]
+    assert repaired.lines == [f"repaired {place.root}: undid 1 operation left unfinished"]
     assert sorted(set(os.listdir(place.root)) - {"whole.txt"}) == sorted(os.listdir(WHOLE))
     assert run("repair", place.root).lines == [f"nothing to repair in {place.root}"]
     assert run("snapshots", place.root).err == ""
@@ -165,7 +165,7 @@ def test_whoever_changes_a_directory_undoes_what_was_left_first_and_says_so(
     done = run("snapshot", place.root)
     assert done.status == 0
     assert one_line(done.err)
-    assert done.err.startswith("weakfs: undid 1 piece of work in ")
+    assert done.err.startswith("weakfs: undid 1 operation in ")
     assert not (place.root / "half").exists()
     assert (place.root / "docs" / "index.md").exists()
 

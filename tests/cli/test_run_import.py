@@ -100,7 +100,7 @@ def test_the_lines_for_people_say_the_same(run: Run, tmp_path: Path) -> None:
     assert done.lines[0].split() == ["1", "agreed", "Edit", "/app.py", "(exactly)"]
     # A call that was not made has no number.
     assert done.lines[1].split() == ["outside", "Read", "/etc/passwd"]
-    assert "lies outside the session's directory" in done.lines[2]
+    assert "is outside the session's directory" in done.lines[2]
     assert done.lines[3].split()[:4] == ["2", "agreed", "Edit", "/app.py"]
     assert done.lines[4] == "total"
     assert any(line.split() == ["agreed", "2"] for line in done.lines)
@@ -199,7 +199,7 @@ def test_a_file_in_no_known_format_is_refused(run: Run, tmp_path: Path, text: st
     done = run("run", path, "--save", tmp_path / "s.json")
 
     assert done.status == 1
-    assert "no known format was found and 2 lines passed over" in done.err
+    assert "2 lines read, none in a known format" in done.err
     assert not (tmp_path / "s.json").exists()
 
 

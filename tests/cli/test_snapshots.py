@@ -50,7 +50,7 @@ def test_a_snapshot_is_listed_with_what_is_in_it(run: Run, place: Place, kind: s
 def test_looking_changes_nothing_and_makes_no_store(run: Run, place: Place) -> None:
     done = run("snapshots", place.root)
     assert (done.status, done.err) == (0, "")
-    assert done.lines[0].endswith(": 0 snapshots, 0 bytes on the disk")
+    assert done.lines[0].endswith(": 0 snapshots, 0 bytes on disk")
     assert not place.store.exists()
 
 
@@ -102,7 +102,7 @@ def test_dropped_snapshots_are_gone_and_compacting_frees_them(run: Run, place: P
     small = id_of(run("snapshot", place.root))
     assert int(rows(run("snapshots", place.root))[0][5].replace(",", "")) > 290_000
     dropped = run("drop", place.root, large)
-    assert dropped.lines == [f"dropped {large}", f"what only they needed is freed by: weakfs compact {place.root}"]
+    assert dropped.lines == [f"dropped {large}", f"to free what only they needed: weakfs compact {place.root}"]
     assert [row[0] for row in rows(run("snapshots", place.root))] == [small]
     (freed,) = run("compact", place.root, "--json").objects
     assert freed["bytes_before"] - freed["bytes_after"] > 290_000
@@ -126,7 +126,7 @@ def test_tagged_snapshots_are_dropped_only_when_told_to(run: Run, place: Place) 
     release, old, last = (id_of(run("snapshot", place.root, *tag)) for tag in (["--tag", "release"], [], []))
     dropped = run("drop", place.root, "--keep-last", "1").lines
     assert dropped[0] == f"dropped {old}"
-    assert dropped[1] == "kept 1 older snapshot with a tag; to drop such too: --tagged"
+    assert dropped[1] == "kept 1 older snapshot with a tag; to drop tagged ones too: --tagged"
     assert [row[0] for row in rows(run("snapshots", place.root))] == [release, last]
     assert run("drop", place.root, "--keep-last", "1").lines[0] == "nothing to drop"
     assert run("drop", place.root, "--keep-last", "1", "--tagged").lines[0] == f"dropped {release}  release"
@@ -322,7 +322,7 @@ def test_a_directory_of_any_name_and_what_is_said_to_type_about_it(place: Place)
     dropped = subprocess.run(
         [*COMMAND, "drop", str(root), "--keep-last", "0"], capture_output=True, text=True, check=True
     )
-    compact = dropped.stdout.splitlines()[-1].partition("freed by: ")[2]
+    compact = dropped.stdout.splitlines()[-1].partition("they needed: ")[2]
     assert compact.startswith("weakfs compact $'")
     again = " ".join(COMMAND) + compact.removeprefix("weakfs")
     done = subprocess.run(["bash", "-c", again], capture_output=True, text=True, check=True)

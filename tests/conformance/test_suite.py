@@ -29,7 +29,7 @@ def test_a_class_without_a_filesystem_says_what_to_override() -> None:
     class TestNothing(FilesystemConformance):
         pass
 
-    with pytest.raises(NotImplementedError, match=r"TestNothing gives no filesystem; override make_fs\("):
+    with pytest.raises(NotImplementedError, match=r"TestNothing has no filesystem; override make_fs\("):
         TestNothing().make_fs()
 
 

@@ -123,7 +123,7 @@ def test_an_added_file_may_be_empty_and_lie_in_new_directories() -> None:
 def test_an_existing_file_is_replaced_and_that_is_told_or_refused() -> None:
     patch = "*** Begin Patch\n*** Add File: a\n+new\n*** Update File: b\n*** Move to: c\n*** End Patch"
     fs = filesystem(a="1\n", b="2\n", c="3\n")
-    with pytest.raises(PatchError, match="'/a' is there already and is not to be replaced") as caught:
+    with pytest.raises(PatchError, match="'/a' exists already and must not be replaced") as caught:
         apply_patch(fs, patch, on_existing="reject")
     assert caught.value.status == "reject"
     assert len(caught.value.errors) == 2

@@ -63,7 +63,7 @@ def apply(fs: Filesystem, *lines: str, on_existing: Literal["replace", "reject"]
 
 def test_two_moves_to_one_file_by_two_names_are_seen(fs: Filesystem) -> None:
     moves = ("*** Update File: d/x", "*** Move to: l/z", "*** Update File: d/w", "*** Move to: again/z")
-    with pytest.raises(HunkRejected, match="'/d/z' is there already"):
+    with pytest.raises(HunkRejected, match="'/d/z' exists already"):
         apply(fs, *moves, on_existing="reject")
     assert fs.read("/d/x").content == "1\n"
 
@@ -129,7 +129,7 @@ def test_where_links_are_not_followed_nothing_below_one_is_named(make: Make) -> 
     "taking", [("*** Delete File: l",), ("*** Update File: l", "*** Move to: m"), ("*** Delete File: again/../l",)]
 )
 def test_nothing_is_named_through_a_link_that_the_patch_takes_away(fs: Filesystem, taking: tuple[str, ...]) -> None:
-    with pytest.raises(PatchPathForbidden, match="'/l' is a symbolic link that this patch takes away"):
+    with pytest.raises(PatchPathForbidden, match="'/l' is a symbolic link that this patch removes"):
         apply(fs, *taking, "*** Add File: l/x", "+other")
     assert fs.read("/d/x").content == "1\n"
 
@@ -140,6 +140,6 @@ def test_a_diff_that_makes_a_directory_of_a_link_is_refused(fs: Filesystem) -> N
         "\\ No newline at end of file\n"
         "diff --git a/l/x b/l/x\nnew file mode 100644\n--- /dev/null\n+++ b/l/x\n@@ -0,0 +1 @@\n+other\n"
     )
-    with pytest.raises(PatchPathForbidden, match="takes away"):
+    with pytest.raises(PatchPathForbidden, match="removes"):
         apply_patch(fs, diff, patch_format="unified")
     assert fs.read("/d/x").content == "1\n"

@@ -332,7 +332,7 @@ def test_a_refusal_names_the_line_that_comes_nearest_where_none_is_there() -> No
 
 
 def test_a_hunk_that_is_applied_already_is_told_so() -> None:
-    assert "the new text is there already, on lines 1-2" in str(refused("a\nnew\n", "@@", " a", "-old", "+new"))
+    assert "the new text is already there, on lines 1-2" in str(refused("a\nnew\n", "@@", " a", "-old", "+new"))
 
 
 def test_all_hunks_that_do_not_fit_are_told_at_once_up_to_ten() -> None:
@@ -344,7 +344,7 @@ def test_a_refusal_tells_of_the_hunk_as_it_was_read_at_last() -> None:
     error = refused("1\n2\n3\n", "@@", "-3", "+c", "", "@@", "-1", "+a", "")
     assert "it fits at line 1, above the place of the hunk before it" in str(error)
     error = refused("1\n2\n3\n", "@@", " 1", "-q", "+2", "")
-    assert "the new text is there already, on lines 1-2" in str(error)
+    assert "the new text is already there, on lines 1-2" in str(error)
 
 
 def test_a_refusal_tells_of_an_anchor_below_the_lines() -> None:
@@ -432,7 +432,7 @@ def test_an_anchor_may_be_the_beginning_of_one_line() -> None:
     for anchor in ("class B", "class B:", "class B("):
         report = update(fs := filesystem(content), f"@@ {anchor}", "-    x = 1", "+    x = 2")
         assert fs.read("/a").content == content[:-2] + "2\n"
-        assert report.hunks[0].notes == (f"its anchor '{anchor}' was taken for line 4, 'class B(Base):'",)
+        assert report.hunks[0].notes == (f"its anchor '{anchor}' was taken to mean line 4, 'class B(Base):'",)
     for anchor in ("class", "clas", "B(Base):", "class Base"):
         refused(content, f"@@ {anchor}", "-    x = 1", "+    x = 2")
     several = refused("def run(a):\n x\ndef run(b):\n x\n", "@@ def run", "- x", "+ y")
@@ -502,14 +502,14 @@ def test_indentation_that_contradicts_itself_is_refused_with_both_lines() -> Non
         content, "@@", " def m(self):", "     x", " ", " def top():", "     y", "+", "+def new():", "+    z"
     )
     assert error.errors[0].file_lines == (3, 6)
-    assert "the block of each new line is in doubt" in str(error)
+    assert "the block of each new line is ambiguous" in str(error)
 
 
 def test_lines_below_an_anchor_that_is_indented_otherwise_are_indented_or_refused() -> None:
     content = "class A:\n    def f(self):\n        x = 1\n"
     for added in ("+    y = 2", "+        y = 2"):
         assert updated(content, "@@ def f(self):", added) == content.replace("        x", "        y = 2\n        x")
-    assert "lines is in doubt" in str(refused(content, "@@ def f(self):", "+  y = 2"))
+    assert "lines is ambiguous" in str(refused(content, "@@ def f(self):", "+  y = 2"))
 
 
 # Lines without a mark

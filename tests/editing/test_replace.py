@@ -53,8 +53,8 @@ def test_an_ambiguous_match_names_every_line_and_what_to_do() -> None:
     assert caught.value.lines == (1, 3, 5)
     assert caught.value.matches == 3
     assert str(caught.value) == (
-        "cannot replace: the text to replace is in it 3 times, on lines 1, 3 and 5; "
-        "give more of the text around the place that is meant, or set replace_all to change all of them"
+        "cannot replace: the text to replace is in the file 3 times, on lines 1, 3 and 5; "
+        "give more of the text around the intended place, or set replace_all to change all of them"
     )
 
 
@@ -78,7 +78,7 @@ def test_the_message_of_very_many_matches_stays_short() -> None:
 
     assert caught.value.matches == 100_000
     assert caught.value.lines == tuple(range(1, 1001))
-    assert "19, 20 and further ones" in str(caught.value)
+    assert "19, 20 and more" in str(caught.value)
     assert len(str(caught.value)) < 400
 
 

@@ -94,5 +94,5 @@ def test_places_inside_the_only_one_are_looked_for_within_the_same_bounds(monkey
     old = "  ".join(["ab"] * 20)
     assert replace(text, old, "x").text == "x abc\n"
     monkeypatch.setattr(normalization, "MOST_WORK", 20)
-    with pytest.raises(TargetNotFound, match="too many to look at each"):
+    with pytest.raises(TargetNotFound, match="too many near matches to check each"):
         replace(text, old, "x")

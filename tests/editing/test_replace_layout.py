@@ -326,7 +326,7 @@ def test_each_place_is_fitted_by_itself() -> None:
 
 
 def test_a_new_text_that_is_there_in_the_place_of_the_old_one_is_no_change() -> None:
-    with pytest.raises(NoChange, match="already there"):
+    with pytest.raises(NoChange, match="already has the text to insert"):
         replace("x  = 1\n", "x = 1", "x  = 1")
     with pytest.raises(NoChange, match="line ends"):
         replace("a\r\nb\r\n", "a\r\nb", "a\nb")

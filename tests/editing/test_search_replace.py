@@ -136,7 +136,7 @@ def test_an_empty_search_never_replaces_what_an_earlier_block_put_there() -> Non
 
 def test_an_empty_file_is_not_filled_where_nothing_may_be_replaced() -> None:
     fs = filesystem(a="")
-    with pytest.raises(HunkRejected, match="is not to be replaced"):
+    with pytest.raises(HunkRejected, match="must not be replaced"):
         apply_patch(fs, "a.txt\n" + block("", "x\n"), patch_format="search_replace", on_existing="reject")
 
 

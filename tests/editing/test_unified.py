@@ -210,7 +210,7 @@ def test_a_new_and_a_deleted_file() -> None:
 
 def test_a_file_that_holds_more_than_the_diff_says_is_not_deleted() -> None:
     fs = filesystem(gone="1\n2\n3\n")
-    with pytest.raises(HunkRejected, match="it holds more than the patch says"):
+    with pytest.raises(HunkRejected, match="it contains more than the patch says"):
         apply(fs, "--- a/gone\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-1\n-2\n")
     assert patches.files_of(fs) == {"gone": "1\n2\n3\n"}
 
@@ -225,14 +225,14 @@ def test_a_file_that_holds_more_than_the_diff_says_is_not_deleted() -> None:
         ("nothing\nof the kind\n", 1, "there is no diff in it"),
         (diff_of("@@ -1,3 +1,3 @@\n a\n-b\n+c"), 3, "it was cut off"),
         (diff_of("@@ -1,9 +1,9 @@\n"), 3, "the hunk has no lines"),
-        (diff_of(), 2, "no hunk stands below the names"),
+        (diff_of(), 2, "there is no hunk below the names"),
         ("@@ -1 +1 @@\n-a\n+b\n", 1, "a hunk without a file"),
         ("x\ndiff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\nliteral 1\n", 4, "it changes a binary file"),
         ("diff --git a/x b/x\nindex 12..34\nBinary files a/x and b/x differ\n", 3, "it changes a binary file"),
         ("diff --git a/x b/x\nnew file mode 160000\n", 2, "it changes a submodule"),
         ("diff --git a/x b/x\nold mode 100644\nnew mode 1x\n", 3, "is not a mode"),
         ("diff --git a/x b/x\nrename from x\n", 1, "names one path"),
-        ("diff --git a/x b/x\n", 1, "says nothing"),
+        ("diff --git a/x b/x\n", 1, "is empty; omit it"),
         ("diff --git a b c d\nold mode 100644\nnew mode 100755\n", 1, "cannot be told apart"),
         ("diff --cc x\nindex 1,2..3\n", 1, "a combined diff"),
         ('--- "a/x\n+++ "b/x\n@@ -1 +1 @@\n-a\n+b\n', 1, "names no file"),
@@ -276,7 +276,7 @@ def test_counts_that_are_off_are_recounted() -> None:
         fs = filesystem(a="a\nb\nc\n")
         report = apply(fs, diff_of(f"@@ {ranges} @@\n a\n-b\n+B\n c\n"))
         assert fs.read("/a").content == "a\nB\nc\n"
-        assert report.hunks[0].notes == ("the counts in its header are not those of its lines, which were all taken",)
+        assert report.hunks[0].notes == ("the counts in its header do not match its lines, which were all used",)
     fs = filesystem()
     apply(fs, "--- /dev/null\n+++ b/n\n@@ -0,0 +1,2 @@\n+a\n+b\n+c\n")
     assert fs.read("/n").content == "a\nb\nc\n"

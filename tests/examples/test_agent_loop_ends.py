@@ -182,7 +182,7 @@ def test_a_conversation_is_not_gone_on_with_by_another_providers_model(tmp_path:
     path = tmp_path / "work.json"
     with serving([Turn("Hello.")]) as server:
         asyncio.run(work("openai", server, path))
-        with pytest.raises(ValueError, match="cannot go on with anthropic: the conversation was led with openai"):
+        with pytest.raises(ValueError, match="cannot continue with anthropic: the conversation used openai"):
             asyncio.run(work("anthropic", server, path))
 
 

@@ -45,7 +45,7 @@ def test_the_demo_on_the_host_proves_it_all(shown: str) -> None:
     assert "106 calls, 15 of them fail" in shown
     assert "rename_word: " in shown
     assert "the first had changed files when it failed" in shown
-    assert "a walk of the disk finds every byte, mode and time as in the beginning" in shown
+    assert "a walk of the disk finds every byte, mode and time as at the beginning" in shown
 
 
 def test_what_is_not_the_same_is_not_proved(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ def test_without_git_the_digests_tell(
     monkeypatch.setattr("examples.demo.witness.which", lambda _name: None)
     on_the_host(tmp_path)
     out = capsys.readouterr().out
-    assert "no git on this machine" in out
+    assert "git is not installed" in out
     assert "git status" not in out
 
 

@@ -112,8 +112,8 @@ def test_a_refused_edit_names_the_file_the_lines_and_the_remedy(toolset: Toolset
     result = toolset.call("edit_file", {"path": "f", "old_string": "a", "new_string": "c"})
 
     assert result.message == (
-        "cannot edit '/f': the text to replace is in it 2 times, on lines 1 and 3; give more of the text around "
-        "the place that is meant, or set replace_all to change all of them"
+        "cannot edit '/f': the text to replace is in the file 2 times, on lines 1 and 3; give more of the text around "
+        "the intended place, or set replace_all to change all of them"
     )
 
 

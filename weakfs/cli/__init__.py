@@ -13,7 +13,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with `arguments` (default: the program's own) and give its exit status."""
+    """Run the command with `arguments` (default: `sys.argv`) and return its exit status."""
     try:
         run = _loaded()
     except ModuleNotFoundError as error:
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _loaded() -> Callable[[Sequence[str] | None], int]:
-    """Import the command. An interrupt waits for that: it may crash an extension module that is being loaded."""
+    """Import the command, deferring interrupts: one that arrives while an extension module loads may crash it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         from weakfs.cli.application import run

@@ -1,4 +1,4 @@
-"""The same as the `weakfs` command: `python -m weakfs.cli`."""
+"""`python -m weakfs.cli`: the same as the `weakfs` command."""
 
 import sys
 

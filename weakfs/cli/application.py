@@ -1,4 +1,4 @@
-"""The `weakfs` command as click sees it: names, options, help, and which exit status an error has."""
+"""The click application of the `weakfs` command: names, options, help texts and exit statuses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ file_argument = click.argument("file", type=click.Path())
 filesystem_option = click.option(
     "--filesystem",
     metavar="ID",
-    help="The external filesystem that is meant.  [default: the only one, where the session has no files of its own]",
+    help="The external filesystem to use.  [default: the only one, if the session has no files of its own]",
 )
 
 
@@ -34,7 +34,7 @@ filesystem_option = click.option(
 @click.version_option(weakfs.__version__, prog_name="weakfs")
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Perform recorded tool calls, look into saved sessions, keep snapshots of directories."""
+    """Run recorded tool calls, inspect saved sessions, and take and restore snapshots of directories."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
         context.exit(USAGE)
@@ -42,27 +42,29 @@ def command(context: click.Context) -> None:
 
 @command.command("run", epilog=EXIT_STATUSES)
 @click.argument("transcripts", metavar="TRANSCRIPT...", nargs=-1, required=True, type=click.Path())
-@click.option("--mount", metavar="DIR", type=click.Path(), help="Work in memory, with this directory copied in.")
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out of the mount; may be repeated.")
-@click.option("--root", metavar="DIR", type=click.Path(), help="Work in this directory, after a snapshot of it.")
-@click.option("--overlay", metavar="DIR", type=click.Path(), help="Work over this directory, which stays as it is.")
-@click.option("--commit", is_flag=True, help="In the end write what changed down to --overlay DIR.")
+@click.option("--mount", metavar="DIR", type=click.Path(), help="Work in memory, on a copy of this directory.")
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Exclude from the mount; may be repeated.")
+@click.option("--root", metavar="DIR", type=click.Path(), help="Work in this directory, after taking a snapshot of it.")
+@click.option(
+    "--overlay", metavar="DIR", type=click.Path(), help="Work in a layer over this directory, which stays unchanged."
+)
+@click.option("--commit", is_flag=True, help="At the end, write the changes to --overlay DIR.")
 @click.option(
     "--snapshots",
     type=click.Choice(["tree", "git", "tar"]),
     default="tree",
-    help="How snapshots of DIR are kept.  [default: tree]",
+    help="How snapshots of DIR are stored.  [default: tree]",
 )
 @store_option
 @click.option(
     "--sandbox",
     type=click.Choice(["required", "auto", "off"]),
-    help="Run shell commands too: in a sandbox, in one if there is one, with all your rights.  [default: not at all]",
+    help="Run shell commands too: in a sandbox, in one if available, or with all your rights.  [default: off]",
 )
-@click.option("--save", metavar="FILE", type=click.Path(), help="Save the session there.")
-@click.option("--embed", is_flag=True, help="Save all in that one file, nothing beside it.")
-@click.option("--session-id", metavar="ID", help="What the session is called.  [default: a random id]")
-@click.option("--strict", is_flag=True, help="Exit with 3 if a call failed or differs, and commit nothing then.")
+@click.option("--save", metavar="FILE", type=click.Path(), help="Save the session to this file.")
+@click.option("--embed", is_flag=True, help="Save everything in that one file, without sidecar files.")
+@click.option("--session-id", metavar="ID", help="The id of the session.  [default: a random id]")
+@click.option("--strict", is_flag=True, help="If a call failed or differs, commit nothing and exit with 3.")
 @json_option
 def run_command(
     transcripts: tuple[str, ...],
@@ -80,34 +82,34 @@ def run_command(
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Perform the tool calls of TRANSCRIPT and print what each did.
+    """Run the tool calls of TRANSCRIPT and print what each one did.
 
-    TRANSCRIPT has one JSON object a line: a call, an OpenAI or Anthropic message, or a line of a session file of
-    Claude Code, Codex or Copilot CLI. It may also be one JSON document, such as an array of messages. - is standard
-    input. A call that fails is rolled back and the next one is made. Lines that cannot be read are reported by number.
-    Records and calls have the times of the recording, where it has any.
+    TRANSCRIPT has one JSON object per line: a call, an OpenAI or Anthropic message, or a line of a session file of
+    Claude Code, Codex or Copilot CLI. It may also be one JSON document, such as an array of messages. Use - for
+    standard input. A call that fails is rolled back, and the run continues with the next one. Lines that cannot be
+    read are reported by number. Records and calls have the times of the recording, if it has any.
 
-    Each call of a session file is made by our tool that does the same, in the files as they were, below the session's
-    directory. The output says whether our answer and the files afterwards agree with what is recorded, and how that
-    is known: exactly, from text that was rebuilt from other calls, or not at all. Text that a shell command or an
+    Each call of a session file is run by the equivalent weakfs tool, on the files as they were, below the session's
+    directory. The output says whether the result and the files after the call agree with the recording, and how
+    this was checked: exactly, against text rebuilt from other calls, or not at all. Text that a shell command or an
     unknown tool may have changed is not checked. Files as the recording first shows them are the baseline of "weakfs
-    diff". A call that is not made and failed there is on record as failed, with the recorded text. With --strict the
-    exit status is 3 if one differs; calls that failed there and here are as they should be. Of a session that goes on
-    in a later file, give the files in their order: lines that are repeated count once.
+    diff". A call that is not run and that failed in the recording is recorded as failed, with the recorded text. With
+    --strict the exit status is 3 if a call differs; a call that fails both in the recording and here agrees. If a
+    session continues in a later file, give the files in order: repeated lines count once.
 
-    The session's directory is /. Another working tree of the repository that the session used, such as
-    /x/repo-feature beside /x/repo, is /.worktrees/repo-feature; one that lies in the session's directory stays where
-    it lies there. Other paths are outside, and calls about them are not made.
+    The session's directory is /. Another working tree of the session's repository, such as /x/repo-feature beside
+    /x/repo, is /.worktrees/repo-feature; one inside the session's directory keeps its place there. Other paths are
+    outside, and calls on them are not run.
 
-    The calls work in memory, unless --root or --overlay names a directory of the host. With --root a snapshot of it
-    is taken first, and the last line says how to go back to that. With --overlay the names of what would change are
-    told at the end, and --commit changes it: all or nothing, and nothing where somebody else changed a file that was
-    read. Its snapshot is taken before that.
+    The calls work in memory, unless --root or --overlay names a directory of the host. With --root, a snapshot of it
+    is taken first, and the last line of the output is the command that restores it. With --overlay, the names of the
+    changed files are printed at the end, and --commit writes the changes: all or nothing, and nothing if another
+    process changed a file that was read. A snapshot is taken before the commit.
 
-    With --json the lines are objects of "type" mount, root, overlay, snapshot, skipped, call, change, committed,
-    not_committed, saved and total. A call of a session file has "agreement": agreed, differs, ours_succeeded (where
-    theirs failed), not_checked, outside or no_counterpart; "checked": exactly, rebuilt or not_at_all; and
-    "recorded_error" with the text of a failure in the recording.
+    With --json, each line is an object whose "type" is mount, root, overlay, snapshot, skipped, call, change,
+    committed, not_committed, saved or total. A call of a session file has "agreement": agreed, differs,
+    ours_succeeded (the recorded call failed), not_checked, outside or no_counterpart; "checked": exactly, rebuilt or
+    not_at_all; and "recorded_error", the text of a failure in the recording.
     """
     from weakfs.cli.run.command import run_transcript
     from weakfs.cli.run.workspace import Job
@@ -135,11 +137,11 @@ def run_command(
 
 @command.command("log")
 @file_argument
-@click.option("--records", "by_record", is_flag=True, help="One row for each record instead.")
-@click.option("--cause", metavar="ID", help="Only what has this cause, such as the call of this id.")
-@click.option("--path", metavar="PATH", help="Only what touches this path or something below it.")
+@click.option("--records", "by_record", is_flag=True, help="Show one row for each record instead.")
+@click.option("--cause", metavar="ID", help="Only changes with this cause, such as the id of a call.")
+@click.option("--path", metavar="PATH", help="Only changes at or below this path.")
 @click.option("-n", "--limit", metavar="N", type=click.IntRange(min=0), help="Only the newest N.")
-@click.option("--filesystem", metavar="ID", help="Only what happened in this external filesystem.")
+@click.option("--filesystem", metavar="ID", help="Only changes in this external filesystem.")
 @registry_option
 @expansion_option
 @json_option
@@ -156,15 +158,15 @@ def log_command(
 ) -> int:
     """Show the tool calls of the session saved in FILE, oldest first.
 
-    Each row has the number of the call, when it began (month, day and time in UTC), its tool, its path, the lines that
-    it added and removed, and how it ended. What "weakfs run" prints has the same numbers, and "weakfs diff FILE --call
-    NUMBER" shows what one call changed. Changes that no call made have rows without a number: rollbacks, what the
-    program wrote itself, and, unless --cause, --path or --filesystem is given, snapshots. In the last column stands
+    Each row shows the number of the call, when it began (month, day and time in UTC), its tool, its path, the number
+    of lines added and removed, and its status. The output of "weakfs run" has the same numbers, and "weakfs diff FILE
+    --call NUMBER" shows what a call changed. Changes that no call made have rows without a number: rollbacks, writes
+    by the program itself, and, unless --cause, --path or --filesystem is given, snapshots. The last column shows
     their cause.
 
-    With --records each row has a record: its number, its time, what happened, its cause and the path.
+    With --records, each row is a record: its number, its time, its event, its cause and its path.
 
-    With --json the lines are objects of "type" call, record and snapshot.
+    With --json, each line is an object whose "type" is call, record or snapshot.
     """
     from weakfs.cli.commands.log import show_calls
     from weakfs.cli.commands.log_records import Selection, show_records
@@ -186,7 +188,7 @@ def log_command(
 @file_argument
 @click.argument("path", default="/")
 @click.option("--at", metavar="SEQ|TAG", help=AT)
-@click.option("-R", "--recursive", is_flag=True, help="Everything below PATH.")
+@click.option("-R", "--recursive", is_flag=True, help="List everything below PATH.")
 @filesystem_option
 @store_option
 @registry_option
@@ -205,7 +207,7 @@ def ls_command(
 ) -> int:
     """List PATH (default: the root) in the session saved in FILE, or in a directory.
 
-    Each line has the permission bits, the size in bytes, the time of the last change in UTC and the name.
+    Each line shows the permission bits, the size in bytes, the modification time in UTC and the name.
     """
     from weakfs.cli.commands.ls import show_listing
     from weakfs.cli.directories import files_at, is_directory
@@ -241,7 +243,7 @@ def cat_command(
 ) -> int:
     """Print the file PATH of the session saved in FILE, or of a directory, byte for byte.
 
-    Of a directory, --at names a snapshot: so one file is had back without a restore.
+    For a directory, --at names a snapshot, so that you can get one file back without a restore.
     """
     from weakfs.cli.commands.ls import show_content
     from weakfs.cli.directories import files_at, is_directory
@@ -259,11 +261,11 @@ def cat_command(
 @command.command("diff", epilog=EXIT_STATUSES)
 @file_argument
 @click.argument("path", default="/")
-@click.option("--call", metavar="ID", help="What this call changed: its id, or its number as weakfs log shows it.")
+@click.option("--call", metavar="ID", help="What this call changed: its id, or its number in weakfs log.")
 @click.option("--at", metavar="SEQ|TAG", help="From this moment. [default: before the first change, after the mounts]")
 @click.option("--to", metavar="SEQ|TAG", help="To this moment. [default: the end]")
-@click.option("--names", "only_names", is_flag=True, help="Only the names: A added, D removed, M changed, R moved.")
-@click.option("--exit-code", is_flag=True, help="Exit with 3 if something differs.")
+@click.option("--names", "only_names", is_flag=True, help="Only the names: A added, D deleted, M modified, R renamed.")
+@click.option("--exit-code", is_flag=True, help="Exit with 3 if there are differences.")
 @filesystem_option
 @store_option
 @registry_option
@@ -285,9 +287,9 @@ def diff_command(
 ) -> int:
     """Show what changed at PATH (default: everywhere) in the session saved in FILE.
 
-    First the names, then the differences of the contents as git writes them: "git apply" takes the output. FILE
-    may also be a directory: --at and --to name snapshots of it then, and what is left out is the newest one, and the
-    directory as it is now.
+    The names come first, then the differences of the contents in the format of "git diff", which "git apply" accepts.
+    FILE may also be a directory: --at and --to then name snapshots, and default to the newest snapshot and the
+    current contents of the directory.
     """
     from weakfs.cli.call_changes import trees_of_call
     from weakfs.cli.commands.diff import differences, show_as_json, show_names, show_texts
@@ -299,7 +301,7 @@ def diff_command(
     with telling(f"use the path {path!r}"):
         path = normalize(path)
     if call is not None and (at is not None or to is not None):
-        raise Failure("cannot use --call with --at or --to: a call has its own moments; leave one out", status=USAGE)
+        raise Failure("cannot use --call with --at or --to: a call sets both moments itself; omit one", status=USAGE)
     if is_directory(file, store=store, filesystem=filesystem, registry=registry):
         if call is not None:
             raise Failure(f"cannot use --call: {file!r} is a directory and has no calls; name a session", status=USAGE)
@@ -332,7 +334,7 @@ def diff_command(
 def stats_command(
     file: str, filesystem: str | None, registry: str | None, max_expansion: float | None, as_json: bool
 ) -> int:
-    """Show how much the session saved in FILE holds: files, records, snapshots, tool calls."""
+    """Show statistics of the session saved in FILE: files, records, snapshots, tool calls."""
     from weakfs.cli.commands.stats import show_statistics
     from weakfs.cli.sessions import chosen, load
 
@@ -343,22 +345,22 @@ def stats_command(
 
 @command.command("replay", epilog=EXIT_STATUSES)
 @file_argument
-@click.option("--verify", is_flag=True, help="Compare with what FILE says, and exit with 3 if something differs.")
+@click.option("--verify", is_flag=True, help="Compare the result with FILE, and exit with 3 if it differs.")
 @registry_option
 @expansion_option
 @json_option
 def replay_command(file: str, verify: bool, registry: str | None, max_expansion: float | None, as_json: bool) -> int:
     """Rebuild the session saved in FILE from its records alone.
 
-    No tool runs again and no directory is touched, not even where the session worked in one. The digests of the
-    files are printed for every snapshot and for the end.
+    No tool runs again and no directory is touched, not even one that the session worked in. The digests of the files
+    are printed for every snapshot and for the end.
 
-    With --verify every state that FILE holds (at snapshots, rollbacks, merges and the end) is compared with what the
-    records give, and every content that lies beside FILE is read. What differs is named. A content that is missing, or
-    a record that cannot be applied, is an error. Reducers of your own count only if the registry declares them, with
+    With --verify, every state in FILE (at snapshots, rollbacks, merges and the end) is compared with the replayed
+    state, and every sidecar blob of FILE is read. All differences are named. A missing blob, or a record that cannot
+    be applied, is an error. Reducers of your own take part only if the registry declares them with
     Registry.with_slices.
 
-    With --json the lines are objects of "type" snapshot, rollback, merge, end and total.
+    With --json, each line is an object whose "type" is snapshot, rollback, merge, end or total.
     """
     from weakfs.cli.commands.replay import show_replay
     from weakfs.cli.sessions import load
@@ -373,7 +375,7 @@ for one in COMMANDS:
 
 
 def run(arguments: Sequence[str] | None) -> int:
-    """Run the command and give its exit status; whatever goes wrong is told in one line."""
+    """Run the command and return its exit status; report any error in one line."""
     words = None if arguments is None else list(arguments)
     try:
         with interruptible():

@@ -1,4 +1,4 @@
-"""What one call of a session changed, as `weakfs diff --call` compares it."""
+"""The files before and after one call of a session, as `weakfs diff --call` compares them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from weakfs.session.history.garbage_collection import collector_at_rest
 
 
 def trees_of_call(session: Session, wanted: str, filesystem: str | None) -> tuple[FileTree, FileTree]:
-    """Give the files before and after a call, which is named by its id or number.
+    """Return the files before and after a call, given by its id or number.
 
-    Of several filesystems it is the one that the call changed. `Failure` for a call that there is none of, or of which
-    the records are gone.
+    If there are several filesystems, use the one that the call changed. Raise `Failure` if there is no such call or
+    its records were compacted away.
     """
     call = call_named(session, wanted)
     meant = chosen(session, filesystem) if filesystem is not None else None
     if call.first is None:
         if call.record is None or call.call.first_seq is not None:
             raise _gone(call)
-        # It changed nothing.
+        # The call changed nothing.
         return EMPTY_TREE, EMPTY_TREE
     before, after = _sides(session, call)
     trees = Trees(session)

@@ -1,4 +1,4 @@
-"""The tool calls of a session: their numbers, the records of each, and finding one by id or number."""
+"""The tool calls of a session: their numbers, the records of each, and lookup by id or number."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from weakfs.cli.formatting import shown
 from weakfs.session import Merged, Record, Session, UnknownType
 from weakfs.tools import ToolCall
 
-# No more ids than this are named by a message.
+# The most ids that a message lists.
 NAMED = 5
 
 
 @frozen
 class NumberedCall:
-    """One call of a session. Calls are numbered from 1 on, in the order in which they ended.
+    """One call of a session. Calls are numbered from 1, in the order in which they ended.
 
     `record` is the record of the call itself, `None` if it was compacted away. `first` and `last` are the numbers of
-    the first and last record that the call made, a merge included; `None` if it made none or they were compacted away.
+    the first and last record that the call made, including its merge; `None` if it made none or they were compacted
+    away.
     """
 
     number: int
@@ -33,7 +34,7 @@ class NumberedCall:
 
     @property
     def last_state(self) -> int | None:
-        """The record after which the changes of the call are in effect: of merged records that is the merge."""
+        """The record after which the changes of the call are in effect: the merge, for records of a fork."""
         return self.first if self.is_merged else self.last
 
 
@@ -42,15 +43,15 @@ def calls_of(session: Session) -> list[NumberedCall]:
     try:
         every = session[ToolCall].all()
     except UnknownType:
-        # A registry of the user's own need not have this type.
+        # A user's own registry need not have this type.
         return []
-    told = [*_told(session)]
-    # Calls whose records were compacted away come first; what they changed is unknown.
-    gone = max(len(every) - len(told), 0)
+    recorded = [*_call_records(session)]
+    # Calls whose records were compacted away come first; their changes are unknown.
+    gone = max(len(every) - len(recorded), 0)
     found = [NumberedCall(number, call, None) for number, call in enumerate(every[:gone], 1)]
     dropped = session.seq - len(session.records)
     merges = {record.seq: record for record in session.records if isinstance(record.event, Merged)}
-    for number, (record, call, shift) in enumerate(told, gone + 1):
+    for number, (record, call, shift) in enumerate(recorded, gone + 1):
         first, last = call.first_seq, call.last_seq
         if first is None or last is None or first + shift <= dropped:
             found.append(NumberedCall(number, call, record))
@@ -62,10 +63,10 @@ def calls_of(session: Session) -> list[NumberedCall]:
     return found
 
 
-def _told(session: Session) -> Iterator[tuple[Record, ToolCall, int]]:
-    """Yield the record of each call, and what to add to the record numbers in it.
+def _call_records(session: Session) -> Iterator[tuple[Record, ToolCall, int]]:
+    """Yield the record of each call, and the offset to add to the record numbers in it.
 
-    A call that a fork made has the fork's numbers where the merge says that it left them: see `Merged`.
+    A call made in a fork has the fork's numbers, shifted as its `Merged` record says.
     """
     blocks: list[tuple[int, int]] = []
     for record in session.records:
@@ -79,7 +80,7 @@ def _told(session: Session) -> Iterator[tuple[Record, ToolCall, int]]:
 
 
 def call_named(session: Session, wanted: str) -> NumberedCall:
-    """Return the call with an id or a number, `7` or `#7`; raise `Failure` if there is none, or several."""
+    """Return the call with an id or a number (`7` or `#7`); raise `Failure` unless there is exactly one."""
     calls = calls_of(session)
     digits = wanted.removeprefix("#")
     number = int(digits) if digits.isascii() and digits.isdigit() else 0
@@ -95,7 +96,7 @@ def call_named(session: Session, wanted: str) -> NumberedCall:
             f"cannot tell which call {wanted!r} is: it may be {numbers}{more}; give one of these", status=USAGE
         )
     if not calls:
-        raise Failure(f"the session has no call {wanted!r}: it has no calls at all; give --at and --to", status=USAGE)
+        raise Failure(f"the session has no call {wanted!r}: it has no calls at all; use --at and --to", status=USAGE)
     near = get_close_matches(wanted, [one.call.call_id for one in calls], n=1)
     hint = f"did you mean {near[0]!r}?" if near else "give the id of one of them, or its number as weakfs log shows it"
     many = "1 call" if len(calls) == 1 else f"{len(calls):,} calls"
@@ -104,14 +105,14 @@ def call_named(session: Session, wanted: str) -> NumberedCall:
 
 @define
 class CallCounter:
-    """Numbers the calls of a session while they are made, as `calls_of` does afterwards."""
+    """Counter that numbers the calls of a session as they are made, exactly as `calls_of` does afterwards."""
 
     count: int = 0
-    _told: int = 0
+    _last_count: int = 0
 
     @classmethod
     def of(cls, session: Session) -> CallCounter:
-        """Begin to count the calls of a session that has none."""
+        """Start counting the calls of a session that has none yet."""
         counter = cls()
         session.subscribe(ToolCall, counter._on_call)
         return counter
@@ -120,15 +121,15 @@ class CallCounter:
         self.count += 1
 
     def number(self) -> int | None:
-        """Give the number of the call that was made since this was last asked; `None` if none was."""
-        if self.count == self._told:
+        """Return the number of the call made since the last time of asking; `None` if none was made."""
+        if self.count == self._last_count:
             return None
-        self._told = self.count
+        self._last_count = self.count
         return self.count
 
 
 def target_of(arguments: Mapping[str, object] | None) -> str:
-    """Say what a call is about: its path, its pattern, from where to where."""
+    """Describe what a call works on: its path, its pattern, or its source and destination."""
     arguments = arguments or {}
     path, pattern = _first(arguments, "path", "file_path"), _first(arguments, "pattern")
     if pattern:
@@ -140,6 +141,6 @@ def target_of(arguments: Mapping[str, object] | None) -> str:
 
 
 def _first(arguments: Mapping[str, object], *names: str) -> str:
-    """Give the first of these arguments that is a text, as it can be shown."""
+    """Return the first of these arguments that is a string, in printable form."""
     given = (arguments.get(name) for name in names)
     return next((shown(value) for value in given if isinstance(value, str) and value), "")

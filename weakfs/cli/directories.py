@@ -1,4 +1,4 @@
-"""Directories of the host, as the commands that keep snapshots of them open them, and how snapshots are named."""
+"""Directories of the host: opening one for a snapshot command, and looking up snapshots by name."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from weakfs.snapshots import Store, StoredSnapshot
 from weakfs.snapshots.journal.recovery import count_left_behind
 from weakfs.snapshots.store.catalogue import root_name
 
-# What `restore` calls the snapshot of what it is about to replace.
+# The tag of the snapshot that `restore` takes before it replaces anything.
 BEFORE_RESTORING = "before restoring "
 
-# What is only looked at may be as large as it likes.
+# A directory that is only read has no size limit.
 UNLIMITED = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None, max_grep_matches=None)
 
-# No id is shown shorter than this.
+# The minimum length of a short id.
 SHORTEST = 8
 
 
@@ -41,9 +41,9 @@ def open_directory(
     limits: Limits = Limits(),  # noqa: B008  # frozen
     read_only: bool = False,
 ) -> HostFilesystem:
-    """Open a directory; `Failure` says what is wrong with it.
+    """Open a directory; raise `Failure` with the cause if that is impossible.
 
-    What a killed process left unfinished in it is undone, or, where nothing is to be changed, told.
+    Undo what a killed process left unfinished in it, or only report that if nothing may be changed.
     """
     with telling(f"open {directory!r}"):
         root = HostRoot(directory, store)
@@ -55,7 +55,7 @@ def open_directory(
                 undone = root.recover()
             tell_of_undone(directory, undone)
         if session is None:
-            # Short, since the ids of its snapshots are typed.
+            # Short, because users type the ids of its snapshots.
             session = Session(session_id=secrets.token_hex(SHORTEST // 2))
         with _said_already():
             return HostFilesystem(
@@ -64,14 +64,14 @@ def open_directory(
 
 
 def recover(directory: str, store: str | None) -> int:
-    """Undo what a killed process left unfinished in a directory; give how many pieces of work that were."""
+    """Undo what a killed process left unfinished in a directory; return the number of operations undone."""
     with telling(f"repair {directory!r}"), _said_already():
         return HostRoot(directory, store).recover()
 
 
 @contextmanager
 def _said_already() -> Generator[None]:
-    """Keep the library from logging what is told in the words of the command line."""
+    """Keep the library from logging what the command reports itself."""
     logger = logging.getLogger("weakfs.backends")
     before, logger.disabled = logger.disabled, True
     try:
@@ -81,25 +81,25 @@ def _said_already() -> Generator[None]:
 
 
 def tell_of_undone(directory: str, number: int) -> None:
-    """Tell on standard error that unfinished work was undone."""
+    """Report on standard error that unfinished work was undone."""
     if number:
-        pieces = counted(number, "piece of work", "pieces of work")
-        complain(f"undid {pieces} in {directory!r} that a process which is gone left unfinished")
+        pieces = counted(number, "operation")
+        complain(f"undid {pieces} in {directory!r} left unfinished by a process that is gone")
 
 
 def tell_of_unfinished(directory: str, number: int) -> None:
-    """Tell on standard error that unfinished work is there."""
+    """Report on standard error that there is unfinished work."""
     if number:
-        pieces = counted(number, "piece of work", "pieces of work")
+        pieces = counted(number, "operation")
         complain(
-            f"{directory!r} holds {pieces} that a process which is gone left unfinished; to undo that: "
+            f"{directory!r} has {pieces} left unfinished by a process that is gone; to undo this: "
             f"{typed('weakfs', 'repair', directory)}"
         )
 
 
 @contextmanager
 def scanning(files: HostFilesystem, doing: str) -> Generator[None]:
-    """Show how many files were read while something is done that scans the directory."""
+    """Show the number of files read during an operation that scans the directory."""
     root = files.external.root
     with progress(doing) as advance:
         root.on_file = lambda _path, _size: advance()
@@ -110,7 +110,7 @@ def scanning(files: HostFilesystem, doing: str) -> Generator[None]:
 
 
 def kept(files: HostFilesystem, stored: StoredSnapshot) -> FilesystemSnapshot:
-    """Give what a filesystem restores, from what its store says of a snapshot."""
+    """Return the snapshot that a filesystem can restore, from its entry in the store."""
     return FilesystemSnapshot(
         stored.snapshot_id,
         files.filesystem_id,
@@ -123,13 +123,13 @@ def kept(files: HostFilesystem, stored: StoredSnapshot) -> FilesystemSnapshot:
 
 
 def is_of(files: HostFilesystem, snapshot: StoredSnapshot) -> bool:
-    """Tell whether a snapshot is of that directory: several may share a store."""
+    """Return whether a snapshot is of this directory: several directories may share a store."""
     own = root_name(files.root)
     return snapshot.extra.get("root", own) == own
 
 
 def newest(files: HostFilesystem) -> StoredSnapshot:
-    """Give the newest snapshot that somebody asked for: none of those that `restore` takes of what it replaces."""
+    """Return the newest snapshot that a user asked for, ignoring those that `restore` takes of what it replaces."""
     for one in reversed(files.store.list()):
         if is_of(files, one) and not (one.tag or "").startswith(BEFORE_RESTORING):
             return one
@@ -137,15 +137,15 @@ def newest(files: HostFilesystem) -> StoredSnapshot:
 
 
 def find(files: HostFilesystem, name: str, *, foreign: bool = False) -> StoredSnapshot:
-    """Give the snapshot that `name` stands for: its id, the beginning of that, or its tag.
+    """Return the snapshot called `name`: an id, the beginning of an id, or a tag.
 
-    One of another directory that shares the store is refused, unless `foreign`.
+    Refuse a snapshot of another directory that shares the store, unless `foreign`.
     """
     found = _named(files.store, name)
     if not foreign and not is_of(files, found):
         raise Failure(
             f"cannot use snapshot {name!r} of {files.root!r}: it is of {found.extra['root']!r}; give that "
-            f"directory, or --foreign if this is meant"
+            f"directory, or --foreign to use it anyway"
         )
     return found
 
@@ -167,12 +167,12 @@ def _named(store: Store, name: str) -> StoredSnapshot:
 
 
 def short_ids(snapshots: Iterable[StoredSnapshot]) -> dict[str, str]:
-    """Give for each id as much as is unique: of `SESSION/NAME` that is `SESS`, or `SESS/NAME` if it has several."""
+    """Map each id to its shortest unique form: `SESS` for `SESSION/NAME`, or `SESS/NAME` if there are several."""
     parts = {one.snapshot_id: one.snapshot_id.rpartition("/") for one in snapshots}
     sessions = [session for session, _, _ in parts.values()]
     ordered = sorted(set(sessions))
     short: dict[str, str] = {}
-    # What one of several snapshots is called, or one whose session begins as another is called.
+    # For one of several snapshots, or for a session whose id begins like another's.
     is_shared = {session: sessions.count(session) > 1 for session in ordered}
     for number, session in enumerate(ordered):
         beside = [ordered[other] for other in (number - 1, number + 1) if 0 <= other < len(ordered)]
@@ -191,42 +191,42 @@ def _begins(snapshot_id: str, name: str) -> bool:
 
 
 def _common(one: str, other: str) -> int:
-    """Count the characters that two texts begin with alike."""
+    """Return the length of the common prefix of two strings."""
     return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
 
 
 def usage(message: str) -> Failure:
-    """Give the failure for a command line that is wrong."""
+    """Return the failure for an invalid command line."""
     return Failure(message, status=USAGE)
 
 
 def trees(directory: str, at: str | None, to: str | None, store: str | None) -> tuple[FileTree, FileTree]:
-    """Give a directory at two moments: at a snapshot (default: the newest), and at another or, by default, now."""
+    """Return a directory at two moments: at a snapshot (default: the newest), and at another or, by default, now."""
     files = open_directory(directory, store=store, read_only=True)
-    with telling(f"look into the store of {directory!r}"):
+    with telling(f"read the store of {directory!r}"):
         before = files.store.tree(newest(files) if at is None else find(files, at, foreign=True))
         if to is not None:
             return before, files.store.tree(find(files, to, foreign=True))
-    with telling(f"look at {directory!r}"), scanning(files, f"reading {directory}"):
+    with telling(f"read {directory!r}"), scanning(files, f"reading {directory}"):
         return before, files.tree()
 
 
 def files_at(directory: str, at: str | None, store: str | None) -> Filesystem:
-    """Give the files of a directory, read-only: at a snapshot or, by default, as they are now."""
+    """Return the files of a directory, read-only: at a snapshot or, by default, as they are now."""
     files = open_directory(directory, store=store, read_only=True)
     if at is None:
         return files
-    with telling(f"look into the store of {directory!r}"):
+    with telling(f"read the store of {directory!r}"):
         session = Session()
         session[FileTree].seed(files.store.tree(find(files, at, foreign=True)))
         return InMemoryFilesystem(session, limits=UNLIMITED, read_only=True)
 
 
 def is_directory(file: str, *, store: str | None, filesystem: str | None, registry: str | None) -> bool:
-    """Tell whether a command is about a directory; `Failure` for options that are about the other thing."""
+    """Return whether `file` is a directory; raise `Failure` for options that do not apply to it."""
     found = os.path.isdir(file)
     for option, value in (("--filesystem", filesystem), ("--registry", registry)) if found else (("--store", store),):
         if value is not None:
-            kind = "a directory" if found else "no directory"
-            raise usage(f"cannot use {option} with {file!r}: that is {kind}; leave the option out")
+            kind = "a directory" if found else "not a directory"
+            raise usage(f"cannot use {option} with {file!r}: it is {kind}; omit the option")
     return found

@@ -1,4 +1,4 @@
-"""What ends a command early, and how that is told: one line of thing, cause and remedy."""
+"""Errors that end a command, reported in one line: thing, cause and remedy."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ UNMET = 3
 INTERRUPTED = 130
 
 CAUSES = {
-    errno.ENOENT: ("there is no such file or directory", "check the name"),
+    errno.ENOENT: ("no such file or directory", "check the name"),
     errno.ENOTDIR: ("a part of the path is not a directory", "check the path"),
     errno.EISDIR: ("it is a directory", "name a file"),
-    errno.EACCES: ("access is refused", "check its permissions"),
-    errno.EPERM: ("access is refused", "check its permissions"),
+    errno.EACCES: ("permission denied", "check its permissions"),
+    errno.EPERM: ("permission denied", "check its permissions"),
     errno.ENOSPC: ("the disk is full", "free some space, or name a place on another disk"),
     errno.EROFS: ("the disk is read-only", "name a place on another disk"),
 }
 
 
 class Failure(Exception):
-    """A command cannot go on. The message needs no more words, and `status` is what the program exits with."""
+    """An error that ends a command. The message is complete, and `status` is the exit status of the program."""
 
     def __init__(self, message: str, *, status: int = FAILED) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class Failure(Exception):
 
 @contextmanager
 def telling(doing: str) -> Generator[None]:
-    """Turn what may go wrong inside into a `Failure`: `doing` is what cannot be done, such as `read 'x'`."""
+    """Turn exceptions raised inside into a `Failure`. `doing` completes `cannot ...`, as in `read 'x'`."""
     try:
         yield
     except UnknownType as error:
@@ -45,16 +45,16 @@ def telling(doing: str) -> Generator[None]:
     except SessionFileError as error:
         raise Failure(f"cannot {doing}: {error}") from error
     except OSError as error:
-        raise Failure(_told(doing, error)) from error
+        raise Failure(_message(doing, error)) from error
     except (SessionError, ValueError) as error:
         raise Failure(_without_prefix(doing, str(error))) from error
 
 
-def _told(doing: str, error: OSError) -> str:
-    # The library's own errors are a message and nothing else; those of the host have the parts of one.
+def _message(doing: str, error: OSError) -> str:
+    # The library's own errors consist of a message only; those of the host have an errno and a file name.
     if error.strerror is None:
         return _without_prefix(doing, str(error))
-    cause, remedy = CAUSES.get(error.errno or 0, (error.strerror, "see to it and try again"))
+    cause, remedy = CAUSES.get(error.errno or 0, (error.strerror, "fix the cause and try again"))
     where = "" if error.filename is None or repr(error.filename) in doing else f" ({error.filename!r})"
     return f"cannot {doing}: {cause}{where}; {remedy}"
 

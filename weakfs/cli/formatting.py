@@ -1,4 +1,4 @@
-"""How values are written for people: names on one line, times, amounts, paths of events."""
+"""Values formatted for people: names on one line, times, amounts, paths of events."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ SECOND = 1_000_000_000
 
 
 def shown(text: str) -> str:
-    """Give text as it can be printed on one line, whatever it holds.
+    """Return text in a form that can be printed on one line, whatever it contains.
 
-    What would not show as itself (line breaks, control characters and escape sequences, characters that turn
-    the direction of writing, spaces other than the common one) is written as `\\n`, `\\x1b`, `\\u202e`. File names of
-    a session hold no backslash, so that the form of a name is its own.
+    Characters that do not show as themselves (line breaks, control characters and escape sequences, characters that
+    change the direction of writing, spaces other than U+0020) are written as `\\n`, `\\x1b`, `\\u202e`. File names
+    in a session contain no backslash, so the form of a name is unambiguous.
     """
     return one_line(text)
 
 
 def typed(*words: str) -> str:
-    """Give a command as it can be typed into a shell again, whatever bytes its words have."""
+    """Return a command quoted for a shell, whatever bytes its words contain."""
     return " ".join(map(_typed_word, words))
 
 
@@ -36,32 +36,32 @@ def _typed_word(word: str) -> str:
 
 
 def counted(number: int, thing: str, things: str | None = None) -> str:
-    """Write an amount: `1 file`, `1,204 files`."""
+    """Format an amount: `1 file`, `1,204 files`."""
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
 def moment(at: int, *, fraction: bool = False) -> str:
-    """Write a time in integer nanoseconds as ISO 8601, UTC; `fraction` keeps all nine digits."""
+    """Format a time in integer nanoseconds as ISO 8601, UTC; `fraction` keeps all nine digits."""
     seconds, nanoseconds = divmod(at, SECOND)
     try:
         whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     except (ValueError, OverflowError, OSError):
-        # A clock of the user's own may count from anywhere.
+        # A user's own clock may count from any origin.
         return f"{at}ns"
     return f"{whole}.{nanoseconds:09}Z" if fraction else f"{whole}Z"
 
 
 def date_and_time(at: int) -> str:
-    """Write a time in integer nanoseconds in short: month, day and time in UTC, in 14 characters."""
+    """Format a time in integer nanoseconds briefly: month, day and time in UTC, in 14 characters."""
     whole = moment(at)
     return whole[5:19].replace("T", " ") if whole.endswith("Z") else shortened(whole, 14).rjust(14)
 
 
 def shortened(text: str, width: int) -> str:
-    """Leave out the middle of a text that takes more than so many columns."""
+    """Cut out the middle of a text that is wider than `width` columns."""
     if cell_len(text) <= width:
         return text
-    # More of the end: of a path that is the name.
+    # Keep more of the end: in a path it is the name.
     room = (width - 1) // 3
     head = _beginning(text, room)
     tail = _beginning(text[::-1], width - 1 - room)[::-1]
@@ -69,7 +69,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def _beginning(text: str, width: int) -> str:
-    """Give as much of the beginning of a text as fits into so many columns."""
+    """Return as much of the beginning of a text as fits into `width` columns."""
     taken = 0
     for place, character in enumerate(text):
         taken += cell_len(character)
@@ -79,13 +79,13 @@ def _beginning(text: str, width: int) -> str:
 
 
 def padded(text: str, width: int) -> str:
-    """Give a text in so many columns: its middle left out, or spaces behind it."""
+    """Fit a text into exactly `width` columns: cut out its middle, or pad it with spaces."""
     fitting = shortened(text, width)
     return fitting + " " * (width - cell_len(fitting))
 
 
 def mode_text(mode: int, kind: str) -> str:
-    """Write permission bits as `ls -l` does; `kind` is the letter in front."""
+    """Format permission bits as `ls -l` does; `kind` is the leading letter."""
     bits = [letter if mode & (0o400 >> place) else "-" for place, letter in enumerate("rwxrwxrwx")]
     for place, special, letter in ((2, 0o4000, "s"), (5, 0o2000, "s"), (8, 0o1000, "t")):
         if mode & special:

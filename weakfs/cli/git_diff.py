@@ -1,4 +1,4 @@
-"""The difference of two trees as `git diff` writes it, so that `git apply` takes it. Pure: nodes in, lines out."""
+"""The difference of two trees in the format of `git diff`, for `git apply`. Pure: nodes in, lines out."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from weakfs.reducers.tree.line_merge import split_lines
 from weakfs.reducers.tree.name_escaping import to_bytes
 from weakfs.reducers.tree.node import Node, find, walk
 
-# Where a NUL makes a file binary, here as for git and grep.
+# The range in which a NUL makes a file binary, the same as for git and grep.
 SNIFFED = 8192
 
 
 @frozen
 class FileChange:
-    """One file or link on both sides, `None` where there is none."""
+    """One file or link before and after, `None` on the side where it does not exist."""
 
     path: str
     new_path: str
@@ -29,7 +29,7 @@ class FileChange:
 
 
 def file_changes(before: FileTree, after: FileTree, found: TreeDiff) -> list[FileChange]:
-    """List the files and links that differ, by path; directories have no place in such a difference."""
+    """List the files and links that differ, by path; this format does not represent directories."""
     changes = [FileChange(path, path, _leaf(before, path), None) for path in found.removed]
     changes += [FileChange(path, path, None, _leaf(after, path)) for path in found.added]
     for path in found.changed:
@@ -37,7 +37,7 @@ def file_changes(before: FileTree, after: FileTree, found: TreeDiff) -> list[Fil
         if old is not None and new is not None and is_link(old) is is_link(new):
             changes.append(FileChange(path, path, old, new))
         else:
-            # One kind became another: git tells that as a deletion and an addition.
+            # The type of the entry changed: git writes a deletion and an addition.
             changes += [FileChange(path, path, old, None), FileChange(path, path, None, new)]
     for source, target in found.moved:
         changes += _moved(before, after, source, target)
@@ -46,7 +46,7 @@ def file_changes(before: FileTree, after: FileTree, found: TreeDiff) -> list[Fil
 
 
 def patch(change: FileChange) -> Iterator[bytes]:
-    """Give the lines of one file's difference, each with its line end."""
+    """Yield the lines of one file's difference, each with its line end."""
     old, new = change.old, change.new
     old_name, new_name = _quoted("a", change.path), _quoted("b", change.new_path)
     yield b"diff --git %s %s\n" % (old_name, new_name)
@@ -86,7 +86,7 @@ def _mode(leaf: Leaf) -> bytes:
 
 
 def _quoted(prefix: str, path: str) -> bytes:
-    """Write a path below `prefix` as git does: in quotes, with C escapes, where it holds odd characters."""
+    """Quote a path below `prefix` as git does: in double quotes with C escapes, if it contains special characters."""
     raw = to_bytes(f"{prefix}{path}" if prefix else path[1:])
     if path.isprintable() and not any(byte in b'"\\' for byte in raw):
         return raw

@@ -1,4 +1,4 @@
-"""Where a command's words go: the terminal or pipe behind standard output, and progress beside them."""
+"""The output of a command: standard output, a terminal or a pipe, and progress on standard error."""
 
 from __future__ import annotations
 
@@ -22,44 +22,44 @@ from weakfs.messages import printable
 # A text, or a text with a rich style.
 Piece = str | tuple[str, str]
 
-# Wide enough that nothing is folded where no terminal sets a width.
+# Wide enough that no line is wrapped if no terminal sets a width.
 PIPE_WIDTH = 10_000
-# What stands before a bar is no longer than this.
+# The maximum width of the text in front of a progress bar.
 MAX_DOING = 36
-# Narrower than this nothing can be read, whatever the terminal says.
+# The minimum width, whatever the terminal reports: anything narrower is unreadable.
 MIN_WIDTH = 20
 
 
 class ReaderGone(Exception):
-    """Whoever read our output has stopped reading, as `head` does; no error of ours."""
+    """The reader of the output has stopped reading, as `head` does; this is not an error."""
 
 
 class Output:
     """Standard output.
 
-    `finish_unread` goes on quietly when the reader is gone: for commands that do more than print.
+    With `finish_unread`, a command continues silently when the reader is gone: for commands that do more than print.
     """
 
     def __init__(self, *, finish_unread: bool = False) -> None:
         stdout = sys.stdout
         if isinstance(stdout, io.TextIOWrapper):
-            # A terminal of another encoding shows what it can.
+            # A terminal with another encoding shows what it can.
             stdout.reconfigure(errors="backslashreplace")
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._finish_unread = finish_unread
 
     @property
     def is_terminal(self) -> bool:
-        """Whether somebody is looking."""
+        """Whether the output is a terminal."""
         return self._console.is_terminal
 
     @property
     def width(self) -> int:
-        """How many columns the terminal has; 0 where there is none."""
+        """The number of columns of the terminal; 0 if there is none."""
         return self._console.width if self.is_terminal else 0
 
     def line(self, *pieces: Piece) -> None:
-        """Print one line, control characters escaped; styles show on terminals only, which fold what is too long."""
+        """Print one line with control characters escaped; only terminals show styles and wrap long lines."""
         safe = [printable(piece) if isinstance(piece, str) else (printable(piece[0]), piece[1]) for piece in pieces]
         if self.is_terminal:
             styled = Text.assemble(*safe)
@@ -73,7 +73,7 @@ class Output:
         self._write(json.dumps(fields) + "\n")
 
     def data(self, data: bytes) -> None:
-        """Print bytes: into a pipe as they are, on a terminal as text with control characters escaped."""
+        """Print bytes: raw in a pipe, as text with control characters escaped on a terminal."""
         if self.is_terminal:
             self._write(printable(data.decode("utf-8", "replace")))
             return
@@ -100,17 +100,17 @@ class Output:
             self._write(line.rstrip() + "\n")
 
     def fits(self, text: str) -> bool:
-        """Tell whether a line can be read in one piece: in a pipe always, on a terminal if it is as wide."""
+        """Return whether a line fits without wrapping: always in a pipe, on a terminal if it is wide enough."""
         return not self.is_terminal or len(text) <= self._console.width
 
     def below(self, indent: int, text: str, style: str) -> None:
-        """Print a text in lines that begin `indent` columns from the left; in a pipe it is one."""
+        """Print text wrapped and indented by `indent` columns; in a pipe, print it as one line."""
         width = max(self._console.width - indent, MIN_WIDTH) if self.is_terminal else PIPE_WIDTH
         for part in textwrap.wrap(text, width, break_on_hyphens=False):
             self.line(" " * indent, (part, style))
 
     def flush(self) -> None:
-        """Send on what is buffered."""
+        """Flush the buffer."""
         with self._reader():
             sys.stdout.flush()
 
@@ -128,18 +128,18 @@ class Output:
                 raise ReaderGone from None
         except OSError as error:
             abandon_output()
-            raise Failure(f"cannot write the output: {error.strerror}; send it elsewhere") from error
+            raise Failure(f"cannot write the output: {error.strerror}; redirect it elsewhere") from error
 
 
 def abandon_output() -> None:
-    """Let what is still buffered go nowhere, so that the interpreter does not fail on it when it ends."""
+    """Discard what is still buffered, so that the interpreter does not fail on it at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
 
 
 def complain(message: str) -> None:
-    """Tell on standard error what went wrong, in one line."""
+    """Report an error on standard error, in one line."""
     print(f"weakfs: {shown(message)}", file=sys.stderr)
 
 
@@ -148,9 +148,9 @@ Advance = Callable[[], None]
 
 @contextmanager
 def progress(doing: str, *, total: int | None = None, wanted: bool = True) -> Generator[Advance]:
-    """Show a bar on standard error while something long is done; nothing unless that is a terminal.
+    """Show a progress bar on standard error during a long operation, if that is a terminal.
 
-    Gives the function to call for each thing that is done.
+    Yield the function to call after each item.
     """
     console = Console(stderr=True)
     if not wanted or not console.is_terminal:
@@ -170,7 +170,7 @@ def progress(doing: str, *, total: int | None = None, wanted: bool = True) -> Ge
 
 
 def _fitting(doing: str) -> str:
-    """Leave out the middle of a long text, so that the bar beside it has room."""
+    """Cut out the middle of a long text, so that it leaves space for the progress bar."""
     return doing if len(doing) <= MAX_DOING else f"{doing[: MAX_DOING // 3]}…{doing[-MAX_DOING * 2 // 3 + 1 :]}"
 
 

@@ -1,4 +1,4 @@
-"""Saved sessions, as the commands that look into one open them."""
+"""Saved sessions: loading one for a command, and its files at any moment."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from weakfs.reducers.tree.partial import filled, missing, without_whiteouts
 from weakfs.session import SessionView
 from weakfs.transcripts.comparison import IMPORT_CAUSE
 
-# Reading less than this, in bytes, is over before a sign of life could be seen.
+# Below this size in bytes no progress is shown: reading finishes too soon to see it.
 LARGE = 4_000_000
 
 
 def load(file: str, registry: str | None, max_expansion: float | None) -> Session:
-    """Read a session file; `Failure` says what is wrong with it.
+    """Load a session file; raise `Failure` with the cause if that is impossible.
 
     `registry` is `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`.
     """
@@ -37,10 +37,13 @@ def load(file: str, registry: str | None, max_expansion: float | None) -> Sessio
 
 
 def registry_at(place: str) -> Registry:
-    """Import the registry of a runtime's own types, `MODULE:NAME`; NAME may also be a function that gives it."""
+    """Import the registry of a runtime's own types, `MODULE:NAME`; NAME may also be a function that returns it."""
     module, _, name = place.partition(":")
     if not module or not name:
-        raise Failure(f"cannot use the registry {place!r}: that is not MODULE:NAME", status=USAGE)
+        raise Failure(
+            f"cannot use the registry {place!r}: it is not MODULE:NAME; give one such as app.types:REGISTRY",
+            status=USAGE,
+        )
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
@@ -49,12 +52,12 @@ def registry_at(place: str) -> Registry:
         ) from error
     registry = found() if not isinstance(found, Registry) and callable(found) else found
     if not isinstance(registry, Registry):
-        raise Failure(f"cannot use {place!r}: it is no weakfs.Registry; name one", status=USAGE)
+        raise Failure(f"cannot use {place!r}: it is not a weakfs.Registry; name one", status=USAGE)
     return registry
 
 
 def moment_of(session: Session, at: str | None) -> Session | SessionView:
-    """Give the session as it was at `at`: a record number, a snapshot's tag or id; `None` is its end."""
+    """Return the session as it was at `at`: a record number, a snapshot's tag or id, or `None` for its end."""
     if at is None:
         return session
     with telling(f"look at {at!r}"):
@@ -62,10 +65,10 @@ def moment_of(session: Session, at: str | None) -> Session | SessionView:
 
 
 def first_moment(session: Session) -> SessionView:
-    """Give the session before its first change of files: after what it begins with.
+    """Return the session before its first change of files, but after its initial contents.
 
-    That are mounts, and of a recorded session of another program the files as they were before its first call. Where
-    old records were compacted away, the first moment that is left.
+    These are mounts, and for a recorded session of another program the files as they were before its first call. If
+    old records were compacted away, return the earliest moment that is left.
     """
     records = session.records
     if not len(records):
@@ -81,15 +84,15 @@ def first_moment(session: Session) -> SessionView:
 
 
 def chosen(session: Session, wanted: str | None) -> str | None:
-    """Give the external filesystem whose files are meant; `None` for the session's own.
+    """Return the external filesystem whose files are used; `None` for the session's own.
 
-    Where nobody names one, a session without files of its own is about the only external one that it has.
+    If none is named and the session has no files of its own, use its only external filesystem.
     """
     known = sorted(_external(session).trees)
     if wanted is not None:
         if wanted not in known:
             there = ", ".join(map(shown, known)) or "none"
-            raise Failure(f"the session knows no filesystem {wanted!r}; it has: {there}", status=USAGE)
+            raise Failure(f"the session has no filesystem {wanted!r}; it has: {there}", status=USAGE)
         return wanted
     own = session[FileTree].latest()
     if not known or (own is not None and own.node_count):
@@ -101,9 +104,9 @@ def chosen(session: Session, wanted: str | None) -> str | None:
 
 
 def tree_of(session: Session, moment: Session | SessionView, filesystem: str | None) -> FileTree:
-    """Give the files of a moment, as far as the session knows them at its end.
+    """Return the files at a moment, including everything the session knows about them at its end.
 
-    What was found outside only later was there before, as it was found.
+    Files of a lower layer that were first read later existed at that moment too, as they were when read.
     """
     return Trees(session).at(moment, filesystem)
 
@@ -114,12 +117,12 @@ class Trees:
     def __init__(self, session: Session) -> None:
         self._external = _external(session)
         self._found = _found(session)
-        # A session that is no layer over other files is complete by itself.
+        # A session that is not a layer over other files is complete by itself.
         self._is_layer = bool(self._found.node_count or session[LowerEntry].all())
         self._hidden = tuple(_hidden(session)) if self._is_layer else ()
 
     def at(self, moment: Session | SessionView, filesystem: str | None) -> FileTree:
-        """Give the files of a moment. For a layer O(its entries), else O(what was found outside only later)."""
+        """Return the files at a moment. O(its entries) for a layer, else O(files first read later)."""
         if filesystem is not None:
             return _external(moment).known(filesystem).completed(self._external.known(filesystem))
         own = moment[FileTree].latest() or EMPTY_TREE
@@ -129,7 +132,7 @@ class Trees:
         return without_whiteouts(filled(completed, self._hidden, ()))
 
     def changed(self, before: SessionView, after: SessionView) -> dict[str | None, tuple[FileTree, FileTree]]:
-        """Give the files on both sides of a change, by filesystem; only those that may have changed."""
+        """Return the files before and after a change, by filesystem; only those that may have changed."""
         names: list[str | None] = []
         if before[FileTree].latest() is not after[FileTree].latest():
             names.append(None)
@@ -140,7 +143,7 @@ class Trees:
 
 
 def files_of(session: Session, moment: Session | SessionView, filesystem: str | None) -> InMemoryFilesystem:
-    """Give the files of a moment as a filesystem, read-only; see `tree_of`."""
+    """Return the files at a moment as a read-only filesystem; see `tree_of`."""
     held = Session(session_id="shown")
     held[FileTree].seed(tree_of(session, moment, filesystem))
     return InMemoryFilesystem(held, read_only=True)
@@ -155,7 +158,7 @@ def _found(moment: Session | SessionView) -> FileTree:
 
 
 def _hidden(session: Session) -> Iterator[tuple[Segments, Node]]:
-    """Give what a layer hides at the session's end, as far as it was seen: no contents, and nothing in directories."""
+    """Yield what a layer hides at the session's end, as far as it was read: no contents, nothing inside directories."""
     seen = {entry.path: entry for entry in session[LowerEntry].all()}
     for path, node in walk(session[FileTree].latest() or EMPTY_TREE):
         entry = seen.get(path)

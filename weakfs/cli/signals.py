@@ -1,4 +1,4 @@
-"""Being told to end: what is half done is taken back first, as after an interrupt from the keyboard."""
+"""Termination signals: they interrupt the command, which rolls back unfinished work, as Ctrl-C does."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-# What a job's time limit, a shutdown and a terminal that is closed send.
+# The signals that a job's time limit, a shutdown and a closed terminal send.
 TOLD_TO_END = (signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
 def interruptible() -> Generator[None]:
-    """Take the signals that ask a program to end for an interrupt, unless somebody decided about them already."""
+    """Treat termination signals as interrupts, unless a handler is installed already."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

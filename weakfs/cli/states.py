@@ -26,10 +26,10 @@ class Step:
 
 @define
 class _Block:
-    """The records of one merge. `fork` left after the record that it knows as `left_at`.
+    """The records of one merge. `fork` was forked after the record that it calls `left_at`.
 
     `last` is the number of the last of them, `shift` what the merge added to the fork's own numbers, and `outside` the
-    state after the merge. `is_fork` is false for a transaction that was merged with what others did meanwhile.
+    state after the merge. `is_fork` is false for a transaction that was merged with concurrent changes.
     """
 
     last: int
@@ -46,7 +46,7 @@ class _Blocks:
 
     owner: str
     open: list[_Block] = field(factory=list[_Block])
-    # Where forks ended whose numbers are their own, by the number that the last record had there: see `Merged`.
+    # The ends of forks that keep their own numbers, by the number of their last record: see `Merged`.
     _ended: dict[tuple[str, int], int] = field(factory=dict[tuple[str, int], int])
 
     @property
@@ -60,11 +60,11 @@ class _Blocks:
         self.open.append(_Block(seq + event.count, shift, event.base, event.fork, is_fork, outside))
 
     def begin_inside(self, last: int, outside: Table | None) -> None:
-        """Begin with records up to `last` of a merge that was compacted away."""
+        """Begin with the records, up to `last`, of a merge that was compacted away."""
         self.open.append(_Block(last, 0, last, "", False, outside))
 
     def leave(self, seq: int) -> Iterator[_Block]:
-        """Give the blocks that end with a record, innermost first."""
+        """Yield the blocks that end with a record, innermost first."""
         while self.open and self.open[-1].last == seq:
             block = self.open.pop()
             if block.is_fork and block.shift:
@@ -72,14 +72,14 @@ class _Blocks:
             yield block
 
     def base_of(self, event: Merged) -> int:
-        """Return the number in the session of the record after which a fork left."""
+        """Return the session's number of the record from which a fork started."""
         if event.renumbered:
             return event.base
         ended = self._ended.get((event.fork, event.base)) if event.fork != self.inside else None
         return self._in_session(event.base) if ended is None else ended
 
     def _in_session(self, seq: int) -> int:
-        """Return the number in the session of what those who made the current records call record `seq`."""
+        """Return the session's number of record `seq`, as numbered by the fork that made the current records."""
         for block in reversed(self.open):
             if block.shift and seq > block.left_at:
                 return seq + block.shift
@@ -88,7 +88,7 @@ class _Blocks:
 
 @define
 class _Kept:
-    """The states after those records that forks left at, as seen by the session or fork that made the record."""
+    """The states after the records where forks started, as seen by the session or fork that made the record."""
 
     wanted: set[int]
     states: dict[tuple[str, int], Table] = field(factory=dict[tuple[str, int], Table])
@@ -98,12 +98,12 @@ class _Kept:
             self.states[name, seq] = state
 
     def find(self, names: Iterable[str], seq: int) -> Table | None:
-        """Return the state after a record as the first of these saw it that had it."""
+        """Return the state after a record, as seen by the first of these names that has it."""
         return next((self.states[name, seq] for name in names if (name, seq) in self.states), None)
 
 
 def steps_of(session: Session) -> Iterator[Step]:
-    """Go through the records with the state on both sides of each. O(records), by running their reducers again."""
+    """Yield each record with the state before and after it. O(records), by running their reducers again."""
     rules, line, own = session._parts()
     state: Table | None = line.base.state
     logs = line.base.logs
@@ -111,7 +111,7 @@ def steps_of(session: Session) -> Iterator[Step]:
     blocks = _Blocks(own["session_id"])
     kept.keep(blocks.owner, line.dropped, state)
     if line.base.block_end > line.dropped:
-        # The first of the records are the last ones of a merge.
+        # The first records are the last ones of a merge.
         blocks.begin_inside(line.base.block_end, state)
         state = None
     for seq, row in enumerate(line.rows, line.dropped + 1):
@@ -143,12 +143,12 @@ def _applied(
     except SessionError:
         raise
     except Exception as error:
-        # Reducers of a user's own may raise anything.
+        # A user's own reducers may raise anything.
         raise SessionError(f"cannot read history: record {seq} ({row[2]}) cannot be applied: {error!r}") from error
 
 
 def _fork_points(session: Session) -> Iterator[int]:
-    """Give the number of each record after which a fork left that was merged later."""
+    """Yield the number of each record from which a fork started that was merged later."""
     blocks = _Blocks(session.session_id)
     line = session._parts()[1]
     if line.base.block_end > line.dropped:

@@ -1,4 +1,4 @@
-"""Editing text: pure functions that say what changes, for tools and programs that then write it."""
+"""Text editing: pure functions that compute changes, for tools and programs that then write them."""
 
 from weakfs.editing.hints.refusals import (
     AmbiguousIndentation,

@@ -1,4 +1,4 @@
-"""Indentation of one text in the terms of another, learnt from lines that both of them have."""
+"""Indentation: mapping that of a given text to that of a file, learned from the lines that both have."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from math import gcd
 
 from attrs import frozen
 
-# An indentation as it was given, and that of the same line in the file.
+# An indentation as given, and that of the same line in the file.
 Pair = tuple[str, str]
 
 
-# What a tab is in a file of spaces whose step cannot be seen.
+# The width of a tab in a file of spaces whose step is unknown.
 USUAL_WIDTH = 4
 
 
 @frozen
 class Indents:
-    """What the indentations of a given text are in the file.
+    """A mapping from indentations of a given text to those of the file.
 
-    `pairs` are known; from them others are told by what they have more or less. `step` spaces more are `unit`
-    more in the file, 0 if as many of the same, and a tab more is `tab`.
+    `pairs` are known; other indentations are inferred from their difference to these. `step` more spaces become one
+    more `unit` in the file, or the same number of spaces if `step` is 0; one more tab becomes `tab`.
     """
 
     pairs: tuple[Pair, ...]
@@ -36,7 +36,7 @@ class Indents:
         return dict(reversed(self.pairs))
 
     def of(self, indent: str) -> str:
-        """Give an indentation as the file has it."""
+        """Return the file's form of an indentation."""
         if indent not in self._known:
             self._known[indent] = self._inferred(indent)
         return self._known[indent]
@@ -53,7 +53,7 @@ class Indents:
         return self.extra(indent)
 
     def extra(self, extra: str) -> str:
-        """Give what is further in, without what it is further in than, as the file has it."""
+        """Return the file's form of additional indentation, without the indentation to which it is added."""
         blanks = extra.replace("\t", "")
         tabs = self.tab * (len(extra) - len(blanks))
         if not self.step:
@@ -63,10 +63,10 @@ class Indents:
 
 
 def learn(pairs: Iterable[Pair], given: Sequence[str], nearby: Sequence[str]) -> Indents:
-    """Learn from pairs; `given` are all indentations of the given texts, `nearby` those around it in the file.
+    """Learn from pairs; `given` are all indentations of the given texts, `nearby` those around the place in the file.
 
-    A step of the given texts becomes one of the file, so that what is further in there is so in the file: a block
-    that is elsewhere than given is shifted, its steps are not squeezed.
+    A step in the given texts becomes one step in the file, so that deeper lines stay deeper: a block at another depth
+    than given is shifted as a whole, without changing its steps to fit.
     """
     known = sorted(dict(reversed([*pairs])).items(), key=lambda pair: len(pair[0]))
     there = next((there for _, there in reversed(known) if there), "")
@@ -85,17 +85,17 @@ def learn(pairs: Iterable[Pair], given: Sequence[str], nearby: Sequence[str]) ->
         short, near = known[-1]
         unit = usual if short and len(short) * len(usual) == len(near) * own else ""
     if len(unit) in (0, own):
-        # No-break spaces and the like are as many spaces.
+        # No-break spaces and the like count as spaces.
         step, unit = (0, "") if "".join(given).isascii() else (1, " ")
     return Indents(tuple(known), step, unit, tab)
 
 
 def given_step(given: Sequence[str]) -> int:
-    """Give how many spaces one step of given indentations is, 0 if none of them is of spaces."""
+    """Return the number of spaces in one step of the given indentations, 0 if none of them has spaces."""
     widths = [len(indent) for indent in given if indent and "\t" not in indent]
     step = gcd(*widths)
     if step in (1, 2):
-        # What is set below an opening bracket is no step, and few lines are.
+        # Alignment below an opening bracket is not a step, and only few lines have it.
         deeper = Counter(after - before for before, after in pairwise(widths) if after > before + 1)
         usual = max(deeper, key=lambda width: (deeper[width], -width), default=step)
         if sum(width % usual != 0 for width in widths) * 4 <= len(widths):
@@ -104,7 +104,7 @@ def given_step(given: Sequence[str]) -> int:
 
 
 def _measured(known: Sequence[Pair], own: int, usual: str) -> str:
-    """Give what one step, `own` characters, is in a file of spaces, from two lines of which one is further in."""
+    """Return one step of `own` characters in the form of a file of spaces, from two lines of different depth."""
     for (short, near), (long, far) in pairwise(known):
         steps, rest = divmod(len(long) - len(short), own)
         further = far.removeprefix(near)
@@ -128,7 +128,7 @@ def _width(nearby: Sequence[str]) -> str:
 
 
 def usual_unit(indents: Sequence[str]) -> str:
-    """Give what one step of indentation is in a text with such indentations, "" if that cannot be seen."""
+    """Return one step of indentation in a text with such indentations, or "" if it cannot be determined."""
     if sum(map(_tabs, indents)) * 2 > sum(map(bool, indents)):
         return "\t"
     widths = [len(indent) for indent in indents if not _tabs(indent)]

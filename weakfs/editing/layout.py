@@ -1,7 +1,7 @@
-"""What is put in where a text was found that is only equivalent: the new text, in the ways of the file.
+"""The layout of inserted text: the new text of an inexact match, adapted to the style of the file.
 
-Lines that the edit does not change stay byte for byte, the others get the indentation of the block that was found
-and the file's line ends. The white space around the old text is no part of the match and stays.
+Lines that the edit does not change stay byte for byte; the others get the indentation of the block that was found
+and the file's line ends. The white space around the old text is not part of the match and is kept.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from weakfs.editing.reindentation import NewLine, OldLine, Reindentation, matche
 from weakfs.editing.text_block import TextBlock
 from weakfs.reducers.tree.line_merge import TooMuchWork, matches
 
-# Where a line is in the file: its start and stop, without the white space around it.
+# The start and stop of a line in the file, without the white space around it.
 Spot = tuple[int, int]
 
-# White space before a line that is longer than this is no indentation.
+# White space before a line that is longer than this does not count as indentation.
 LONGEST_INDENT = 1000
-# Of the file so many characters before and after a match are looked at for its step of indentation.
+# The number of characters before and after a match that are examined for the file's step of indentation.
 NEARBY = 4000
-# Matches that look the same are fitted once; so many characters of them are remembered.
+# Matches with equal text are fitted once; this is the most characters of them that are remembered.
 MOST_REMEMBERED = 1_000_000
 BREAKS = ("\n", "\r")
 BLANKS = re.compile(r"[^\S\r\n]*")
@@ -45,17 +45,17 @@ class Layout:
         self.nearby: list[str] = []
         self._fitted: dict[tuple[str, str | None, str | None], tuple[int, int, str]] = {}
         self._remembered = 0
-        # Where lines were counted to last, and how many there are before that.
+        # The last offset up to which lines were counted, and their number.
         self._counted = (0, 0)
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether one line without white space around it takes the place of another, the same everywhere."""
+        """Whether one line replaces another, both without outer white space, so that all places are alike."""
         return self.old.gaps == self.new.gaps == ("", "")
 
     @cached_property
     def places(self) -> tuple[Spot, ...]:
-        """Where each line of the old text is in its folded form."""
+        """The position of each line of the old text in its folded form."""
         places: list[Spot] = []
         at = 0
         for line in self.old.lines:
@@ -65,9 +65,9 @@ class Layout:
         return tuple(places)
 
     def fit(self, original: Callable[[int], int], at: int) -> tuple[int, int, str]:
-        """Give the piece for a match: where it starts and stops in the text, and what goes there.
+        """Return the piece for a match: its start and stop in the text, and the replacement.
 
-        `at` is where the match is in the folded text, and `original` says where an offset there is in the text.
+        `at` is the offset of the match in the folded text; `original` maps such an offset to one in the text.
         """
         if self._plain:
             return original(at), original(at + self.places[0][1]), self.new.lines[0]
@@ -88,30 +88,30 @@ class Layout:
         return start - before, stop + behind, inserted
 
     def blanks_behind(self, stop: int) -> str | None:
-        """Give the white space between an offset and the end of its line, `None` if there is anything else."""
+        """Return the white space from an offset to the end of its line, or `None` if there is anything else."""
         found = BLANKS.match(self.text, stop)
         assert found is not None
         return found[0] if found.end() == len(self.text) or self.text[found.end()] in BREAKS else None
 
     def line_of(self, offset: int) -> int:
-        """Give the number (from 1) of the line that an offset is on. Fast for offsets in rising order."""
+        """Return the number (from 1) of the line that contains an offset. Fast for ascending offsets."""
         start, lines = self._counted if self._counted[0] <= offset else (0, 0)
         lines += self.text.count("\r" if self.end == "\r" else "\n", start, offset)
         self._counted = offset, lines
         return lines + 1
 
     def is_in_string(self, offset: int) -> bool:
-        """Tell whether a string of several lines, as Python writes them, is open at an offset. O(text)."""
+        """Return whether a multi-line string, as in Python, is open at an offset. O(text)."""
         return sum(self.text.count(quotes, 0, offset) for quotes in TRIPLE_QUOTES) % 2 == 1
 
     def _indents_around(self, start: int, stop: int) -> list[str]:
         begin = max(0, start - NEARBY)
-        # Where the lines do not begin at the text's start, the first of them may be a part of one.
+        # If the range does not begin at the text's start, its first line may be incomplete.
         rows = self.text[begin : stop + NEARBY].splitlines()[bool(begin) :]
         return [row[: len(row) - len(row.lstrip())] for row in rows if row.strip()]
 
     def _fit(self, spots: Sequence[Spot]) -> tuple[int, int, str]:
-        """Give how far before the match the piece begins, how far behind it it ends, and what goes there."""
+        """Return how far the piece extends before and after the match, and the replacement."""
         place = _Place(self, spots)
         before, lead = place.before_first()
         parts = [lead]
@@ -126,14 +126,14 @@ class Layout:
         if known != before_last and (known is not None or before_last in self.matched.values()):
             blanks = self.blanks_behind(spots[-1][1])
             if blanks is not None:
-                # What trails the old text's last line is not what trails the new one's.
+                # White space after the old text's last line does not belong after the new one's.
                 behind = len(blanks)
                 parts.append(place.trailing(last))
         parts.append(place.after_last())
         return before, behind, "".join(parts)
 
     def _whole_lines(self, start: int, stop: int) -> tuple[int, int, str] | None:
-        """Give the piece that takes lines away which were quoted with their last line end; `None` for others."""
+        """Return the piece that deletes lines quoted with their last line end; `None` if this is another edit."""
         indent, blanks = indent_before(self.text, start), self.blanks_behind(stop)
         if indent is None or blanks is None or "\n" not in self.old.tail or self.new.lead:
             return None
@@ -144,14 +144,14 @@ class Layout:
         return start - len(indent), end, ""
 
     def _blank(self) -> str:
-        """Give a new text that is only white space, as far as the old text did not have it around."""
+        """Return a new text that is only white space, without what the old text already had around it."""
         if not self.old.lead and not self.old.tail:
             return with_line_ends(self.new.lead, self.end)
         return self.end * (self.new.lead.count("\n") - self.old.lead.count("\n") - self.old.tail.count("\n"))
 
 
 def _unchanged(old: TextBlock, new: TextBlock) -> dict[int, int]:
-    """Pair lines of the new text with those of the old one that are the same: as deep, or else apart from that."""
+    """Map lines of the new text to equal lines of the old one: with the same depth, or else apart from the depth."""
     pairs: dict[int, int] = {}
     above, before = -1, -1
     for number, known in [*_same(_rows(old), _rows(new)), (len(new.lines), len(old.lines))]:
@@ -180,14 +180,14 @@ def _texts(lines: Sequence[str]) -> list[bytes]:
 
 @frozen
 class _Place:
-    """One place where the old text was found: its lines there, and what they are indented by."""
+    """One place where the old text was found: its lines there, and their indentation."""
 
     layout: Layout
     spots: Sequence[Spot]
 
     @cached_property
     def own(self) -> tuple[str | None, ...]:
-        """What each line is indented by in the file, `None` for one that begins inside a line."""
+        """The indentation of each line in the file, `None` for a line that begins inside one of the file's lines."""
         text = self.layout.text
         found = [indent_before(text, self.spots[0][0])]
         for (_, stop), (start, _) in zip(self.spots, self.spots[1:], strict=False):
@@ -198,7 +198,7 @@ class _Place:
 
     @cached_property
     def reindentation(self) -> Reindentation:
-        """What the lines of the new text are indented by here. Raises `DoubtfulIndentation`."""
+        """The indentation of the lines of the new text at this place. Raise `DoubtfulIndentation` if in doubt."""
         layout = self.layout
         old = [
             OldLine(layout.old.indent(at), line, own, layout.line_of(start))
@@ -213,7 +213,7 @@ class _Place:
         return found
 
     def before_first(self) -> tuple[int, str]:
-        """Give how far before the match the piece begins, and what goes before the new text's first line."""
+        """Return how far before the match the piece begins, and what precedes the new text's first line."""
         layout = self.layout
         old, new, own = layout.old, layout.new, self.own[0]
         more = max(0, new.lead.count("\n") - old.lead.count("\n"))
@@ -223,8 +223,8 @@ class _Place:
             return 0, layout.end * more + (new.indent(0) if more else "")
         if not old.lead:
             above, line_end, indent = new.lead.rpartition("\n")
-            told = self.reindentation.of(0) if line_end else self.reindentation.indents.extra(indent)
-            return 0, with_line_ends(above + line_end, layout.end) + told
+            indentation = self.reindentation.of(0) if line_end else self.reindentation.indents.extra(indent)
+            return 0, with_line_ends(above + line_end, layout.end) + indentation
         target = own
         if new.indent(0) != old.indent(0) and (new.indent(0) or self.reindentation.is_verbatim):
             target = self.reindentation.of(0)
@@ -233,7 +233,7 @@ class _Place:
         return len(own), layout.end * more + target
 
     def between(self, number: int) -> str:
-        """Give the white space before a line of the new text that is not its first."""
+        """Return the white space before a line of the new text other than the first."""
         layout = self.layout
         gap = layout.new.gaps[number]
         above, here = layout.matched.get(number - 1), layout.matched.get(number)
@@ -244,7 +244,7 @@ class _Place:
         return self.trailing(number - 1) + self._line_end(above) + "".join(rows) + self.reindentation.of(number)
 
     def after_last(self) -> str:
-        """Give the white space behind the new text's last line, as far as the old text did not have it around."""
+        """Return the white space after the new text's last line, without what the old text already had around it."""
         old, new, end = self.layout.old, self.layout.new, self.layout.end
         if old.tail:
             return end * (new.tail.count("\n") - old.tail.count("\n"))
@@ -253,7 +253,7 @@ class _Place:
         return end.join([first, *("" if is_bare else row for row in rows)])
 
     def trailing(self, number: int) -> str:
-        """Give the white space that trails a line of the new text."""
+        """Return the trailing white space of a line of the new text."""
         given = self.layout.new.gaps[number + 1].partition("\n")[0]
         known = self.layout.matched.get(number)
         if known is not None:
@@ -261,12 +261,12 @@ class _Place:
             if quoted == given and actual is not None:
                 return actual
         meant = {actual for quoted, actual in self._trailing if quoted == given and actual is not None}
-        # Where all lines were quoted with blanks behind them that the file has not, nor do new lines get them.
+        # If all lines were quoted with trailing white space that the file lacks, new lines get none either.
         return "" if given and meant == {""} else given
 
     @cached_property
     def _trailing(self) -> list[tuple[str, str | None]]:
-        """What trails each line of the old text, as it was quoted and in the file, `None` where more text follows."""
+        """The text after each line of the old text, as quoted and in the file, `None` if more text follows."""
         layout = self.layout
         found: list[tuple[str, str | None]] = []
         for number, (_, stop) in enumerate(self.spots):
@@ -275,12 +275,12 @@ class _Place:
         return found
 
     def _line_end(self, above: int | None) -> str:
-        """Give what ends a line: what does in the file if it is line `above` of the old text."""
+        """Return a line end: the file's own after line `above` of the old text, if it is one of its lines."""
         rows = [] if above is None else self._rows(above + 1)
         return rows[0][1] if rows else self.layout.end
 
     def _rows(self, number: int) -> list[tuple[str, str]]:
-        """Give the lines, each with its end, that the gap before a line of the old text has in the file."""
+        """Return the lines, each with its end, of the file's gap before a line of the old text."""
         if number >= len(self.spots):
             return []
         gap = self.layout.text[self.spots[number - 1][1] : self.spots[number][0]]
@@ -290,12 +290,12 @@ class _Place:
 
     @cached_property
     def _has_bare_rows(self) -> bool:
-        """Whether the file has blank lines here, and none of them holds white space."""
+        """Whether the file has blank lines here, all of them without white space."""
         rows = [row for number in range(1, len(self.spots)) for row, _ in self._rows(number)[1:]]
         return bool(rows) and not any(rows)
 
     def _blank_rows(self, above: int | None, here: int | None, given: list[str]) -> Iterator[str]:
-        """Go through the blank lines of a gap: those that the file has behind the line above and before this one."""
+        """Yield the blank lines of a gap, taken from the file after the line above and before this one."""
         upper = [] if above is None else self._rows(above + 1)[1:]
         lower = [] if here is None or here == 0 or (above is not None and here == above + 1) else self._rows(here)[1:]
         block = self.layout.old
@@ -308,7 +308,7 @@ class _Place:
         else:
             kept = (upper + lower)[: len(given)]
             indents = self.reindentation.indents
-            # Where blank lines were quoted with blanks that the file has not, nor do new ones get them.
+            # If blank lines were quoted with white space that the file lacks, new ones get none either.
             bare = self._has_bare_rows
             rows = kept + [
                 ("" if bare else indents.of(row) if row else row, self.layout.end) for row in given[len(kept) :]
@@ -323,7 +323,7 @@ def _blanks(block: TextBlock, number: int) -> int:
 
 
 def indent_before(text: str, start: int) -> str | None:
-    """Give the white space between the start of a line and `start`, `None` if there is anything else."""
+    """Return the white space from the start of a line to `start`, or `None` if there is anything else."""
     before = text[max(0, start - LONGEST_INDENT) : start]
     indent = before[len(before.rstrip()) :]
     for line_end in BREAKS:

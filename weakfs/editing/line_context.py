@@ -1,4 +1,4 @@
-"""In what each line of a text stands, read lightly and without knowing the language: brackets and long strings."""
+"""The context of each line of a text, brackets and multi-line strings, found without knowing the language."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ TRIPLE_QUOTES = ('"""', "'''")
 
 @frozen
 class LineContext:
-    """In what a line stands: brackets that were opened on lines before it, or a string of several lines."""
+    """The context of a line: brackets opened on earlier lines, or a multi-line string."""
 
     depth: int
     in_string: bool
 
 
 def contexts(texts: Sequence[str], in_string: bool) -> Iterator[LineContext]:
-    """Give for each line in what it begins, read lightly: brackets, and the strings of Python that span lines."""
+    """Yield the context in which each line begins: open brackets, and Python's multi-line strings."""
     changes = [0 if any(map(text.count, TRIPLE_QUOTES)) else _opened(text) for text in texts]
-    # What is closed and was not opened here is open from the start.
+    # A bracket that is closed without being opened here is open from the start.
     depth = -min(0, *accumulate(changes, initial=0))
     for text, change in zip(texts, changes, strict=True):
         closes = not in_string and text[:1] in CLOSING
@@ -36,13 +36,13 @@ def contexts(texts: Sequence[str], in_string: bool) -> Iterator[LineContext]:
 
 
 def _opened(text: str) -> int:
-    """Count the brackets that a line opens, less those that it closes."""
+    """Return the number of brackets that a line opens, minus those that it closes."""
     bare = STRING.sub("", text) if '"' in text or "'" in text else text
     return sum(map(bare.count, "([{")) - sum(map(bare.count, ")]}"))
 
 
 def opened_at(text: str) -> int | None:
-    """Give the column behind the last bracket that a line leaves open, where text stands behind it."""
+    """Return the column after the last bracket that a line leaves open, if text follows it there."""
     opened: list[int] = []
     for at, char in enumerate(text):
         if char in "([{":

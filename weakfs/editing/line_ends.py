@@ -1,4 +1,4 @@
-"""Line ends: which kinds a text has, and texts with line ends of one kind."""
+"""Line ends: the kinds that a text has, and conversion to one kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ LINE_END = re.compile("\r\n|\r|\n")
 
 
 def only_kind(text: str) -> str | None:
-    """Give the one kind of line end that a text has, `None` if it has several or none. O(text)."""
+    """Return the only kind of line end in a text, or `None` if it has several or none. O(text)."""
     if "\r" not in text:
         return "\n" if "\n" in text else None
     returns, feeds, both = text.count("\r"), text.count("\n"), text.count("\r\n")
@@ -18,7 +18,7 @@ def only_kind(text: str) -> str | None:
 
 
 def with_line_ends(text: str, kind: str | None) -> str:
-    """Give a text with every line end of that kind, as it is for `None`."""
+    """Return a text with all line ends of this kind, or unchanged for `None`."""
     if kind is None or not ("\n" in text or "\r" in text):
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n")

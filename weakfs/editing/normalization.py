@@ -1,10 +1,10 @@
-"""Which texts count as the same where there is no exact match, and where one of them is in another.
+"""The equivalence of texts that is used if there is no exact match, and the search for equivalent texts.
 
 There is one equivalence, not a ladder of guesses. Runs of white space are equal to one another, and runs with a line
-break to one another; a line break equals a blank inside brackets only, and never behind a comment. Quotes and dashes
+break to one another; a line break equals a blank inside brackets only, and never after a comment. Quotes and dashes
 equal their typographic forms, and text is compared in NFC. Letters and their case never fold. A match begins and ends
 at the borders of words. Both texts are folded to one form and searched there by `str.find`, which takes linear time
-whatever is in them.
+for any text.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ TYPOGRAPHIC = {
 
 GAPS = " \n"
 GAP = re.compile("[ \n]")
-# What may begin a comment; text that follows it on a line is no code.
+# What may begin a comment; text that follows it on a line is not code.
 COMMENT = re.compile(r"#|//|/\*|--|<!--|(?:^|\s);|^[*%]|\s(?:%+|')\s|\bREM\b", re.MULTILINE)
-# So many characters of places that were none are compared: a tenth of a second of work.
+# The most characters of failed candidates that are compared: a tenth of a second of work.
 MOST_WORK = 1 << 28
 GAP_WORK = 64
 CLOSING = {")": "(", "]": "[", "}": "{"}
 STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 OPERATORS = frozenset("=<>!&|+*/%^~-")
-# Scripts that write words without white space between them: their borders cannot be seen.
+# Scripts that write words without white space between them, so that word borders cannot be detected.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
-# Stand before and after a letter with marks in folded text, so that neither the letter nor a part of its marks is
-# found there. UTF-8 has no form for them, so that no file holds them.
+# These surround a letter with marks in folded text, so that neither the letter nor a part of its marks is found there.
+# UTF-8 cannot encode them, so no file contains them.
 MARKED, MARKED_END = "\udffe", "\udfff"
 WORD_SIGNS = frozenset({"_", MARKED, MARKED_END})
 
-# A text is folded in chunks of so many characters; where a match was is only worked out in the chunks that it is in.
+# A text is folded in chunks of this many characters; the original offset of a match is computed only in its chunks.
 CHUNK = 1 << 16
-# Whatever stands before one of these, it neither joins it nor belongs to the same run of white space.
+# Characters that neither combine with the one before them nor continue the same run of white space.
 FREE = re.compile("[!-~]")
 RUN = re.compile(r"\s{2,}")
 
 
 def folded(text: str) -> str:
-    """Give the form that all equivalent texts share: a run of white space as a blank, or as `\\n`. O(text)."""
+    """Return the form that all equivalent texts share: a run of white space becomes a blank or `\\n`. O(text)."""
     if not text:
         return text
     text = plain(composed(text, MARKED, MARKED_END))
@@ -69,7 +69,7 @@ def folded(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Give `text` with typographic quotes and dashes in their ASCII forms."""
+    """Return `text` with typographic quotes and dashes in their ASCII forms."""
     if not text.isascii():
         for ascii_form, others in TYPOGRAPHIC.items():
             for char in others:
@@ -78,11 +78,11 @@ def plain(text: str) -> str:
 
 
 class TooRepetitive(Exception):
-    """There are too many places that are nearly equal to look at each of them."""
+    """There are too many near matches to examine each of them."""
 
 
 def is_inside_word(text: str, at: int) -> bool:
-    """Tell whether the characters before and at an offset belong together: to one word, number or operator."""
+    """Return whether an offset is inside one word, number or operator."""
     before, after = text[at - 1 : at], text[at : at + 1]
     if before in OPERATORS and after in OPERATORS:
         return True
@@ -102,7 +102,7 @@ def is_inside_word(text: str, at: int) -> bool:
 
 
 class _CommentSearch:
-    """Looks for comments in folded text, from gap to gap."""
+    """A search for comments in folded text, from gap to gap."""
 
     def __init__(self, text: str, start: int) -> None:
         self._text = text
@@ -110,7 +110,7 @@ class _CommentSearch:
         self._found = False
 
     def reaches(self, gap: int) -> bool:
-        """Tell whether a gap, behind those before it, is behind a comment on its line."""
+        """Return whether a gap, which must follow the previous ones, is after a comment on its line."""
         if self._text[self._read] == "\n":
             self._found = False
         self._found = self._found or COMMENT.search(self._text, self._read, gap) is not None
@@ -123,14 +123,14 @@ def _is_of_word(char: str) -> bool:
 
 
 def wraps_in(core: str) -> frozenset[int]:
-    """Give the places of white space in folded text where a line break says no more than a blank. O(text).
+    """Return the positions of white space in folded text where a line break is equivalent to a blank. O(text).
 
-    They are inside brackets. Between braces only those are, where the line break is next to a comma, a semicolon or a
-    bracket: elsewhere it may end a statement.
+    They are inside brackets. Between braces, only those count where the line break is next to a comma, a semicolon or
+    a bracket: elsewhere it may end a statement.
     """
     if not any(bracket in core for bracket in CLOSING.values()) or not GAP.search(core):
         return frozenset()
-    # A bracket in a string is none, but what seems to be a string may be none either: both readings must agree.
+    # A bracket in a string does not count, but what looks like a string may not be one: both readings must agree.
     plainly = _inside(core)
     return plainly & _inside(STRING.sub(lambda string: "_" * len(string[0]), core))
 
@@ -153,9 +153,9 @@ def _inside(core: str) -> frozenset[int]:
 
 @frozen
 class Needle:
-    """What is searched for: folded, without its outer white space, of which only is asked whether there was some.
+    """The text to search for, folded and without outer white space, of which only the presence is recorded.
 
-    `wraps` are the places of white space in it that may hold a line break where the text has none, or the reverse.
+    `wraps` are the positions of white space in it where a line break and a blank are interchangeable.
     """
 
     core: str
@@ -174,13 +174,13 @@ class Needle:
 class Haystack:
     """A text that can be searched for equivalent texts.
 
-    Offsets in the folded text are its own affair: `find_all` gives offsets that `original` takes, and each of
-    them may be moved by a number of characters of the needle's core.
+    Offsets in the folded text are internal: `find_all` yields offsets that `original` accepts, and each of them may
+    be increased by a number of characters of the needle's core.
     """
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # A byte order mark is no part of the first line.
+        # A byte order mark is not part of the first line.
         self._skipped = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
         self._starts: list[int] = []
         self._folded_starts: list[int] = []
@@ -195,7 +195,7 @@ class Haystack:
             at += len(form)
         parts.append("\n")
         self._folded = "".join(parts)
-        # The chunk that was looked into last, with the ends of what changes its length in it.
+        # The last chunk examined, with the ends of everything in it whose length changes.
         self._known: tuple[int, list[int], list[int]] = (-1, [], [])
 
     @cached_property
@@ -204,9 +204,9 @@ class Haystack:
         return self._folded.replace("\n", " ")
 
     def find_all(self, needle: Needle, after: int = 0, stop: int | None = None) -> Iterator[int]:
-        """Go through the places of a needle's core between `after` and `stop`, not overlapping. O(text + needle).
+        """Yield the non-overlapping positions of a needle's core between `after` and `stop`. O(text + needle).
 
-        Raises `TooRepetitive` where very many places are nearly one, as in a file of one letter.
+        Raise `TooRepetitive` if there are very many near matches, as in a file of one letter.
         """
         core = needle.core
         if not core:
@@ -220,17 +220,17 @@ class Haystack:
                 # A gap between two matches serves both.
                 at = among.find(wanted, at + len(core), stop)
                 continue
-            # Looking at each gap of a place costs more than comparing it.
+            # Examining each gap of a candidate costs more than comparing it.
             work += len(core) * (GAP_WORK if needle.wraps else 1)
             if work > MOST_WORK:
                 raise TooRepetitive
             at = among.find(wanted, at + 1, stop)
 
     def _fits(self, needle: Needle, at: int) -> bool:
-        """Tell whether a place where all but the kinds of white space is right is one of the needle."""
+        """Return whether a candidate, which is right except for the kinds of white space, is a match."""
         folded, stop = self._folded, at + len(needle.core)
         before = folded[at - 1]
-        # A letter alone is not the one that marks follow.
+        # A letter alone does not match a letter followed by marks.
         if before == MARKED or (before not in GAPS and (needle.after_gap or is_inside_word(folded, at))):
             return False
         if folded[stop] not in GAPS and (needle.before_gap or is_inside_word(folded, stop)):
@@ -240,7 +240,7 @@ class Haystack:
         return self._wraps_alike(needle, at)
 
     def _wraps_alike(self, needle: Needle, at: int) -> bool:
-        """Tell whether a place differs from the needle only in line breaks that say nothing. O(needle)."""
+        """Return whether a candidate differs from the needle only in insignificant line breaks. O(needle)."""
         core, folded = needle.core, self._folded
         there, here = _CommentSearch(folded, folded.rfind("\n", 0, at) + 1), _CommentSearch(core, 0)
         for gap in GAP.finditer(core):
@@ -251,22 +251,22 @@ class Haystack:
         return True
 
     def count(self, needle: Needle) -> int:
-        """Count what `find_all` gives."""
+        """Return the number of matches that `find_all` yields."""
         return sum(1 for _ in self.find_all(needle))
 
     def overlapping(self, needle: Needle, place: int) -> int | None:
-        """Give the first place of a needle that begins inside the one at `place`. O(needle)."""
+        """Return the first match of a needle that begins inside the one at `place`. O(needle)."""
         return next(self.find_all(needle, place + 1, place + 2 * len(needle.core) - 1), None)
 
     def first(self, needle: Needle, after: int = 0) -> int | None:
-        """Give the first of `find_all`, at `after` or later."""
+        """Return the first match of `find_all`, at `after` or later."""
         return next(self.find_all(needle, after), None)
 
     def original(self, offset: int) -> int:
-        """Give the offset in the text that an offset in the folded text stands for.
+        """Return the offset in the text for an offset in the folded text.
 
-        The offset is one before or after whole characters, not inside white space or a letter with its marks.
-        Fast for offsets in rising order.
+        The offset must be before or after whole characters, not inside white space or a letter with its marks.
+        Fast for ascending offsets.
         """
         chunk = bisect_right(self._folded_starts, offset) - 1
         if self._known[0] != chunk:
@@ -276,7 +276,7 @@ class Haystack:
         return ends[last] + offset - folded_ends[last]
 
     def _changes(self, chunk: int) -> tuple[list[int], list[int]]:
-        """Give the ends of everything in a chunk whose folded form has another length, there and in the text."""
+        """Return the ends of everything in a chunk whose folded length differs, in the folded text and in the text."""
         start = self._starts[chunk]
         stop = self._starts[chunk + 1] if chunk + 1 < len(self._starts) else len(self.text)
         folded_ends, ends = [self._folded_starts[chunk]], [start]
@@ -300,7 +300,7 @@ def _run_or_unusual() -> re.Pattern[str]:
 
 
 def _changing(text: str) -> Iterator[tuple[int, int, int]]:
-    """Go through what folds to another length: its start, its stop and that length."""
+    """Yield everything whose folded length differs: its start, its stop and that length."""
     runs = _run_or_unusual() if may_change(text) else RUN
     for found in runs.finditer(text):
         start, stop = found.span()

@@ -1,8 +1,8 @@
-"""The indentation of lines that are put into a file where the lines around them were quoted with another one.
+"""The indentation of inserted lines if the lines around them were quoted with another indentation than the file's.
 
-Edits and patches of every format use this. What one indentation of the quoted text is in the file is learnt from the
-lines that both have. Where these lines contradict one another, nobody can tell which block a new line belongs to,
-and it is refused.
+Edits and patches of every format use this. The mapping from the quoted indentation to the file's is learned from the
+lines that both have. If these lines contradict one another, the block of a new line is ambiguous, and the edit is
+refused.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from weakfs.editing.indentation import Indents, Pair, given_step, learn
 from weakfs.editing.line_context import LineContext, contexts, opened_at
 
 OPENING = (":", "{", "(", "[")
-# A line of which indentation says nothing: a comment, or a directive of a preprocessor.
+# A line whose indentation is not significant: a comment, or a preprocessor directive.
 COMMENT = re.compile(r"#|//|/\*|\*|--|<!--|;|%")
-# What stands behind a mark of a list is indented by as much as the mark is wide.
+# Text after a list marker is indented by the width of the marker.
 LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ ]+")
-# What must be followed by a line further in.
+# What must be followed by a deeper line.
 BLOCK_OPENER = re.compile(
     r"(?:async|case|class|def|elif|else|except|finally|for|if|match|try|while|with)\b[^#]*:\s*(?:#.*)?"
 )
@@ -30,7 +30,7 @@ TAB = 8
 
 
 class DoubtfulIndentation(Exception):
-    """It cannot be told how deep a line belongs; `lines` are those of the file (from 1) that say so."""
+    """The depth of a line is ambiguous; `lines` are those of the file (from 1) that show it."""
 
     def __init__(self, reason: str, lines: tuple[int, ...]) -> None:
         self.reason = reason
@@ -40,10 +40,10 @@ class DoubtfulIndentation(Exception):
 
 @frozen
 class OldLine:
-    """A line that is not blank, of the quoted text, and where it was found.
+    """A non-blank line of the quoted text, and where it was found.
 
     `actual` is its indentation in the file, `None` for a line that begins inside one of the file's; `number` is the
-    number of that (from 1).
+    number of that line (from 1).
     """
 
     indent: str
@@ -54,10 +54,10 @@ class OldLine:
 
 @frozen
 class NewLine:
-    """A line that is not blank, of the text that takes its place.
+    """A non-blank line of the replacement.
 
-    `kept` is the number (from 0) of the old line that it is, `None` for one that is put in. `blanks` counts the
-    blank lines above it.
+    `kept` is the number (from 0) of the equal old line, `None` for an inserted line. `blanks` counts the blank lines
+    above it.
     """
 
     indent: str
@@ -69,8 +69,8 @@ class NewLine:
 class Reindentation:
     """The indentation of each line of a new text at one place of a file.
 
-    `nearby` are indentations of lines around that place. `in_string` says that a string of several lines was opened
-    above it. Raises `DoubtfulIndentation` where the lines that both texts have contradict one another.
+    `nearby` are indentations of lines around that place. `in_string` says that a multi-line string was opened above
+    it. Raise `DoubtfulIndentation` if the lines that both texts have contradict one another.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Reindentation:
 
     @cached_property
     def hangs(self) -> bool:
-        """Whether the quoted text begins behind its first line's indentation, and the others have theirs."""
+        """Whether the quoted text begins after its first line's indentation, while the other lines have theirs."""
         if not self.old or self.old[0].indent or not self.old[0].actual:
             return False
         first = self.old[0].actual
@@ -96,23 +96,23 @@ class Reindentation:
             return True
         if not there.startswith(first):
             return True
-        # Tabs tell how wide they are: a step of more than four says that the first line's tabs count too.
+        # Tabs show their width: a step of more than four means that the first line's tabs count too.
         deeper = len(there) - len(first)
         return there.startswith("\t") and not given.startswith("\t") and len(given) > 4 * deeper
 
     def new_hangs(self, first: str) -> bool:
-        """Tell from the new text alone: no line of it is further out than the first, if that is at `first`."""
+        """Decide by the new text alone: none of its lines is shallower than the first, if that is at `first`."""
         inner = [line.indent for line in self.new[1:]]
         if not inner or any(len(indent) < len(first) or indent[:1] != first[:1] for indent in inner):
             return False
-        # What a line opens is further in than the line itself.
+        # What a line opens is deeper than the line itself.
         return len(inner[0]) > len(first) or not self.new[0].text.endswith(OPENING)
 
     @cached_property
     def moved(self) -> str:
-        """What the new text was moved out by as a whole, against the old one: the block stays where it is."""
+        """The indentation by which the whole new text was moved out, relative to the old one: the block stays put."""
         moved = self.old[0].indent if self.old else ""
-        # Whoever quotes the file's own indentation means what the new lines have.
+        # If the quote has the file's own indentation, that of the new lines is intended.
         if self.is_verbatim:
             return ""
         if not moved or not self.new or self.new[0].indent or self.new_hangs(moved):
@@ -121,7 +121,7 @@ class Reindentation:
 
     @cached_property
     def evidence(self) -> tuple[OldLine, ...]:
-        """The lines whose indentation is known both as it was quoted and as it is in the file."""
+        """The lines whose indentation is known both as quoted and in the file."""
         return tuple(line for at, line in enumerate(self.old) if line.actual is not None and (at or not self.hangs))
 
     @cached_property
@@ -131,24 +131,24 @@ class Reindentation:
 
     @cached_property
     def indents(self) -> Indents:
-        """What indentations of the quoted text are in the file."""
+        """The mapping from the indentations of the quoted text to those of the file."""
         pairs = [_pair(line) for line in self.evidence]
         if self.is_verbatim:
             return Indents(tuple(pairs[:1]))
-        # Where code and what indentation says nothing of disagree, code counts: the first of equal pairs does. What
-        # stands for two says nothing of the width of a step.
+        # If code and lines with insignificant indentation disagree, code wins: the first of equal pairs does. A quoted
+        # indentation with two counterparts does not show the width of a step.
         known = dict(reversed([*map(_pair, self._code), *pairs]))
         several = {given for given, there in pairs if known[given] != there}
         clear = [pair for pair in known.items() if pair[0] not in several]
         shifts = {len(there) - len(given) for given, there in clear if set(given + there) <= {" "}}
         if len(clear) > 1 and len(shifts) == 1 and not any("\t" in given + there for given, there in clear):
-            # The block as a whole is elsewhere than it was given; its steps are those of the file.
+            # The block as a whole has another depth than given; its steps are those of the file.
             return Indents(tuple(sorted(clear, key=lambda pair: len(pair[0]))))
         return learn(clear or [*known.items()], self._given, self.nearby)
 
     @cached_property
     def _given(self) -> list[str]:
-        """All indentations of the quoted texts, without those that only align a line with what is above it."""
+        """All indentations of the quoted texts, except those that only align a line with the one above it."""
         indents = [line.indent for line in self.old] + [line.indent for line in self.new]
         around = [*self._old_contexts, *self._new_contexts]
         lines = [
@@ -168,7 +168,7 @@ class Reindentation:
 
     @cached_property
     def _code(self) -> list[OldLine]:
-        """The lines whose depth says to which block they belong."""
+        """The lines whose depth shows to which block they belong."""
         known = {id(line) for line in self.evidence}
         return [
             line
@@ -177,7 +177,7 @@ class Reindentation:
         ]
 
     def check(self) -> None:
-        """Raise `DoubtfulIndentation` where lines stand to one another in another depth than they were quoted."""
+        """Raise `DoubtfulIndentation` if the relative depth of lines differs from the quoted one."""
         if self.is_verbatim:
             if self.hangs:
                 self._check_new()
@@ -193,11 +193,11 @@ class Reindentation:
         self._check_new()
 
     def _check_new(self) -> None:
-        """Raise it where the new text is not indented as its own lines say that it must be."""
+        """Raise it if the new text is not indented as its own lines require."""
         for one, other in pairwise(self.new):
             if one.kept is not None and other.kept is not None:
                 continue
-            # Text that was moved to the left margin as a whole loses the depth of what was one step in.
+            # Text that was moved to the left margin as a whole loses the depth of its first step.
             is_opened = BLOCK_OPENER.fullmatch(one.text) or (one.text.endswith("{") and other.text[0] not in "{}#")
             if is_opened and not other.indent:
                 raise DoubtfulIndentation(
@@ -221,9 +221,9 @@ class Reindentation:
         return (self.old[0].number,) if self.old else ()
 
     def of(self, number: int) -> str:
-        """Give the indentation of a new line, by its number (from 0)."""
+        """Return the indentation of a new line, by its number (from 0)."""
         if number not in self._indents:
-            # Each asks for the line that it belongs to, which may be hundreds of lines up: not by recursion.
+            # Each depends on its parent, which may be hundreds of lines above: not by recursion.
             waiting = [number]
             while self._parents[waiting[-1]] is not None and self._parents[waiting[-1]] not in self._indents:
                 parent = self._parents[waiting[-1]]
@@ -237,7 +237,7 @@ class Reindentation:
         line = self.new[number]
         if line.kept is not None and line.indent == self.old[line.kept].indent:
             own = self.old[line.kept].actual
-            # The old text's first line may begin behind its indentation, which is then not known.
+            # The old text's first line may begin after its indentation, which is then unknown.
             if own is not None and (line.kept or not self.hangs):
                 return own
         if self.hangs and not line.indent and self._matched.get(number) == 0:
@@ -254,7 +254,7 @@ class Reindentation:
         return self._further_out(number, quoted)
 
     def _same_depth(self, number: int, quoted: str) -> str | None:
-        """Give the indentation that lines quoted like this one have in the file, `None` where there are none."""
+        """Return the file's indentation of lines quoted with the same one, or `None` if there are none."""
         in_string = self._new_contexts[number].in_string
         alike = [
             (at, line)
@@ -283,7 +283,7 @@ class Reindentation:
 
     @cached_property
     def _replaced(self) -> list[tuple[int, int]]:
-        """For each new line the old lines in whose place it is: from which to before which."""
+        """For each new line, the range of old lines that it replaces."""
         starts, stops = [0] * len(self.new), [len(self.old)] * len(self.new)
         for number in range(1, len(self.new)):
             above = self.new[number - 1].kept
@@ -294,7 +294,7 @@ class Reindentation:
         return [*zip(starts, stops, strict=True)]
 
     def _below(self, indent: str, parent: NewLine, quoted: str, text: str) -> str:
-        """Give the indentation of a line that is further in than the one that it belongs to."""
+        """Return the indentation of a line that is deeper than its parent."""
         further = quoted[len(parent.indent) :]
         mark = LIST_MARK.match(parent.text)
         if "\t" not in further and (
@@ -306,7 +306,7 @@ class Reindentation:
         return indent + self.indents.extra(further)
 
     def _further_out(self, number: int, quoted: str) -> str:
-        """Give the indentation of a line that is not further in than any line above it in the new text."""
+        """Return the indentation of a line that is no deeper than any line above it in the new text."""
         indents = self.indents
         shortest = min((line for line in self.evidence), key=lambda line: len(line.indent), default=None)
         if shortest is not None and shortest.indent.startswith(quoted):
@@ -322,7 +322,7 @@ class Reindentation:
 
     @cached_property
     def _parents(self) -> list[int | None]:
-        """For each new line the one that it belongs to: the next one above it that is further out."""
+        """For each new line its parent: the nearest shallower line above it."""
         parents: list[int | None] = []
         above: list[int] = []
         for number, line in enumerate(self.new):
@@ -338,7 +338,7 @@ class Reindentation:
 
 
 def matched(kept: Mapping[int, int], old: int, new: int) -> dict[int, int]:
-    """Pair lines of a new text with those of the old one that they are, or whose place they take one for one."""
+    """Map lines of a new text to the old lines that they equal, or that they replace one for one."""
     pairs = dict(kept)
     above, before = -1, -1
     for number, known in [*sorted(kept.items()), (new, old)]:
@@ -365,7 +365,7 @@ def _contradiction(one: OldLine, other: OldLine) -> DoubtfulIndentation:
         there = f"are indented by {_spoken(one.actual or '')} and {_spoken(other.actual or '')} in the file"
     return DoubtfulIndentation(
         f"its indentation contradicts that of the file: lines {one.number} ({_quote(one.text)}) and {other.number} "
-        f"({_quote(other.text)}) {given}, but {there}, so that the block of each new line is in doubt; "
+        f"({_quote(other.text)}) {given}, but {there}, so the block of each new line is ambiguous; "
         "give all lines, old and new, with the indentation of the file",
         (one.number, other.number),
     )

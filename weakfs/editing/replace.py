@@ -1,4 +1,4 @@
-"""Replacing one text by another: literally, and only where there is no doubt which place is meant."""
+"""Replacement of one text by another: literal, and only if the intended place is unambiguous."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from weakfs.editing.line_ends import only_kind, with_line_ends
 from weakfs.editing.normalization import BYTE_ORDER_MARK, Haystack, Needle, TooRepetitive, plain
 from weakfs.editing.reindentation import DoubtfulIndentation
 
-# Where a match was, in characters of the old text, and what was put there.
+# The range of a match, in characters of the old text, and its replacement.
 Piece = tuple[int, int, str]
 How = Literal["exact", "fuzzy"]
 
-# Stands for a `\r\n` of which no half is a match; UTF-8 has no form for these two, so that no file holds them.
+# Placeholders for a `\r\n` neither half of which may match; UTF-8 cannot encode these two, so no file contains them.
 WHOLE = "\udffe\udfff"
 
-# An error names the lines of this many matches: all of them in 32 MiB of one letter would be a gigabyte.
+# The most matches whose lines an error lists: all of them in 32 MiB of one letter would be a gigabyte.
 MAX_LINES = 1000
-# And a message, which a model reads, those of this many.
+# The most that a message, which a model reads, names.
 MAX_LINES_TOLD = 20
 
 
 @frozen
 class Replacement:
-    """A text with its replacements made: how many, and how the old text was matched.
+    """A text with its replacements: their number, and how the old text was matched.
 
-    `overlooked` says in what a "fuzzy" match differs from the text that was searched for, "" for an exact one.
+    `overlooked` names the difference between a "fuzzy" match and the text that was searched for, "" if it is exact.
     """
 
     count: int
@@ -50,12 +50,12 @@ class Replacement:
 
     @cached_property
     def text(self) -> str:
-        """The new text, made when it is first asked for. O(text)."""
+        """The new text, computed on first access. O(text)."""
         return self._make()
 
     @property
     def pieces(self) -> Iterator[Piece]:
-        """Go through `(start, stop, inserted)`, in characters of the old text, in order. O(text)."""
+        """Yield `(start, stop, inserted)`, in characters of the old text, in order. O(text)."""
         return self._find()
 
     @property
@@ -65,18 +65,18 @@ class Replacement:
 
 
 def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Replacement:
-    """Replace `old` by `new` in `text`: the only match, or with `replace_all` every one, left to right.
+    """Replace `old` with `new` in `text`: the only match, or every one with `replace_all`, from left to right.
 
-    An exact match counts before all others; one that begins or ends inside a `\\r\\n` is none. Where there is
-    none, one that differs in white space, line ends, quotes, dashes or Unicode form does (see
-    `weakfs.editing.normalization`), and what is put in takes the indentation of the lines that were found. Matches do
-    not overlap, and what was put in is not searched again.
-    Line ends that are put in are those of `text` where it has only one kind, and a byte order mark at its start
-    stays there. Raises `EmptyOldString`, `NoChange`, `TargetNotFound`, `AmbiguousTarget` or `AmbiguousIndentation`,
-    all of them `EditError`. O(text + old + new).
+    An exact match takes precedence; one that begins or ends inside a `\\r\\n` does not count. If there is none, a
+    match may differ in white space, line ends, quotes, dashes or Unicode form (see `weakfs.editing.normalization`),
+    and the inserted text takes the indentation of the lines that were found. Matches do not overlap, and inserted
+    text is not searched again.
+    Inserted line ends are those of `text` if it has only one kind, and a byte order mark at its start stays there.
+    Raise `EmptyOldString`, `NoChange`, `TargetNotFound`, `AmbiguousTarget` or `AmbiguousIndentation`, all of them
+    `EditError`. O(text + old + new).
     """
     if not old:
-        raise EmptyOldString("the text to replace is empty; give the exact text that is to change")
+        raise EmptyOldString("the text to replace is empty; give the exact text to change")
     if old == new:
         raise NoChange("the old and the new text are the same; give a new text that differs")
     searched, wanted = _with_whole_line_ends(text, old)
@@ -84,7 +84,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
     if first < 0:
         ends = only_kind(text)
         if ends is not None and old.strip() and only_kind(old) not in (None, "\r", ends):
-            # The same but for line ends is exact in all other things.
+            # A match that differs only in line ends is exact in all other respects.
             return _with_own_ends(text, with_line_ends(old, ends), new, replace_all)
         return _replace_equivalent(text, old, new, replace_all)
     several = searched.find(wanted, first + len(wanted)) >= 0
@@ -94,10 +94,10 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
         raise _ambiguous(text, starts, count)
     inserted = with_line_ends(new, only_kind(text)) if "\n" in new or "\r" in new else new
     if inserted == old:
-        raise NoChange("nothing but line ends would change, and those of the file stay; give a new text that differs")
+        raise NoChange("only line ends would change, and those of the file are kept; give a new text that differs")
     at_first = _keeping_mark(text, old, inserted, first)
     if at_first == old and not several:
-        raise NoChange("nothing but the byte order mark would change, and that stays; give a new text that differs")
+        raise NoChange("only the byte order mark would change, and that is kept; give a new text that differs")
     if several:
         pieces = partial(_pieces, searched, wanted, inserted, at_first)
         plainly = searched is text and at_first == inserted
@@ -108,17 +108,17 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
 
 
 def _with_own_ends(text: str, old: str, new: str, replace_all: bool) -> Replacement:
-    """Replace a text that was given with other line ends than the file's, here with those."""
+    """Replace a text given with other line ends than the file's, after converting it to those."""
     if with_line_ends(new, only_kind(text)) == old:
-        raise NoChange("nothing but line ends would change, and those of the file stay; give a new text that differs")
+        raise NoChange("only line ends would change, and those of the file are kept; give a new text that differs")
     found = replace(text, old, new, replace_all=replace_all)
     return found if found.how == "fuzzy" else evolve(found, how="fuzzy", overlooked="line ends")
 
 
 def _with_whole_line_ends(text: str, old: str) -> tuple[str, str]:
-    """Give both texts in forms of the same length in which no half of a `\\r\\n` is found.
+    """Return both texts in forms of the same length in which no half of a `\\r\\n` matches.
 
-    Only where `old` may begin or end with such a half are they others than those given. O(text) then.
+    They differ from the given ones only if `old` may begin or end with such a half. O(text) then.
     """
     if not (old.startswith("\n") or old.endswith("\r")) or "\r\n" not in text:
         return text, old
@@ -126,7 +126,7 @@ def _with_whole_line_ends(text: str, old: str) -> tuple[str, str]:
 
 
 def _keeping_mark(text: str, old: str, new: str, first: int) -> str:
-    """Give what takes the place of the first match, which may hold or follow the file's byte order mark."""
+    """Return the replacement of the first match, which may contain or follow the file's byte order mark."""
     if first > 1 or not text.startswith(BYTE_ORDER_MARK):
         return new
     bare = new.removeprefix(BYTE_ORDER_MARK)
@@ -156,7 +156,7 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
     haystack = Haystack(text)
     bare, at_mark = old, False
     if text.startswith(BYTE_ORDER_MARK):
-        # The mark stays whatever is put in, and is no part of what is searched: it says where that is.
+        # The mark is kept whatever is inserted, and is not searched: it shows where the text begins.
         bare, new = old.removeprefix(BYTE_ORDER_MARK), new.removeprefix(BYTE_ORDER_MARK)
         at_mark = bare != old
     needle = Needle.of(bare)
@@ -167,8 +167,8 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
         # Another one may begin inside the only one.
         also = None if first is None or at_mark or count > 1 else haystack.overlapping(needle, first)
     except TooRepetitive:
-        why = "it nearly is in very many places, too many to look at each; give more of the text around one of them"
-        raise TargetNotFound(f"the text to replace is not in it: {why}", matches=0) from None
+        why = "it has too many near matches to check each; give more of the text around one of them"
+        raise TargetNotFound(f"the text to replace is not in the file: {why}", matches=0) from None
     if first is None:
         raise _missing(haystack, old, new)
     if not replace_all and not at_mark and (count > 1 or also is not None):
@@ -177,7 +177,7 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
         raise _ambiguous(text, starts, max(2, count), " with other white space, quotes or dashes")
     pieces = partial(_fitted, haystack, find, Layout(text, bare, new))
     try:
-        # Every place, so that none of them is found to be in doubt only when the text is made.
+        # Fit every place now, so that a doubtful one is found before the text is computed.
         changes = sum(text[start:stop] != inserted for start, stop, inserted in pieces())
     except DoubtfulIndentation as error:
         raise AmbiguousIndentation(error.reason, lines=error.lines, matches=count) from error
@@ -190,12 +190,12 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
 def _missing(haystack: Haystack, old: str, new: str) -> TargetNotFound:
     found = QuotedFile(haystack.text, haystack).diagnose(Subject(old, new))
     but = ";" if found.hint in (None, "similar") else ":"
-    reason = f"the text to replace is not in it{but} {found.reason}"
+    reason = f"the text to replace is not in the file{but} {found.reason}"
     return TargetNotFound(reason, lines=found.lines, matches=0, hint=found.hint)
 
 
 def _at_mark(haystack: Haystack, needle: Needle) -> Iterator[int]:
-    """Give the place of a needle if that is the first text after the byte order mark."""
+    """Yield the position of a needle if it is the first text after the byte order mark."""
     first = haystack.first(needle)
     if first is not None and not haystack.text[len(BYTE_ORDER_MARK) : haystack.original(first)].strip():
         yield first
@@ -209,14 +209,14 @@ def _fitted(haystack: Haystack, find: Callable[[], Iterator[int]], layout: Layou
 def _unchanged(old: str, new: str) -> NoChange:
     if with_line_ends(old, "\n").strip() == with_line_ends(new, "\n").strip():
         return NoChange(
-            "only white space around the text would change, and that is no part of a match that is not exact; "
+            "only white space around the text would change, which is not part of an inexact match; "
             "give the old text exactly, with the line ends of the file"
         )
-    return NoChange("what would be put in is already there; read it again and give a new text that differs")
+    return NoChange("the file already has the text to insert; read it again and give a new text that differs")
 
 
 def _overlooked(old: str, found: str) -> str:
-    """Say in what two equivalent texts differ."""
+    """Return in what two equivalent texts differ."""
     if with_line_ends(old, "\n").strip() == with_line_ends(found, "\n"):
         return "line ends" if old.strip() != found else "white space around it"
     if old.split() == found.split():
@@ -231,10 +231,10 @@ def _ambiguous(text: str, starts: Iterable[int], count: int, but: str = "") -> A
         line += text.count("\n", seen, start)
         seen = start
         lines.append(line)
-    told = list(dict.fromkeys(lines))
+    distinct = list(dict.fromkeys(lines))
     return AmbiguousTarget(
-        f"the text to replace is in it {count} times{but}, {_named(told, count - len(lines))}; "
-        f"give more of the text around the place that is meant, or set replace_all to change all of them",
+        f"the text to replace is in the file {count} times{but}, {_named(distinct, count - len(lines))}; "
+        f"give more of the text around the intended place, or set replace_all to change all of them",
         lines=tuple(lines),
         matches=count,
     )
@@ -244,5 +244,5 @@ def _named(lines: list[int], uncounted: int) -> str:
     if len(lines) == 1 and not uncounted:
         return f"on line {lines[0]}"
     if len(lines) > MAX_LINES_TOLD or uncounted:
-        return f"on lines {', '.join(map(str, lines[:MAX_LINES_TOLD]))} and further ones"
+        return f"on lines {', '.join(map(str, lines[:MAX_LINES_TOLD]))} and more"
     return f"on lines {', '.join(map(str, lines[:-1]))} and {lines[-1]}"

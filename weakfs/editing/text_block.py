@@ -1,4 +1,4 @@
-"""A text as lines that say something, with the white space before, between and after them."""
+"""A text as non-blank lines, with the white space before, between and after them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from weakfs.editing.line_ends import with_line_ends
 
 @frozen
 class TextBlock:
-    """The lines of a text that are not blank, stripped, and the gaps around them: one more than lines.
+    """The non-blank lines of a text, stripped, and the gaps around them: one more than lines.
 
-    Line ends are `\\n` here. A gap holds what trails the line before it, its line end, blank lines, and the
-    indentation of the line after it. A passage without lines is one gap.
+    Line ends are `\\n` here. A gap contains the trailing white space of the line before it, its line end, blank
+    lines, and the indentation of the line after it. A passage without lines is one gap.
     """
 
     lines: tuple[str, ...]
@@ -38,14 +38,14 @@ class TextBlock:
 
     @property
     def lead(self) -> str:
-        """Give the white space before the first line."""
+        """Return the white space before the first line."""
         return self.gaps[0]
 
     @property
     def tail(self) -> str:
-        """Give the white space after the last line."""
+        """Return the white space after the last line."""
         return self.gaps[-1]
 
     def indent(self, number: int) -> str:
-        """Give the indentation of a line."""
+        """Return the indentation of a line."""
         return self.gaps[number].rpartition("\n")[2]

@@ -1,4 +1,4 @@
-"""Characters that join the one before them, and texts in one Unicode form (NFC) whatever their length."""
+"""Combining characters, and normalization of texts of any length to NFC."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from functools import cache
 from unicodedata import category, normalize
 
-# Where marks and characters with another canonical form are; between lie ideographs and syllables, which are neither.
+# The ranges of marks and characters with another canonical form; between them are ideographs and syllables, which are
+# neither.
 LOOKED_AT = (
     range(0x0300, 0x3400),
     range(0xA000, 0xAC00),
@@ -16,15 +17,15 @@ LOOKED_AT = (
     range(0x2F800, 0x2FA20),
     range(0xE0000, 0xE0200),
 )
-# Vowels and finals of Hangul, which join the letter before them to a syllable, and the two joiners.
+# Vowels and finals of Hangul, which combine with the preceding letter into a syllable, and the two joiners.
 JOINING = {*map(chr, range(0x1161, 0x1176)), *map(chr, range(0x11A8, 0x11C3)), "\u200c", "\u200d"}
-# Of characters above U+FFFF a regular expression looks through the ranges of a set one by one, so that those that
-# may be in the set at all are told first. Pictures are not among them.
+# For characters above U+FFFF a regular expression tries the ranges of a set one by one, so the characters that may be
+# in the set at all are selected first. Pictographs are not among them.
 HIGH = "\U00010000-\U0001efff\U0002f800-\U0002fa1f\U000e0000-\U000e01ff"
 FIRST_HIGH = "\U00010000"
 
-# CPython sorts the marks behind a letter by insertion: a million of them would take hours. A grapheme joiner after
-# so many, as the Stream-Safe Text Format (UAX 15, section 13) puts one after 30, keeps that linear.
+# CPython sorts the marks after a letter by insertion: a million of them would take hours. A grapheme joiner after
+# this many, as the Stream-Safe Text Format (UAX 15, section 13) puts one after 30, keeps that linear.
 MOST_MARKS = 64
 GRAPHEME_JOINER = "\u034f"
 
@@ -37,13 +38,13 @@ def _marks() -> frozenset[str]:
 
 @cache
 def _unusual() -> frozenset[str]:
-    """Give the marks and the characters that have another canonical form."""
+    """Return the marks and the characters that have another canonical form."""
     chars = (chr(code) for codes in LOOKED_AT for code in codes)
     return _marks().union(char for char in chars if normalize("NFC", char) != char)
 
 
 def _split(chars: Iterable[str]) -> tuple[str, str]:
-    """Give characters up to U+FFFF, and those above, each as what stands between brackets."""
+    """Return characters up to U+FFFF, and those above, each in the form for a bracketed set."""
     ordered = sorted(chars)
     low = (char for char in ordered if char < FIRST_HIGH)
     return _ranges(low), _ranges(char for char in ordered if char >= FIRST_HIGH)
@@ -77,18 +78,18 @@ def unusual() -> re.Pattern[str]:
 
 
 def is_mark(char: str) -> bool:
-    """Tell whether a character joins the one before it."""
+    """Return whether a character combines with the one before it."""
     return char in _marks()
 
 
 def may_change(text: str) -> bool:
-    """Tell, without looking closely, whether `composed` may give another text."""
+    """Return quickly whether `composed` might return another text."""
     return not text.isascii() and _perhaps_unusual().search(text) is not None
 
 
 @cache
 def _sequence() -> re.Pattern[str]:
-    """Match marks together with the character that they join; white space carries none."""
+    """Match marks together with the character that they follow; white space carries none."""
     low, high = _split(_marks())
     return re.compile(rf"(?:[^\s{low}{HIGH}]|(?=[{HIGH}])[^{high}])?{_marks_pattern(at_least='+')}")
 
@@ -100,9 +101,9 @@ def _too_many() -> re.Pattern[str]:
 
 
 def composed(text: str, before: str, after: str) -> str:
-    """Give `text` in NFC, with every letter that still carries marks then between `before` and `after`.
+    """Return `text` in NFC, with every letter that still has marks then between `before` and `after`.
 
-    So neither a letter nor some of its marks are found where there are more of them. O(text).
+    This prevents finding the letter or some of its marks if there are more of them. O(text).
     """
     if not may_change(text):
         return text

@@ -14,7 +14,7 @@ Change: TypeAlias = tuple[int, int, int, int]
 
 
 def hunks(old: list[bytes], new: list[bytes]) -> Iterator[bytes]:
-    """Give the hunks between two lists of lines, with three lines of context."""
+    """Yield the hunks between two lists of lines, with three lines of context."""
     group: list[Change] = []
     for change in changes(old, new):
         if group and change[0] - group[-1][1] > 2 * CONTEXT:
@@ -26,9 +26,9 @@ def hunks(old: list[bytes], new: list[bytes]) -> Iterator[bytes]:
 
 
 def count_changes(old: list[bytes], new: list[bytes], *, work: int = WORK) -> tuple[int, int]:
-    """Count the lines that were added and those that were removed.
+    """Count the lines added and the lines removed.
 
-    What cannot be compared within `work` steps counts as replaced between the lines that both begin and end with.
+    Text that cannot be compared within `work` steps counts as replaced, between the common first and last lines.
     """
     added = removed = 0
     for start, stop, new_start, new_stop in changes(old, new, work):
@@ -38,7 +38,7 @@ def count_changes(old: list[bytes], new: list[bytes], *, work: int = WORK) -> tu
 
 
 def changes(old: list[bytes], new: list[bytes], work: int = WORK) -> Iterator[Change]:
-    """Yield what differs between two lists of lines, in order and with as few lines as is quickly found."""
+    """Yield the differences between two lists of lines, in order, with as few lines as can be found quickly."""
     try:
         equal = matches(old, new, work=work)
     except TooMuchWork:
@@ -51,7 +51,7 @@ def changes(old: list[bytes], new: list[bytes], work: int = WORK) -> Iterator[Ch
 
 
 def _common_ends(old: list[bytes], new: list[bytes]) -> list[tuple[int, int, int]]:
-    """Match only what two texts begin and end with; all between counts as replaced."""
+    """Match only the common beginning and end of two texts; everything between counts as replaced."""
     least = min(len(old), len(new))
     head = 0
     while head < least and old[head] == new[head]:

@@ -1,6 +1,6 @@
-"""What authors of backends and tools test with.
+"""Tools for testing backends and tool handlers.
 
-`FilesystemConformance` needs pytest, which is imported when it is first asked for and not before.
+`FilesystemConformance` needs pytest, which is imported on first access.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
     import pytest
 
-    # pytest rewrites test modules only: without this a failing case would say `AssertionError` and no more.
+    # pytest rewrites only test modules: without this, a failing case would say `AssertionError` and nothing else.
     if _CONFORMANCE not in sys.modules:
         pytest.register_assert_rewrite(_CONFORMANCE)
     return getattr(importlib.import_module(_CONFORMANCE), name)

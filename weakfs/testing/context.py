@@ -1,4 +1,4 @@
-"""A context for testing tool handlers without a runtime."""
+"""A stub context for testing tool handlers without a runtime."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def make_stub_context(
     adapter: object = None,
     budget_tracker: object = None,
 ) -> ToolContext:
-    """Make a context with what a test gives and nothing else; the session's clock counts up from 1.
+    """Return a context with only what a test provides; the session's clock counts up from 1.
 
-    Without a filesystem there is none, so that a test sees what a handler does then.
+    Without `filesystem` the context has none, so a test can check how a handler deals with that.
     """
     if session is None:
         session = Session(session_id="stub", clock=count(1).__next__)

@@ -1,7 +1,8 @@
-"""Recorded agent sessions: read the tool calls of a JSONL transcript, whatever program wrote it.
+"""Recorded agent sessions: the tool calls of a JSONL transcript, whatever program wrote it.
 
-One file here reads one format, `_formats` knows which line is whose, and `_reader` joins answers to calls.
-A new format is a function from one decoded line to what is in it, and one row in the table of `_formats`.
+Each module of `formats` reads one format, `formats.detection` finds the format of a line, and `reader` joins answers
+to calls. A new format is a function from a decoded line to its calls and answers, and a row in the table of
+`formats.detection`.
 """
 
 from weakfs.transcripts.reader import OpenTranscript, open_transcript, read_transcript

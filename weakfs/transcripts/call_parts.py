@@ -1,4 +1,4 @@
-"""Calls and answers from the raw fields of any format: wrong types become notices here, and nowhere else."""
+"""Calls and answers from the raw fields of any format: the only place where wrong types become notices."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from weakfs.transcripts.records import Answer, Found, Message, Skipped, Transcri
 
 
 def read_call(line: int, *, call_id: object, tool: object, arguments: object) -> Iterator[Found]:
-    """Yield the call with these fields, and a notice for each that is not what it should be."""
+    """Yield the call with these fields, and a notice for each invalid field."""
     if not isinstance(tool, str):
-        yield Skipped(line, f"a tool call is passed over: its tool name is {_other_than('text', tool)}")
+        yield Skipped(line, f"a tool call is skipped: its tool name is {_other_than('text', tool)}")
         return
     if not isinstance(call_id, str):
         yield Skipped(
@@ -26,35 +26,35 @@ def read_call(line: int, *, call_id: object, tool: object, arguments: object) ->
 
 
 def read_answer(line: int, *, call_id: object, content: object, is_error: object) -> Iterator[Found]:
-    """Yield the answer with these fields; `is_error` None stands for a format that does not say."""
+    """Yield the answer with these fields; `is_error` is None if the format does not say whether the call failed."""
     if not isinstance(call_id, str):
-        yield Skipped(line, f"an answer is passed over: the id of its call is {_other_than('text', call_id)}")
+        yield Skipped(line, f"an answer is skipped: the id of its call is {_other_than('text', call_id)}")
         return
     text = _text_of(content)
     if text is None:
-        yield Skipped(line, f"the content of an answer is {kind_of(content)}, not text or a list; it is left out")
+        yield Skipped(line, f"the content of an answer is {kind_of(content)}, not text or a list; it is ignored")
     if is_error is not None and not isinstance(is_error, bool):
-        yield Skipped(line, f"is_error of an answer is {kind_of(is_error)}, not true or false; it is left out")
+        yield Skipped(line, f"is_error of an answer is {kind_of(is_error)}, not true or false; it is ignored")
         is_error = None
     yield Answer(call_id, text, is_error, line)
 
 
 def read_objects(line: int, name: str, value: object) -> Iterator[Message | Skipped]:
-    """Yield the objects in the list that stands under `name`, and a notice for anything else there."""
+    """Yield the objects in the list called `name`, and a notice for anything else in it."""
     entries = as_list(value)
     if entries is None:
-        yield Skipped(line, f"{name} is {kind_of(value)}, not a list; it is passed over")
+        yield Skipped(line, f"{name} is {kind_of(value)}, not a list; it is skipped")
         return
     for entry in entries:
         message = as_object(entry)
         if message is None:
-            yield Skipped(line, f"an entry of {name} is {kind_of(entry)}, not an object; it is passed over")
+            yield Skipped(line, f"an entry of {name} is {kind_of(entry)}, not an object; it is skipped")
         else:
             yield message
 
 
 def _read_arguments(value: object) -> tuple[dict[str, object] | None, str | None]:
-    # Empty text is what several OpenAI-compatible servers write for a call without arguments.
+    # Several OpenAI-compatible servers write empty text for a call without arguments.
     if isinstance(value, str):
         value = parse_json(value) if value.strip() else {}
     if isinstance(value, NotJson):
@@ -66,7 +66,7 @@ def _read_arguments(value: object) -> tuple[dict[str, object] | None, str | None
 
 
 def _text_of(content: object) -> str | None:
-    """Join the text of an answer: it is text, nothing, or a list of parts of which some are text."""
+    """Join the text of an answer, which is a string, nothing, or a list of parts, some of them text."""
     if content is None:
         return ""
     if isinstance(content, str):

@@ -1,4 +1,4 @@
-"""Numbered lines of a file that may be huge, cut off or no text at all, and the JSON in them."""
+"""Numbered lines of a file that may be huge, truncated or not text at all, and the JSON in them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from weakfs.transcripts.records import Message, Skipped
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DRAIN_BYTES = 1 << 20
-# Half of a character of two: programs that count in UTF-16 cut texts there, and write U+FFFD for it into files.
+# Half of a surrogate pair: programs that count in UTF-16 cut texts there, and write U+FFFD for it into files.
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 _SPACE = re.compile(r"[ \t\r\n]*")
-# Where an object holds a whole conversation: a request to a model, or what came back.
+# The fields of an object that contain a whole conversation: a request to a model, or its response.
 _CONVERSATIONS = ("messages", "choices", "input", "output", "calls")
 
 
@@ -49,14 +49,14 @@ def numbered_lines(file: BinaryIO, *, max_line_bytes: int) -> Iterator[Line]:
 
 
 def decode(line: Line) -> list[Message | Skipped]:
-    """Return the objects on a line, and why something on it is not one; nothing for a blank line.
+    """Return the objects on a line, or the reason why a part of it is not one; nothing for a blank line.
 
-    A line has one object. Several happen where a program was killed before it wrote the line break, or where two
+    A line normally has one object. It has several if a program was killed before it wrote the line break, or if two
     programs appended to one file.
     """
     number, data = line.number, line.data
     if data is None:
-        return [Skipped(number, "the line is too long to be read; raise max_line_bytes if it is a real one")]
+        return [Skipped(number, "the line is too long to be read; raise max_line_bytes if it is intended")]
     if not data.strip():
         return []
     value = parse_json(data)
@@ -70,17 +70,17 @@ def _messages(line: Line, value: object) -> Iterator[Message | Skipped]:
         if line.data is not None and not line.data.endswith(b"\n"):
             yield Skipped(number, f"the file ends in the middle of this line ({value.reason}): it was cut off")
         else:
-            yield Skipped(number, f"not JSON: {value.reason}; a transcript has one JSON object a line")
+            yield Skipped(number, f"not JSON: {value.reason}; a transcript has one JSON object per line")
         return
     message = as_object(value)
     if message is None:
-        yield Skipped(number, f"the line is {kind_of(value)}, not an object; write one message or call a line")
+        yield Skipped(number, f"the line is {kind_of(value)}, not an object; write one message or call per line")
     else:
         yield from _entries_of(message)
 
 
 def _entries_of(message: Message) -> Iterator[Message]:
-    """Yield the messages of a conversation that is one object, as requests to a model are; else the object itself."""
+    """Yield the messages of an object that contains a conversation, such as a request to a model; else the object."""
     if not _is_envelope(message):
         yield message
         return
@@ -97,7 +97,7 @@ def _is_envelope(message: Message) -> bool:
 
 
 def _several(data: bytes, problem: NotJson) -> Iterator[object]:
-    """Yield the values on a line that is not one value, and what is wrong behind the last; `problem` if none is."""
+    """Yield the values on a line that is not one value, and the error after the last; `problem` if there is none."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -108,7 +108,7 @@ def _several(data: bytes, problem: NotJson) -> Iterator[object]:
 
 
 class Value(NamedTuple):
-    """One JSON value in a text, and where it stands in it; `value` is `NotJson` where the rest cannot be read."""
+    """One JSON value in a text, and its position; `value` is `NotJson` if the rest cannot be parsed."""
 
     start: int
     stop: int
@@ -116,7 +116,7 @@ class Value(NamedTuple):
 
 
 def values_in(text: str, start: int = 0) -> Iterator[Value]:
-    """Yield the JSON values that stand one after another in `text`, with only white space between them."""
+    """Yield consecutive JSON values in `text`, separated only by white space."""
     at = _skip_space(text, start)
     while at < len(text):
         value, stop = parse_at(text, at)
@@ -127,7 +127,7 @@ def values_in(text: str, start: int = 0) -> Iterator[Value]:
 
 
 def parse_at(text: str, at: int) -> tuple[object, int]:
-    """Return the JSON value that begins at `at`, or `NotJson`, and where it ends."""
+    """Return the JSON value that begins at `at`, or `NotJson`, and the position of its end."""
     try:
         value, stop = _DECODER.raw_decode(text, at)
     except RecursionError:
@@ -145,14 +145,14 @@ def _skip_space(text: str, at: int) -> int:
 
 
 class NotJson(NamedTuple):
-    """Why some text is not JSON, and at which character of it that shows, where that is known."""
+    """The reason why a text is not JSON, and the index of the offending character, if known."""
 
     reason: str
     offset: int | None = None
 
 
 def parse_json(text: bytes | str) -> object:
-    """Give the value that `text` stands for, or `NotJson`; nesting too deep to hold counts as not JSON."""
+    """Return the value of the JSON in `text`, or `NotJson`; nesting too deep to represent counts as not JSON."""
     try:
         value: object = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -174,7 +174,7 @@ def _parse_with_halves(text: bytes | str) -> object:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
@@ -191,12 +191,12 @@ def _mended(value: object) -> object:
 
 
 def as_object(value: object) -> Message | None:
-    """Give a JSON object as what it is, None for anything else."""
+    """Return a value as a JSON object, None if it is anything else."""
     return cast(Message, value) if isinstance(value, dict) else None
 
 
 def as_list(value: object) -> list[object] | None:
-    """Give a JSON list as what it is, None for anything else."""
+    """Return a value as a JSON list, None if it is anything else."""
     return cast("list[object]", value) if isinstance(value, list) else None
 
 
@@ -210,5 +210,5 @@ _KINDS: dict[type[object], str] = {
 
 
 def kind_of(value: object) -> str:
-    """Name the kind of a JSON value for a message."""
+    """Return the kind of a JSON value, for a message."""
     return _KINDS.get(type(value), "a number")

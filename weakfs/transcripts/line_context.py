@@ -1,4 +1,4 @@
-"""What a line leaves for those after it: the directories of its session, and which lines were there before."""
+"""Context from earlier lines: the directories of the session, and which lines are repetitions."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ PROGRAMS: Mapping[str, Literal["claude-code", "codex", "copilot"]] = {
     "codex": "codex",
     "copilot": "copilot",
 }
-# The field that makes a line of a program's own file unlike any other.
+# The field that identifies a line of each program's own files.
 _IDENTITY = {"claude-code": "uuid", "copilot": "id"}
 
-# How the oldest rollouts tell the model where it is, for want of a field.
+# How the oldest rollouts tell the model its directory, since they have no field for it.
 _TOLD = re.compile(r"<cwd>([^<\n]+)</cwd>|^Current working directory: *(\S[^\n]*)", re.MULTILINE)
 _TOLD_WITHIN = 4000
 
 
 @define
 class Whereabouts:
-    """The directories of the sessions in one file, as its lines tell of them.
+    """The directories of the sessions in one file, according to its lines.
 
-    A session's root is the directory that it began in; where it went later is where relative paths start.
+    A session's root is the directory in which it began; its later current directories are where relative paths start.
     """
 
     sources: dict[str, Source] = field(factory=dict[str, Source])
     _roots: dict[object, str] = field(factory=dict[object, str])
     _seen: set[str] = field(factory=set[str])
-    # By the root of their session, in the order in which they were named first.
+    # By the root of their session, in the order in which they first appear.
     _directories: dict[str | None, dict[str, None]] = field(factory=dict[str | None, dict[str, None]])
     _worktrees: dict[str | None, dict[str, None]] = field(factory=dict[str | None, dict[str, None]])
 
     def begin(self) -> None:
-        """Forget where the last file ended; what it held is still known."""
+        """Forget the state at the end of the last file, but not the lines that it contained."""
         self.sources.clear()
 
     def repeats(self, name: str, message: Message) -> bool:
-        """Tell whether a line was there before: a resumed session repeats the lines that it goes on from."""
+        """Return whether a line occurred before: a resumed session repeats the lines that it continues."""
         uuid = message.get(_IDENTITY[name]) if name in _IDENTITY else None
         if not isinstance(uuid, str) or not uuid:
             return False
@@ -58,7 +58,7 @@ class Whereabouts:
         return False
 
     def follow(self, name: str, message: Message) -> None:
-        """Take in what a line says of its session's directories."""
+        """Update the session's directories from a line."""
         if name == "claude-code":
             self._follow_claude_code(message)
         elif name == "copilot":
@@ -67,7 +67,7 @@ class Whereabouts:
             self._follow_codex(message)
 
     def source(self, name: str) -> Source | None:
-        """Give where a call on the line followed last was made; None for formats that are no program's own."""
+        """Return the source of a call on the last line followed; None for formats that belong to no program."""
         program = PROGRAMS.get(name)
         if program is None:
             return None
@@ -77,7 +77,7 @@ class Whereabouts:
         return found
 
     def follow_call(self, name: str, call: TranscriptCall) -> None:
-        """Take in what a call on the line followed last says of directories: where it works, and which it makes."""
+        """Update the directories from a call on the last line followed: where it works, and which ones it makes."""
         source = self.source(name)
         if source is None or call.arguments is None:
             return
@@ -91,7 +91,7 @@ class Whereabouts:
             self._worktrees.setdefault(source.root, {})[join(where or "", path)] = None
 
     def completed(self, source: Source) -> Source:
-        """Return a source with all directories of its session, those that it named later too."""
+        """Return a source with all directories of its session, including those named later."""
         directories, worktrees = self._directories.get(source.root, ()), self._worktrees.get(source.root, ())
         return attrs.evolve(source, directories=tuple(directories), worktrees=tuple(worktrees))
 
@@ -99,7 +99,7 @@ class Whereabouts:
         session, cwd = message.get("sessionId", message.get("session_id")), message.get("cwd")
         last = self.sources.get("claude-code")
         if not isinstance(cwd, str) or not cwd:
-            # Only some lines have all fields: the others belong to what stands above them.
+            # Only some lines have all fields; the others belong to the line above.
             root = self._roots.get(session) if isinstance(session, str) else None
             if root is not None and (last is None or root != last.root):
                 self.sources["claude-code"] = Source("claude-code", root, root)

@@ -1,7 +1,7 @@
-"""Read a transcript from its first line to its last, and join the answers to their calls.
+"""The transcript reader: read a file from the first line to the last, and join the answers to their calls.
 
-The file is gone through twice: once for where each call and its answers stand, then call by call, so that of a file
-of any size only one call is held at a time.
+The file is read twice: once to find the positions of all calls and answers, then call by call, so that only one call
+is held at a time, whatever the size of the file.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ MAX_LINE_BYTES = 256 << 20
 def read_transcript(path: str | PathLike[str], *, max_line_bytes: int = MAX_LINE_BYTES) -> Transcript:
     """Read the calls of a JSONL transcript.
 
-    Lines of other types are passed over silently. A line that is cut off, not JSON or longer than
-    `max_line_bytes`, and any field of the wrong type, is reported in `Transcript.skipped` or in the call's
-    `problem`; whatever a file holds, the only exceptions are those of opening and reading it (`OSError`).
+    Lines of other types are skipped silently. A line that is truncated, not JSON or longer than `max_line_bytes`,
+    and any field of the wrong type, is reported in `Transcript.skipped` or in the call's `problem`; whatever a file
+    contains, the only exceptions are those of opening and reading it (`OSError`).
 
-    Held are the calls, their answers and the notices, never the other lines, which are most of a real transcript. To
-    hold one call at a time, see `open_transcript`.
+    The calls, their answers and the notices are held in memory, but never the other lines, which are most of a real
+    transcript. To hold one call at a time, see `open_transcript`.
     """
     with open_transcript(path, max_line_bytes=max_line_bytes) as opened:
         return attrs.evolve(opened.summary, calls=tuple(opened))
@@ -48,9 +48,9 @@ def read_transcript(path: str | PathLike[str], *, max_line_bytes: int = MAX_LINE
 def open_transcript(
     *paths: str | PathLike[str], max_line_bytes: int = MAX_LINE_BYTES
 ) -> Generator[OpenTranscript, None, None]:
-    """Open a transcript to go through its calls one by one; a pipe is first written to a temporary file.
+    """Open a transcript to iterate over its calls; a pipe is first copied to a temporary file.
 
-    Several are one after another, as sessions that go on in a later file: lines that this repeats count once.
+    Several files are read in order, as sessions that continue in a later file: repeated lines count once.
     """
     files = _Files([Path(path) for path in paths])
     try:
@@ -60,7 +60,7 @@ def open_transcript(
 
 
 class _Files:
-    """The files of a transcript, of which one is open at a time, and copies of those that can be read only once."""
+    """The files of a transcript, one of them open at a time, and copies of those that can be read only once."""
 
     def __init__(self, paths: list[Path]) -> None:
         self.paths = paths
@@ -95,7 +95,7 @@ class _Files:
 
 
 class _At(NamedTuple):
-    """Where something stands: in which line of which file, and as which of the things in it."""
+    """A position: the file, the line, and the index among the items on that line."""
 
     file: int
     line: int
@@ -106,7 +106,7 @@ class _At(NamedTuple):
 
 @attrs.define
 class _Row:
-    """Where a call and what tells of it stand, and where among the others it belongs."""
+    """The positions of a call and its answers, and its place in the order of calls."""
 
     order: tuple[int, int, int]
     call: _At
@@ -118,12 +118,12 @@ class _Row:
 
 
 class OpenTranscript:
-    """A transcript that is open: iterating gives its calls, `summary` all else that is to be said of it.
+    """An open transcript: iterate over it for its calls; `summary` has everything else.
 
     `began_at` is the first time in it, in nanoseconds since 1970, None if it has none.
 
-    Calls come in the order in which they were made, those of a program's own files in the order in which they were
-    answered: of calls that run side by side that is the order in which they took effect.
+    Calls come in the order in which they were made; those of a program's own files in the order in which they were
+    answered, because concurrent calls took effect in that order.
     """
 
     def __init__(self, files: _Files, max_line_bytes: int) -> None:
@@ -170,7 +170,7 @@ class OpenTranscript:
         if self._last is None or self._last[0] != place:
             file = self._files[at.file]
             file.seek(at.offset)
-            # A file that changed meanwhile gives nothing where something was.
+            # The file changed in the meantime, and the item is no longer there.
             found = [one for _, _, some in _read_line(Line(at.line, file.read(at.size))) for one in some]
             self._last = place, found
         found = self._last[1]
@@ -178,7 +178,7 @@ class OpenTranscript:
 
 
 def _read_line(line: Line) -> Iterator[tuple[Message | Skipped, str | None, list[Found]]]:
-    """Yield each object on a line with the name of its format and what is found in it."""
+    """Yield each object on a line with the name of its format and the items found in it."""
     for message in decode(line):
         name = None if isinstance(message, Skipped) else sniff(message)
         found = [] if name is None else list(READERS[name](cast(Message, message), line.number))
@@ -190,7 +190,7 @@ def _name(files: _Files, number: int) -> str:
 
 
 class _Index:
-    """Where all calls and answers stand, found in one way through the files."""
+    """The positions of all calls and answers, found in one pass over the files."""
 
     def __init__(self, files: _Files) -> None:
         self.files = files
@@ -240,7 +240,7 @@ class _Index:
                 at = _At(number, line.number, line.offset, len(line.data or b""), nth)
                 self._take_message(message, name, found, at)
             nth += len(found)
-        # A blank line is no line of another format.
+        # A blank line does not belong to another format.
         self.known += is_known or (line.data is not None and not line.data.strip())
 
     def _tell_time(self, message: Message) -> None:
@@ -263,7 +263,7 @@ class _Index:
             elif isinstance(one, Skipped):
                 self._skip(at.file, one)
             elif not self.calls.join(one, at, self._now) and name not in PROGRAMS:
-                # Programs answer more than these calls, and cut their files where they like.
+                # Programs answer more than these calls, and truncate their files anywhere.
                 reason = f"an answer to {short_repr(one.call_id)}: no call above with that id waits for one"
                 self._skip(at.file, Skipped(at.line, reason))
 
@@ -272,7 +272,7 @@ class _Index:
 
 
 class _Calls:
-    """The calls so far, and by id those that wait for their answer, oldest first."""
+    """The calls so far and, by id, those that wait for an answer, oldest first."""
 
     def __init__(self) -> None:
         self.made: list[_Row] = []
@@ -287,9 +287,9 @@ class _Calls:
                 self._newest[call.call_id] = row
 
     def join(self, answer: Answer, at: _At, answered_at: int | None) -> bool:
-        """Give an answer to the oldest call with its id that has none; False if there is no such call."""
+        """Join an answer to the oldest call with its id that has none; return False if there is no such call."""
         if answer.is_event:
-            # Programs tell of more than is recorded, so that an event without its call is nothing strange.
+            # Programs log events for more than the recorded calls, so an event without its call is normal.
             row = self._newest.get(answer.call_id)
             if row is not None:
                 row.answers += (at,)

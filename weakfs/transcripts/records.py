@@ -1,4 +1,4 @@
-"""What is found in a transcript. All of it is frozen, and `line` always counts from 1."""
+"""The contents of a transcript as frozen classes. A `line` always counts from 1."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import attrs
 
 @attrs.frozen
 class Source:
-    """Which program made a call, and where: `root` is the session's directory, `cwd` the one at that moment.
+    """The program that made a call, and its directories: `root` is the session's, `cwd` the current one at that time.
 
-    Both are paths of the machine that recorded it, None where nothing is recorded. `directories` are all others that
-    the session was in at any time, `worktrees` those in which it had `git worktree add` make a working tree.
+    Both are paths on the machine that recorded the session, None if not recorded. `directories` are all others that
+    the session was in at any time, `worktrees` those created as working trees by its `git worktree add`.
     """
 
     program: Literal["claude-code", "codex", "copilot"]
@@ -25,19 +25,19 @@ class Source:
 
 @attrs.frozen
 class TranscriptCall:
-    """One recorded tool call, with its recorded answer if the transcript holds one.
+    """One recorded tool call, with its recorded answer if the transcript contains one.
 
-    `call_id` is None where the transcript gives no usable id, and need not be unique: some programs count
-    from 1 in every message. `arguments` is None exactly if `problem` says why they could not be read.
-    `recorded` is the text of the answer, pictures and the like left out. `recorded_error` is None where there
-    is no answer, or the format does not say whether a call failed (OpenAI's does not).
+    `call_id` is None if the transcript has no usable id, and need not be unique: some programs count from 1 in every
+    message. `arguments` is None exactly if `problem` says why they could not be read. `recorded` is the text of the
+    answer, without pictures and the like. `recorded_error` is None if there is no answer, or if the format does not
+    say whether a call failed (OpenAI's does not).
 
-    Of calls that a program made whose own files these are, `source` says which and where, and `result` is what it wrote
-    beside the answer, as it wrote it: Claude Code's `toolUseResult`, the payload of Codex's event, or Copilot's
-    `result` or `error`. `file` is the transcript, where several were opened together.
+    For calls from a program's own files, `source` says which program and where, and `result` is the data recorded
+    with the answer, unchanged: Claude Code's `toolUseResult`, the payload of Codex's event, or Copilot's `result` or
+    `error`. `file` is the transcript, if several were opened together.
 
-    `made_at` and `answered_at` are nanoseconds since 1970. A line without a time has that of the last line above that
-    has one; None where there is no such line, or no answer.
+    `made_at` and `answered_at` are nanoseconds since 1970. A line without a time has the time of the last line above
+    it that has one; None if there is no such line, or no answer.
     """
 
     call_id: str | None
@@ -55,15 +55,15 @@ class TranscriptCall:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the transcript says anything of what came of it."""
+        """Whether the transcript says anything about the result of the call."""
         return self.recorded is not None or self.recorded_error is not None or self.result is not None
 
 
 @attrs.frozen
 class Skipped:
-    """A line, or the part of one that `reason` names, that was passed over because it cannot be read.
+    """A line, or the part of one that `reason` names, that was skipped because it cannot be read.
 
-    `file` is the transcript, where several were opened together.
+    `file` is the transcript, if several were opened together.
     """
 
     line: int
@@ -73,11 +73,11 @@ class Skipped:
 
 @attrs.frozen
 class Transcript:
-    """All calls in the order in which they were made, and what was passed over, in the order of its lines.
+    """All calls in the order in which they were made, and the skipped lines in file order.
 
     `formats` are the names of the formats in which calls were found, sorted; `line_count` counts every line,
-    blank ones too, `known_count` those of a known format, whether or not they hold a call, and `repeated_count`
-    those that were there before, which resumed sessions have.
+    including blank ones, `known_count` those of a known format, with or without a call, and `repeated_count` lines
+    that occurred before, as in resumed sessions.
     """
 
     calls: tuple[TranscriptCall, ...]
@@ -90,9 +90,9 @@ class Transcript:
 
 @attrs.frozen
 class Answer:
-    """An answer on its way to the call with that id; `text` is None where its content could not be read.
+    """An answer to be joined to the call with its id; `text` is None if its content could not be read.
 
-    `result` is what stands beside it. With `is_event` it is no answer of its own but tells more of one.
+    `result` is the data recorded with it. With `is_event`, it is not an answer itself but adds to one.
     """
 
     call_id: str

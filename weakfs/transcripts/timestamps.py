@@ -1,4 +1,4 @@
-"""When the calls of a recording were made, and a clock for a session that performs them."""
+"""The times of recorded calls, and a clock for a session that runs them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from weakfs.transcripts.records import Message, TranscriptCall
 # Claude Code, Codex and Copilot write the first; the others are those of OpenAI's and Anthropic's interfaces.
 _FIELDS = ("timestamp", "created_at", "created")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Times beyond what 64 bits of nanoseconds hold are no times.
+# Times that do not fit into 64 bits of nanoseconds are invalid.
 _LATEST = 1 << 63
 # A number of seconds stays below this until the year 5138; a larger one counts milliseconds, and so on.
 _MOST_SECONDS = 10**11
 
 
 def time_of(message: Message) -> int | None:
-    """Return when a line was written, in nanoseconds since 1970; None if it does not say, or not as a time."""
+    """Return when a line was written, in nanoseconds since 1970; None if it has no valid time."""
     for name in _FIELDS:
         value = message.get(name)
         at = None
@@ -34,7 +34,7 @@ def time_of(message: Message) -> int | None:
 
 
 def _time_of_text(text: str) -> int | None:
-    """Read ISO 8601; a time without a zone is taken for UTC."""
+    """Parse ISO 8601; a time without a zone is taken as UTC."""
     try:
         found = datetime.fromisoformat(text)
         since = (found if found.tzinfo is not None else found.replace(tzinfo=UTC)) - _EPOCH
@@ -52,11 +52,11 @@ def _time_of_number(value: float) -> int:
 
 @define
 class RecordedClock:
-    """A session's clock that shows when things happened in a recording.
+    """A session's clock that shows the times of a recording.
 
-    It starts at `at`, and shows the real time as long as that is None, so for a recording without times. It never goes
-    back: a call that was recorded earlier than the one before it, or without a time, happens when that one did. The
-    only reading that may be earlier is the one at which a call started, since calls may have run side by side.
+    It starts at `at`, and shows the real time while that is None, as for a recording without times. It never goes
+    back: a call recorded earlier than the one before it, or without a time, gets the time of the one before. The only
+    reading that may be earlier is the start of a call, since calls may have run concurrently.
     """
 
     at: int | None = None
@@ -70,7 +70,7 @@ class RecordedClock:
         return self.real() if self.at is None else self.at
 
     def move(self, call: TranscriptCall) -> None:
-        """Show the time at which a call was made."""
+        """Set the clock to the time at which a call was made."""
         self._move(call.made_at)
 
     def start(self, call: TranscriptCall) -> None:

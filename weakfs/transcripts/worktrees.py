@@ -1,4 +1,4 @@
-"""Working trees that a session makes: `git worktree add` among the commands of its calls."""
+"""Working trees that a session creates with `git worktree add` in the commands of its calls."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from weakfs.transcripts.json_lines import as_list
 _ADD = re.compile(r"\bgit\b(?P<options>[^;&|\n]*?)\sworktree\s+add\s(?P<rest>[^;&|\n]+)")
 _INTO = re.compile(r"-C\s+(\S+)")
 _MOVED = re.compile(r"(?:^|&&|;|\n)\s*cd\s+([^\s;&|]+)")
-# Options that have an argument of their own.
+# Options that take an argument.
 _WITH_ARGUMENT = frozenset({"-b", "-B", "--reason"})
 
 
 def made_worktrees(arguments: Mapping[str, object]) -> Iterator[str]:
-    """Yield the paths at which the command in a call's arguments makes working trees, as it names them."""
+    """Yield the paths at which the command in a call's arguments creates working trees, as it names them."""
     for name in ("command", "cmd", "script"):
         value = arguments.get(name)
         words = [word for word in as_list(value) or () if isinstance(word, str)]

@@ -1,4 +1,4 @@
-"""`weakfs diff`: what became of the files of a session between two moments."""
+"""`weakfs diff`: how the files of a session differ between two moments."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ LOOKS = {
     "changed": ("M", "yellow"),
     "moved": ("R", "cyan"),
 }
-# Steps of the comparison of one file whose lines are counted, of many that are: about 50 ms.
+# The step limit for comparing one file when the lines of many files are counted: about 50 ms.
 COUNTING_WORK = 200_000
 HEADERS = (b"+++ ", b"--- ", b"diff ")
 
 
 @frozen
 class Difference:
-    """One entry that differs, and where it came from if it moved."""
+    """One entry that differs, and its origin if it moved."""
 
     change: str
     path: str
@@ -39,7 +39,7 @@ class Difference:
 
 
 def differences(before: FileTree, after: FileTree, path: str) -> TreeDiff:
-    """Tell what differs at `path` and below; what moved across its border counts as added or removed."""
+    """Return what differs at `path` and below; an entry moved across that border counts as added or removed."""
     found = diff(before, after)
     if path == "/":
         return found
@@ -62,7 +62,7 @@ def show_names(out: Output, found: TreeDiff) -> None:
 
 
 def show_texts(out: Output, before: FileTree, after: FileTree, found: TreeDiff) -> None:
-    """Print the differences of the contents as `git diff` does: as they are in a pipe, made visible on a terminal."""
+    """Print the content differences as `git diff` does: raw in a pipe, with escapes on a terminal."""
     for change in file_changes(before, after, found):
         for line in patch(change):
             if not out.is_terminal:
@@ -75,7 +75,7 @@ def show_texts(out: Output, before: FileTree, after: FileTree, found: TreeDiff) 
 
 
 def show_as_json(out: Output, before: FileTree, after: FileTree, found: TreeDiff, *, with_text: bool) -> None:
-    """Print one object for each entry that differs, with its difference as text if that is wanted."""
+    """Print one object for each entry that differs, with its difference as text if requested."""
     texts: dict[str, bytes] = {}
     for change in file_changes(before, after, found) if with_text else ():
         texts[change.new_path] = texts.get(change.new_path, b"") + b"".join(patch(change))
@@ -89,7 +89,7 @@ def show_as_json(out: Output, before: FileTree, after: FileTree, found: TreeDiff
 
 
 def amounts(found: TreeDiff) -> str:
-    """Say in a few words how much differs."""
+    """Summarize the differences in a few words."""
     parts = [
         f"{len(names):,} {word}"
         for word, names in (
@@ -104,7 +104,7 @@ def amounts(found: TreeDiff) -> str:
 
 
 def count_lines(before: FileTree, after: FileTree) -> tuple[int, int] | None:
-    """Count the lines of text that were added and removed; `None` if a content is gone. Binary files count nothing."""
+    """Count the lines of text added and removed; `None` if a content is gone. Binary files count as zero."""
     added = removed = 0
     try:
         for change in file_changes(before, after, diff(before, after)):
@@ -121,7 +121,7 @@ def count_lines(before: FileTree, after: FileTree) -> tuple[int, int] | None:
 
 
 def named(found: TreeDiff) -> Iterator[Difference]:
-    """Give the entries that differ, one by one."""
+    """Yield the entries that differ, one by one."""
     yield from (Difference("added", path) for path in found.added)
     yield from (Difference("removed", path) for path in found.removed)
     yield from (Difference("changed", path) for path in found.changed)

@@ -1,4 +1,4 @@
-"""The commands about directories of the host, as click sees them: what is kept of one, and going back to it."""
+"""The click commands about directories of the host: taking, listing, restoring and dropping snapshots."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from weakfs.cli.output import Output
 if TYPE_CHECKING:
     from weakfs.backends.host.snapshot_kinds import SnapshotKind
 
-foreign_option = click.option("--foreign", is_flag=True, help="Even if the snapshot is of another directory.")
+foreign_option = click.option("--foreign", is_flag=True, help="Accept a snapshot of another directory.")
 
 
 @click.command("snapshot")
 @directory_argument
-@click.option("--tag", metavar="TEXT", help="A name for it.")
+@click.option("--tag", metavar="TEXT", help="A name for the snapshot.")
 @kind_option
 @store_option
-@click.option("--max-bytes", metavar="N", type=click.IntRange(min=0), help="Refuse to let the store get larger.")
+@click.option("--max-bytes", metavar="N", type=click.IntRange(min=0), help="Refuse to let the store grow beyond this.")
 @json_option
 def snapshot_command(
     directory: str, tag: str | None, kind: SnapshotKind, store: str | None, max_bytes: int | None, as_json: bool
 ) -> int:
-    """Keep all files of DIR as they are now, and print the id of that snapshot.
+    """Take a snapshot of all files of DIR and print its id.
 
-    Snapshots are kept outside DIR, equal contents once. What changed since the last one is read, nothing else.
+    Snapshots are stored outside DIR; equal contents are stored once. Only files changed since the last snapshot are
+    read.
     """
     from weakfs.cli.commands.snapshots import show_taken, take
     from weakfs.cli.directories import open_directory
@@ -44,9 +45,9 @@ def snapshot_command(
 @store_option
 @json_option
 def snapshots_command(directory: str, store: str | None, as_json: bool) -> int:
-    """List the snapshots that are kept of DIR, oldest first.
+    """List the snapshots of DIR, oldest first.
 
-    "frees" is what dropping that one alone would free, in bytes; "bytes" is the size of its files.
+    "frees" is the number of bytes freed by dropping that snapshot alone; "bytes" is the size of its files.
     """
     from weakfs.cli.commands.snapshots import show_snapshots
     from weakfs.cli.directories import open_directory
@@ -59,11 +60,11 @@ def snapshots_command(directory: str, store: str | None, as_json: bool) -> int:
 @click.command("restore", epilog=EXIT_STATUSES)
 @directory_argument
 @click.argument("snapshot", required=False)
-@click.option("--latest", is_flag=True, help="The newest snapshot that no restore took.")
-@click.option("--dry-run", is_flag=True, help="Only tell what would change.")
-@click.option("--keep/--no-keep", default=True, help="Take a snapshot of what is there first.  [default: keep]")
+@click.option("--latest", is_flag=True, help="The newest snapshot, except those that restores took.")
+@click.option("--dry-run", is_flag=True, help="Only print what would change.")
+@click.option("--keep/--no-keep", default=True, help="First take a snapshot of the current state.  [default: keep]")
 @foreign_option
-@click.option("--exit-code", is_flag=True, help="Exit with 3 if something differed.")
+@click.option("--exit-code", is_flag=True, help="Exit with 3 if there were differences.")
 @store_option
 @json_option
 def restore_command(
@@ -77,16 +78,16 @@ def restore_command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Make DIR exactly what SNAPSHOT says: its id, the beginning of that, or its tag.
+    """Restore DIR to the exact state of SNAPSHOT: an id, the beginning of an id, or a tag.
 
-    What differs is put back and nothing else is touched; the names are printed (A was added, D removed, M changed).
-    What was there is kept as a snapshot too, so that a restore can be undone.
+    Only what differs is changed; the names are printed (A added, D deleted, M modified). A snapshot of the previous
+    state is taken first, so that a restore can be undone.
     """
     from weakfs.cli.commands.restore import restore
     from weakfs.cli.directories import open_directory, usage
 
     if latest == (snapshot is not None):
-        raise usage("cannot restore: name one snapshot, or give --latest; see: weakfs snapshots DIR")
+        raise usage("cannot restore: no snapshot is named; name one, or give --latest; see: weakfs snapshots DIR")
     files = open_directory(directory, store=store, read_only=dry_run)
     out = Output(finish_unread=True)
     differed = restore(out, files, directory, snapshot, foreign=foreign, dry_run=dry_run, keep=keep, as_json=as_json)
@@ -97,9 +98,9 @@ def restore_command(
 @directory_argument
 @click.argument("snapshots", metavar="[SNAPSHOT]...", nargs=-1)
 @click.option(
-    "--keep-last", metavar="N", type=click.IntRange(min=0), help="Drop all but the last N and those with a tag."
+    "--keep-last", metavar="N", type=click.IntRange(min=0), help="Drop all but the last N and the tagged ones."
 )
-@click.option("--tagged", is_flag=True, help="With --keep-last, drop those with a tag too.")
+@click.option("--tagged", is_flag=True, help="With --keep-last, drop tagged ones too.")
 @click.option("--dry-run", is_flag=True, help="Only list what would be dropped.")
 @foreign_option
 @store_option
@@ -114,16 +115,14 @@ def drop_command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Give snapshots of DIR up. "weakfs compact" then frees what only they needed."""
+    """Drop snapshots of DIR. "weakfs compact" then frees what only they needed."""
     from weakfs.cli.commands.snapshots import chosen, drop
     from weakfs.cli.directories import open_directory, usage
 
     if bool(snapshots) == (keep_last is not None):
-        raise usage("cannot drop: name snapshots, or give --keep-last N; see: weakfs snapshots DIR")
+        raise usage("cannot drop: no snapshot is named; name some, or give --keep-last N; see: weakfs snapshots DIR")
     if tagged and keep_last is None:
-        raise usage(
-            "cannot use --tagged with names: a snapshot that is named is dropped whatever its tag; leave it out"
-        )
+        raise usage("cannot use --tagged with names: a named snapshot is dropped whatever its tag; omit --tagged")
     files = open_directory(directory, store=store, read_only=True)
     choice = chosen(files, snapshots, keep_last, tagged=tagged, foreign=foreign)
     drop(Output(finish_unread=True), files, choice, dry_run=dry_run, as_json=as_json)
@@ -135,9 +134,9 @@ def drop_command(
 @store_option
 @json_option
 def compact_command(directory: str, store: str | None, as_json: bool) -> int:
-    """Free what no snapshot of DIR needs any more.
+    """Free the contents that no snapshot of DIR needs any more.
 
-    Contents that only a session needs which is at work and not saved yet are not known here: let it end first.
+    Contents needed only by a running session that is not saved yet are not known here: let the session end first.
     """
     from weakfs.cli.commands.snapshots import compact
     from weakfs.cli.directories import open_directory
@@ -154,7 +153,7 @@ def compact_command(directory: str, store: str | None, as_json: bool) -> int:
 def repair_command(directory: str, store: str | None, as_json: bool) -> int:
     """Undo what a killed process left unfinished in DIR.
 
-    Every command that changes DIR does that first, as does opening it in a program.
+    Every command that changes DIR does this first, and so does a program that opens it.
     """
     from weakfs.cli.commands.restore import repair
     from weakfs.cli.directories import recover

@@ -1,4 +1,4 @@
-"""`weakfs log`: one row for each call of a session, and for each change that belongs to no call."""
+"""`weakfs log`: one row for each call of a session, and for each change made outside calls."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.tools import ToolCall
 from weakfs.tools.slices import KeptBlob
 
-# Records that change no file: what was found below or outside, and contents kept for an answer.
+# Records that change no file: what was found below or outside, and contents stored for an answer.
 OBSERVATIONS = (EntryFound, LowerEntry, KeptBlob)
 
 Entry: TypeAlias = NumberedCall | Record | Snapshot
 # Lines added and removed.
 Lines: TypeAlias = tuple[int, int]
 
-# Rows are as wide as this, or as the terminal if it is wider.
+# Rows are this wide, or as wide as the terminal if that is wider.
 WIDTH = 80
-# Columns are no wider than this. A wider value takes the room from the path in its row.
+# The maximum width of a column. A wider value takes space from the path in its row.
 MAX_ACTION = 14
 MAX_STATUS = 9
 MAX_LINES = 9
 MIN_PATH = 8
 
-# Fewer records are read before a sign of life could be seen.
+# Below this number of records no progress is shown: reading finishes too soon to see it.
 LARGE = 20_000
 
 
 @frozen
 class Row:
-    """One row of the log. `lines` is `None` where nothing changed, or where that is not known."""
+    """One row of the log. `lines` is `None` if nothing changed or the change is unknown."""
 
     number: str
     at: int
@@ -55,12 +55,12 @@ class Row:
 
     @property
     def changes(self) -> str:
-        """The lines added and removed, as they are shown."""
+        """The lines added and removed, in printable form."""
         return "" if self.lines is None or self.lines == (0, 0) else f"+{self.lines[0]} -{self.lines[1]}"
 
 
 def show_calls(out: Output, session: Session, wanted: Selection, *, as_json: bool) -> None:
-    """Print the wanted calls and changes, oldest first, with the snapshots between them unless some are picked out."""
+    """Print the selected calls and changes, oldest first; include snapshots only if nothing is filtered out."""
     tags = Tags(session)
     found = _entries(session, wanted)
     if wanted.limit is not None:
@@ -101,7 +101,7 @@ def _entries(session: Session, wanted: Selection) -> Iterable[Entry]:
 
 
 def _is_wanted(call: NumberedCall, record: Record, matching: set[int], wanted: Selection) -> bool:
-    """Tell whether the record of a call, or one that it made, is among those that were picked out."""
+    """Return whether the record of a call, or one that the call made, was selected."""
     if wanted.cause is not None and wanted.cause != call.call.call_id:
         return False
     if record.seq in matching and wanted.path is None:
@@ -112,14 +112,14 @@ def _is_wanted(call: NumberedCall, record: Record, matching: set[int], wanted: S
 
 
 def _key(entry: Entry) -> int | None:
-    """Give the record by which the changes of an entry are found."""
+    """Return the record number under which the changes of an entry are stored."""
     if isinstance(entry, NumberedCall):
         return entry.last_state
     return entry.seq if isinstance(entry, Record) else None
 
 
 def _lines_of(session: Session, entries: Sequence[Entry]) -> dict[int | None, Lines | None]:
-    """Count the lines that entries changed, by `_key`. One pass over the history, and what each one changed."""
+    """Count the lines that entries changed, by `_key`. Cost: one pass over the history, plus the changes of each."""
     begins: dict[int, int] = {}
     for entry in entries:
         if isinstance(entry, NumberedCall) and entry.first is not None and entry.last_state is not None:
@@ -153,7 +153,7 @@ def _row(entry: Entry, tags: Tags) -> Row:
     if isinstance(entry, Snapshot):
         return Row("", entry.at, "snapshot", shown(entry.tag or entry.snapshot_id), "")
     if isinstance(entry, Record):
-        # Types of weakfs itself are known without the name of their package.
+        # Types of weakfs itself are shown without their package prefix.
         tag = tags.of(entry)
         action = tag.removeprefix("fs/").removeprefix("session/")
         return Row("", entry.at, shown(action), subject(entry), shown(entry.cause or ""))
@@ -162,7 +162,7 @@ def _row(entry: Entry, tags: Tags) -> Row:
 
 
 def status_of(call: ToolCall) -> str:
-    """Say how a call ended: its status, with the error code where that says more."""
+    """Describe how a call ended: its status, with the error code if that says more."""
     code = call.error_code
     if code is None or code == call.status:
         return shown(call.status)
@@ -170,7 +170,7 @@ def status_of(call: ToolCall) -> str:
 
 
 def _target(call: ToolCall) -> str:
-    """Say what a call was about: what its arguments name, else what its receipt says was changed."""
+    """Describe what a call worked on: what its arguments name, else the paths that its receipt lists as changed."""
     arguments = _read(call.read_arguments)
     target = target_of(arguments)
     paths = () if target else _read(call.read_receipt).get("changed_paths")
@@ -182,7 +182,7 @@ def _read(read: Callable[[], object]) -> Mapping[str, object]:
     try:
         value = read()
     except ValueError:
-        # What another program recorded need not be JSON.
+        # Data recorded by another program need not be JSON.
         return {}
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 
@@ -197,7 +197,7 @@ def _show_table(out: Output, rows: Sequence[Row]) -> None:
     for row in rows:
         head = f"{row.number:>{number}}  {date_and_time(row.at)}  "
         room = max(out.width, WIDTH) - len(head) - action - len("  " * 3)
-        # A value that is wider than its column shortens the path.
+        # A value wider than its column shortens the path.
         changes = f"{row.changes:>{lines}}"
         ended = shortened(row.status, max(room - MIN_PATH - len(changes), MIN_PATH))
         path = room - len(changes) - max(cell_len(ended), status)

@@ -33,13 +33,13 @@ from weakfs.tools import ToolCall
 
 Entry = Record | Snapshot
 
-# What acts on everything below its path.
+# Events that affect everything below their path.
 WHOLE_TREES = (EntryCopied, EntryDeleted, EntryFound, EntryHidden, EntryMoved, TreeMounted)
 
 
 @frozen
 class Selection:
-    """Which records are wanted: of one cause, on a path or below it, the newest few, of one external filesystem."""
+    """A filter for records: by cause, by path, by external filesystem, or only the newest few."""
 
     cause: str | None = None
     path: str | None = None
@@ -48,7 +48,7 @@ class Selection:
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing is left out, so that snapshots are shown too."""
+        """Whether nothing is filtered out, so that snapshots are shown too."""
         return self.cause is None and self.path is None and self.filesystem is None
 
 
@@ -59,12 +59,12 @@ class Tags:
         self.shapes = session.registry.by_type
 
     def of(self, record: Record) -> str:
-        """Give the tag of a record's event."""
+        """Return the tag of a record's event."""
         return self.shapes[type(record.event)].tag
 
 
 def show_records(out: Output, session: Session, wanted: Selection, *, as_json: bool) -> None:
-    """Print the wanted records, oldest first, and between them the snapshots, unless records are picked out."""
+    """Print the selected records, oldest first; include the snapshots between them if nothing is filtered out."""
     tags = Tags(session)
     found = _limited(_selected(session, wanted), wanted.limit)
     if as_json:
@@ -89,7 +89,7 @@ def show_records(out: Output, session: Session, wanted: Selection, *, as_json: b
 
 
 def selected(session: Session, wanted: Selection) -> set[int]:
-    """Give the numbers of the records that are picked out."""
+    """Return the numbers of the selected records."""
     return {entry.seq for entry in _selected(session, wanted)}
 
 
@@ -121,7 +121,7 @@ def _limited(entries: Iterator[Entry], limit: int | None) -> Iterable[Entry]:
 
 
 class _Touched:
-    """Tells of records, given one after another, whether they may have changed something at a path or below."""
+    """Decides, for records passed in order, whether each may have changed something at or below a path."""
 
     def __init__(self, path: str | None) -> None:
         self._path = path
@@ -132,7 +132,7 @@ class _Touched:
             return True
         event = record.event
         if isinstance(event, RolledBack):
-            # Undoes or brings back what the records since its target did.
+            # It undoes or redoes what the records since its target did.
             touched = event.target < self._last
         elif isinstance(event, TreeRestored):
             touched = True
@@ -147,7 +147,7 @@ class _Touched:
 
 
 def _paths(event: object) -> tuple[str, ...]:
-    """Give the paths that an event names."""
+    """Return the paths that an event names."""
     if isinstance(event, EntryMoved | EntryCopied):
         return (event.source, event.destination)
     path = getattr(event, "path", None)
@@ -155,7 +155,7 @@ def _paths(event: object) -> tuple[str, ...]:
 
 
 def subject(record: Record) -> str:
-    """Say in a few words what a record is about."""
+    """Describe in a few words what a record is about."""
     event = record.event
     if isinstance(event, RolledBack):
         return f"to record {event.target}" if event.snapshot_id is None else f"to {shown(event.snapshot_id)}"
@@ -171,7 +171,7 @@ def subject(record: Record) -> str:
 
 
 def snapshot_fields(snapshot: Snapshot) -> dict[str, object]:
-    """Describe a snapshot as JSON has it."""
+    """Return a snapshot as JSON fields."""
     return {
         "type": "snapshot",
         "id": snapshot.snapshot_id,
@@ -182,7 +182,7 @@ def snapshot_fields(snapshot: Snapshot) -> dict[str, object]:
 
 
 def record_fields(record: Record, tags: Tags) -> dict[str, object]:
-    """Describe a record as JSON has it."""
+    """Return a record as JSON fields."""
     return {
         "type": "record",
         "seq": record.seq,
@@ -194,11 +194,11 @@ def record_fields(record: Record, tags: Tags) -> dict[str, object]:
 
 
 def _plain_fields(tags: Tags, event: object) -> Iterator[tuple[str, object]]:
-    """Give the fields of an event that are plain values; of bytes their number, of the rest nothing."""
+    """Yield the fields of an event that are plain values; for bytes their number, for other types nothing."""
     shape = tags.shapes[type(event)]
     for name, value in zip(shape.names, shape.pack(event), strict=True):
         if name == "filesystem" and value is None:
-            # The session's own files, as nearly always.
+            # The session's own files, which is by far the most common case.
             continue
         if value is None or isinstance(value, str | int | float):
             yield name, value

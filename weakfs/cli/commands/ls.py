@@ -1,4 +1,4 @@
-"""`weakfs ls` and `weakfs cat`: the files of a saved session or of a directory, at any moment of it."""
+"""`weakfs ls` and `weakfs cat`: the files of a saved session or of a directory, at any moment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLOURS = {"directory": "bold blue", "link": "cyan", "executable": "bold green"}
 
 
 def show_listing(out: Output, files: Filesystem, path: str, *, recursive: bool, as_json: bool) -> None:
-    """Print the entries of a directory, or of everything below it, or the one file that `path` names."""
+    """Print the entries of a directory, everything below it if `recursive`, or the one file that `path` names."""
     with telling(f"list {path!r}"):
         here = files.stat(path)
         stats = list(_below(files, here, recursive=recursive))
@@ -32,7 +32,7 @@ def show_listing(out: Output, files: Filesystem, path: str, *, recursive: bool, 
 
 
 def show_content(out: Output, files: Filesystem, path: str, *, as_json: bool) -> None:
-    """Print a file's bytes, on a terminal with control characters escaped; as JSON its text or base64."""
+    """Print a file: raw bytes in a pipe, escaped control characters on a terminal, text or base64 as JSON."""
     with telling(f"show {path!r}"):
         found = files.read_bytes(path)
     if not as_json:

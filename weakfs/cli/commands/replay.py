@@ -1,4 +1,4 @@
-"""`weakfs replay`: a saved session rebuilt from its records alone, and compared with what its file says."""
+"""`weakfs replay`: rebuild a saved session from its records alone and compare it with its file."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from weakfs.session.history.timeline import ordered_snapshots
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
-# As much of a digest as is shown to people.
+# The number of digits of a digest that are shown to people.
 SHORT = 16
-# No more differences of one slice are told than this.
+# The most differences listed per slice.
 MANY = 10
-# Replaying fewer records is over before a sign of life could be seen.
+# Below this number of records no progress is shown: replaying finishes too soon to see it.
 LARGE = 20_000
 
 # By the filesystem's id, `None` for the session's own files.
@@ -35,7 +35,7 @@ Trees = dict["str | None", FileTree]
 
 @frozen
 class Files:
-    """The files of one filesystem at one moment, as they were replayed, and where that was asked as they were saved."""
+    """The replayed files of one filesystem at one moment, and the saved ones if they were compared."""
 
     filesystem: str | None
     digest: str
@@ -45,13 +45,13 @@ class Files:
 
     @property
     def is_same(self) -> bool:
-        """Whether the digests are equal, as far as there are two."""
+        """Whether the digests are equal; true if only one of them is known."""
         return self.saved_digest in (None, self.digest) and self.saved_fingerprint in (None, self.fingerprint)
 
 
 @frozen
 class Finding:
-    """What was found of one moment; `differences` are slices, each with the places that are not the same."""
+    """The result for one moment; `differences` maps slices to the places that differ."""
 
     moment: Moment
     files: tuple[Files, ...]
@@ -59,16 +59,16 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """Say in a word what the comparison gave."""
+        """The result of the comparison in one word."""
         if not self.moment.is_same or not all(files.is_same for files in self.files):
             return "differs"
         return "as recorded" if self.moment.rebuilt is None else "same"
 
 
 def show_replay(out: Output, session: Session, file: str, *, verify: bool, as_json: bool) -> bool:
-    """Replay a session and print what came of it; tell whether all that was compared is the same.
+    """Replay a session, print the result, and return whether everything that was compared is equal.
 
-    `Failure` names a record that cannot be applied, or a content that is gone with what needs it.
+    Raise `Failure` if a record cannot be applied, or if a content is gone (naming what needs it).
     """
     records = len(session.records)
     bar = progress(f"replaying {file}", wanted=records > LARGE)
@@ -83,11 +83,11 @@ def show_replay(out: Output, session: Session, file: str, *, verify: bool, as_js
 
 
 def _replayed(session: Session) -> list[Finding]:
-    """Replay into a new session, and look at its snapshots and its end."""
+    """Replay into a new session, and examine its snapshots and its end."""
     try:
         again = session.replayed()
     except Exception as error:
-        # Reducers of a user's own may raise anything; which record it was stands in a note.
+        # A user's own reducers may raise anything; a note on the exception names the record.
         if not (notes := getattr(error, "__notes__", ())):
             raise
         raise SessionError(f"{notes[-1]}: {error}") from error
@@ -101,7 +101,7 @@ def _replayed(session: Session) -> list[Finding]:
 
 
 def _verified(session: Session) -> list[Finding]:
-    """Work the past out anew, once every content that it needs was read, and compare each moment with the file."""
+    """Recompute the past after reading every content that it needs, and compare each moment with the file."""
     rules, line, own = session._parts()
     check_contents(rules.registry, line, read_all=True)
     found: list[Finding] = []
@@ -114,7 +114,7 @@ def _verified(session: Session) -> list[Finding]:
 
 
 def _files(rules: Rules, moment: Moment, *, is_verified: bool) -> tuple[Files, ...]:
-    """Give the digests of every filesystem at a moment."""
+    """Return the digests of every filesystem at a moment."""
     saved = _trees(rules, moment.seq, moment.recorded) if is_verified else {}
     trees = saved if moment.rebuilt is None else _trees(rules, moment.seq, moment.rebuilt)
     names = sorted({*trees, *saved}, key=lambda name: (name is not None, name or ""))
@@ -128,7 +128,7 @@ def _files(rules: Rules, moment: Moment, *, is_verified: bool) -> tuple[Files, .
 
 
 def _trees(rules: Rules, seq: int, state: Table) -> Trees:
-    """Give the files of a state: the session's own, where it has some or knows of no others, and external ones."""
+    """Return the files of a state: the session's own, if it has any or knows no others, and external ones."""
     view = SessionView(rules, seq, state, EMPTY_TABLE)
     own = view[FileTree].latest() or EMPTY_TREE
     external = (view[ExternalTrees].latest() or ExternalTrees()).trees
@@ -137,7 +137,7 @@ def _trees(rules: Rules, seq: int, state: Table) -> Trees:
 
 
 def _places(moment: Moment, tag: str) -> Iterator[str]:
-    """Name what differs in a slice: paths of files, else the first place of its values."""
+    """Yield what differs in a slice: paths of files, or else the first place where its values differ."""
     if moment.rebuilt is None:
         return
     saved, replayed = (table.get(tag, Log[object]()) for table in (moment.recorded, moment.rebuilt))
@@ -148,8 +148,8 @@ def _places(moment: Moment, tag: str) -> Iterator[str]:
         for name in sorted({*mine.trees, *theirs.trees}):
             yield from _paths(mine.tree(name), theirs.tree(name), f"{name}: ")
     else:
-        told = difference(saved, replayed, tag)
-        yield (told or tag).partition(": ")[0]
+        found = difference(saved, replayed, tag)
+        yield (found or tag).partition(": ")[0]
 
 
 def _paths(saved: FileTree, replayed: FileTree, prefix: str) -> Iterator[str]:
@@ -177,7 +177,7 @@ def _show_lines(out: Output, found: list[Finding], records: int, after: int, *, 
             out.line(f"{'':{width}}  ", (shown(f"{tag} differs: {', '.join(places) or 'its values'}"), "red"))
         if moment.problem is not None:
             out.line(f"{'':{width}}  ", (shown(moment.problem), "red"))
-    begun = f" after record {after:,}, which is the earliest state that is kept" if after else ""
+    begun = f" after record {after:,}, the earliest state that is kept" if after else ""
     summary = f": {_summary(found)}" if is_verified else ""
     out.line(("replayed", "bold"), f" {counted(records, 'record')}{begun}{summary}")
 
@@ -198,11 +198,11 @@ def _show_files(out: Output, files: Files, width: int) -> None:
 def _summary(found: list[Finding]) -> str:
     verdicts = [one.verdict for one in found]
     differing, untold = verdicts.count("differs"), verdicts.count("as recorded")
-    told = f"{counted(len(found) - untold, 'moment')} compared, "
-    told += f"{differing:,} of them not as saved" if differing else "all as saved"
+    summary = f"{counted(len(found) - untold, 'moment')} compared, "
+    summary += f"{differing:,} of them not as saved" if differing else "all as saved"
     if untold:
-        told += f"; the records do not tell {untold:,} more, taken as saved"
-    return told
+        summary += f"; {untold:,} more taken as saved, because the records do not determine them"
+    return summary
 
 
 def _show_as_json(out: Output, found: list[Finding], records: int, after: int, *, is_verified: bool) -> None:

@@ -1,4 +1,4 @@
-"""`weakfs restore` and `weakfs repair`: a directory as it was."""
+"""`weakfs restore` and `weakfs repair`: put a directory back into an earlier state."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def restore(
     keep: bool,
     as_json: bool,
 ) -> bool:
-    """Make a directory what a snapshot says, and print what that changes; tells whether anything did.
+    """Restore a directory to a snapshot and print what changes; return whether anything did.
 
-    `name` is `None` for the newest one. With `keep` a snapshot of what is there is taken first and told.
+    If `name` is `None`, use the newest snapshot. With `keep`, first take and print a snapshot of the current state.
     """
     with telling(f"restore {directory!r}"):
         wanted = newest(files) if name is None else find(files, name, foreign=foreign)
@@ -58,14 +58,14 @@ def repair(out: Output, directory: str, undone: int, *, as_json: bool) -> None:
     if as_json:
         out.record(type="repaired", root=directory, undone=undone)
     elif undone:
-        pieces = counted(undone, "piece of work", "pieces of work")
-        out.line(("repaired", "bold"), f" {shown(directory)}: undid {pieces} that had been left unfinished")
+        pieces = counted(undone, "operation")
+        out.line(("repaired", "bold"), f" {shown(directory)}: undid {pieces} left unfinished")
     else:
         out.line(f"nothing to repair in {shown(directory)}")
 
 
 def changes(before: FileTree, report: RestoreReport) -> TreeDiff:
-    """Say of each path that a restore wrote whether something was there."""
+    """Return the changes of a restore: for each path it wrote, whether something was there before."""
     there = {path: entry_at(before, segments_of(path)) is not None for path in report.written}
     return TreeDiff(
         tuple(path for path in report.written if not there[path]),
@@ -80,9 +80,9 @@ def _go_to(files: HostFilesystem, directory: str, wanted: StoredSnapshot, *, dry
         with telling(f"restore {directory!r}"), scanning(files, f"restoring {directory}"):
             return files.restore(kept(files, wanted), dry_run=dry_run)
     except KeyboardInterrupt:
-        # Nearly always it is as it was; but the last step, which lets everything stay, may have been done.
+        # The directory is almost always unchanged, but the last step, which commits the restore, may have been done.
         see = typed("weakfs", "restore", directory, wanted.snapshot_id, "--dry-run")
-        raise Failure(f"interrupted; to see where {directory!r} stands: {see}", status=INTERRUPTED) from None
+        raise Failure(f"interrupted; to check the state of {directory!r}: {see}", status=INTERRUPTED) from None
 
 
 def _show_kept(out: Output, files: HostFilesystem, before: StoredSnapshot, *, as_json: bool) -> None:
@@ -90,7 +90,7 @@ def _show_kept(out: Output, files: HostFilesystem, before: StoredSnapshot, *, as
         out.record(type="snapshot", **described(before))
         return
     name = short_ids(files.store.list())[before.snapshot_id]
-    out.line(("kept", "bold"), " what is there as ", (name, "yellow"), "; restoring that undoes this")
+    out.line(("kept", "bold"), " the previous state as ", (name, "yellow"), "; restore that to undo this")
 
 
 def _named(found: TreeDiff) -> Iterator[tuple[str, str]]:

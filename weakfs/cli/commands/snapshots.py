@@ -1,4 +1,4 @@
-"""`weakfs snapshot`, `snapshots`, `drop` and `compact`: what is kept of a directory, and what that costs."""
+"""`weakfs snapshot`, `snapshots`, `drop` and `compact`: the snapshots of a directory and their cost."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from weakfs.snapshots.store.catalogue import all_but_last
 from weakfs.snapshots.store.compaction import SnapshotAccount
 
 HEADINGS = ("id", "taken", "kind", "files", "bytes", "frees", "tag")
-# Those columns whose values end below one another.
+# The right-aligned columns.
 NUMBERS = (3, 4, 5)
 
 
 def take(files: HostFilesystem, directory: str, tag: str | None) -> StoredSnapshot:
-    """Take a snapshot of a directory, and give what its store says of it."""
+    """Take a snapshot of a directory and return its entry in the store."""
     if tag is not None and not is_text(tag):
-        raise usage(f"cannot use the tag {tag!r}: it is no UTF-8; give another")
+        raise usage(f"cannot use the tag {tag!r}: it is not valid UTF-8; give another one")
     with telling(f"take a snapshot of {directory!r}"), scanning(files, f"reading {directory}"):
         return files.store.get(files.snapshot(tag).snapshot_id)
 
 
 def show_taken(out: Output, files: HostFilesystem, taken: StoredSnapshot, *, as_json: bool) -> None:
-    """Print a snapshot that was taken."""
+    """Print a snapshot that was just taken."""
     if as_json:
         out.record(type="snapshot", **described(taken), root=files.root, store=files.store.path)
         return
@@ -41,8 +41,8 @@ def show_taken(out: Output, files: HostFilesystem, taken: StoredSnapshot, *, as_
 
 
 def show_snapshots(out: Output, files: HostFilesystem, directory: str, *, as_json: bool) -> None:
-    """Print the snapshots that are kept of a directory, oldest first, what each costs, and what all do."""
-    with telling(f"look into the store of {directory!r}"), progress("adding up"):
+    """Print the snapshots of a directory, oldest first, with the cost of each and of all."""
+    with telling(f"read the store of {directory!r}"), progress("adding up"):
         found = [one for one in files.store.account() if is_of(files, one.snapshot)]
         size = files.store.disk_size()
     if as_json:
@@ -54,13 +54,13 @@ def show_snapshots(out: Output, files: HostFilesystem, directory: str, *, as_jso
         _show_table(out, found, short_ids(files.store.list()))
     out.line(
         ("store", "bold"),
-        f" {shown(files.store.path)}: {counted(len(found), 'snapshot')}, {counted(size, 'byte')} on the disk",
+        f" {shown(files.store.path)}: {counted(len(found), 'snapshot')}, {counted(size, 'byte')} on disk",
     )
 
 
 @frozen
 class Choice:
-    """Snapshots to drop, and those that are kept only because they have a tag; `short` has the short id of each."""
+    """Snapshots to drop, and those kept only because they have a tag; `short` maps each id to its short form."""
 
     dropped: tuple[StoredSnapshot, ...]
     kept: tuple[StoredSnapshot, ...]
@@ -70,7 +70,7 @@ class Choice:
 def chosen(
     files: HostFilesystem, names: Sequence[str], keep_last: int | None, *, tagged: bool, foreign: bool
 ) -> Choice:
-    """Return the snapshots that are named, or all but the last few and the tagged ones; any wrong name is refused."""
+    """Return the named snapshots, or all but the last few and the tagged ones; refuse all if any name is wrong."""
     with telling(f"drop snapshots of {files.root!r}"):
         every = files.store.list()
         short = short_ids(every)
@@ -84,7 +84,7 @@ def chosen(
 
 
 def drop(out: Output, files: HostFilesystem, choice: Choice, *, dry_run: bool, as_json: bool) -> None:
-    """Drop snapshots and list them, or with `dry_run` only list them."""
+    """Drop snapshots and list them, or only list them with `dry_run`."""
     for one in choice.dropped:
         if not dry_run:
             with telling(f"drop snapshots of {files.root!r}"):
@@ -101,13 +101,13 @@ def drop(out: Output, files: HostFilesystem, choice: Choice, *, dry_run: bool, a
     if not choice.dropped:
         out.line("nothing to drop")
     if choice.kept:
-        out.line(f"kept {counted(len(choice.kept), 'older snapshot')} with a tag; to drop such too: --tagged")
+        out.line(f"kept {counted(len(choice.kept), 'older snapshot')} with a tag; to drop tagged ones too: --tagged")
     if choice.dropped and not dry_run:
-        out.line(f"what only they needed is freed by: {typed('weakfs', 'compact', files.root)}")
+        out.line(f"to free what only they needed: {typed('weakfs', 'compact', files.root)}")
 
 
 def compact(out: Output, files: HostFilesystem, directory: str, *, as_json: bool) -> None:
-    """Throw away what no snapshot needs, nor work that is going on."""
+    """Discard everything that no snapshot and no running work needs."""
     with telling(f"compact the store of {directory!r}"), progress(f"compacting {files.store.path}"):
         report = files.store.compact()
     if as_json:
@@ -121,11 +121,11 @@ def compact(out: Output, files: HostFilesystem, directory: str, *, as_json: bool
         )
         return
     freed = report.bytes_before - report.bytes_after
-    out.line(("compacted", "bold"), f" {counted(freed, 'byte')} freed, {counted(report.bytes_after, 'byte')} are left")
+    out.line(("compacted", "bold"), f" freed {counted(freed, 'byte')}, {counted(report.bytes_after, 'byte')} left")
 
 
 def described(stored: StoredSnapshot) -> dict[str, object]:
-    """Give what programs are told of a snapshot."""
+    """Return the JSON fields of a snapshot."""
     return {
         "id": stored.snapshot_id,
         "tag": stored.tag,

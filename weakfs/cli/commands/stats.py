@@ -1,4 +1,4 @@
-"""`weakfs stats`: how much a saved session holds."""
+"""`weakfs stats`: statistics of a saved session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Groups = dict[str, dict[str, Value]]
 
 
 def show_statistics(out: Output, session: Session, file: str, filesystem: str | None, *, as_json: bool) -> None:
-    """Print what is in a session and its file, in groups."""
+    """Print the statistics of a session and its file, in groups."""
     with telling(f"read the session {file!r}"):
         groups = measure(session, Path(file), filesystem)
     if as_json:
@@ -32,7 +32,7 @@ def show_statistics(out: Output, session: Session, file: str, filesystem: str | 
 
 
 def measure(session: Session, file: Path, filesystem: str | None) -> Groups:
-    """Count what is in a session and its file. O(records), and the digests of all files."""
+    """Count what is in a session and its file. O(records), plus the digests of all files."""
     records = session.records
     files = files_of(session, session, filesystem)
     totals, tree = files.statistics(), files.tree()
@@ -69,13 +69,13 @@ def _counted(names: Iterable[str]) -> dict[str, Value]:
 
 
 def _blobs(file: Path) -> int:
-    """Count the distinct contents that a session file holds; it was read before, so that it is one."""
+    """Count the distinct contents in a session file; it was loaded before, so its format is known to be valid."""
     document = cast("dict[str, list[object]]", orjson.loads(file.read_bytes()))
     return len(document["blobs"])
 
 
 def _rows(values: dict[str, Value]) -> list[tuple[str, str]]:
-    """Write a group out; where it holds nothing but numbers they end below one another."""
+    """Format a group; align the values to the right if all of them are numbers."""
     written = {name: _written(value) for name, value in values.items()}
     numbers = all(isinstance(value, int) for value in values.values())
     width = max(map(len, written.values()), default=0) if numbers else 0

@@ -1,1 +1,1 @@
-"""`weakfs run`: perform the calls of a transcript."""
+"""`weakfs run`: run the calls of a transcript."""

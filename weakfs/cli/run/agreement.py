@@ -1,4 +1,4 @@
-"""What `weakfs run` says of recorded calls: whether ours did what theirs did, and how that is known."""
+"""How `weakfs run` reports whether calls agree with the recording, and how that was checked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weakfs.tools.results import summarize
 from weakfs.transcripts import TranscriptCall
 from weakfs.transcripts.comparison import Verdict
 
-# What stands before a call, and in which style.
+# The label of a call, and its style.
 _MARKS: Final = {
     "agreed": ("agreed     ", "green"),
     "differs": ("differs    ", "bold red"),
@@ -25,23 +25,23 @@ _HOW: Final = {"exactly": "exactly", "rebuilt": "from rebuilt text", "not_at_all
 
 
 def show_comparison(out: Output, width: int, number: int, call: TranscriptCall, verdict: Verdict) -> None:
-    """Print the line of one call, and below it why. Calls of tools that have no counterpart are only counted."""
+    """Print the line of one call, with reasons below it. Calls of tools without a counterpart are only counted."""
     if verdict.agreement == "no_counterpart":
         return
     head = f"{number:>{width}}  "
-    told = f"  {shown(call.tool):<10}  {_target(call, verdict)}".rstrip()
+    text = f"  {shown(call.tool):<10}  {_target(call, verdict)}".rstrip()
     how = f" ({_HOW[verdict.checked]})" if verdict.checked != "not_at_all" else ""
-    out.line(head, _MARKS[verdict.agreement], told + how)
+    out.line(head, _MARKS[verdict.agreement], text + how)
     if verdict.detail:
         style = "red" if verdict.agreement == "differs" else ""
         out.below(width + len("  agreed       "), shown(verdict.detail) + _place(verdict), style)
     if verdict.result is None and verdict.recorded_error:
-        told = summarize(verdict.recorded_error.strip())
-        out.below(width + len("  agreed       "), f"it failed in the recording: {shown(told)}", "")
+        error = summarize(verdict.recorded_error.strip())
+        out.below(width + len("  agreed       "), f"it failed in the recording: {shown(error)}", "")
 
 
 def comparison_fields(number: int, call: TranscriptCall, verdict: Verdict) -> dict[str, object]:
-    """Give the object of one call: the recorded one, what ours answered, and how they agree."""
+    """Return the JSON fields of one call: the recorded call, our answer, and how they agree."""
     result, difference = verdict.result, verdict.difference
     return {
         "type": "call",
@@ -66,7 +66,7 @@ def comparison_fields(number: int, call: TranscriptCall, verdict: Verdict) -> di
 
 
 def agreement_rows(outcome: Outcome) -> list[tuple[str, str]]:
-    """Give what stands of the recording among the totals; nothing where none was compared."""
+    """Return the rows about the recording for the totals; none if no call was compared."""
     found = outcome.agreements
     if not found:
         return []
@@ -86,7 +86,7 @@ def agreement_rows(outcome: Outcome) -> list[tuple[str, str]]:
 
 
 def agreement_fields(outcome: Outcome) -> dict[str, object]:
-    """Give the same for programs."""
+    """Return the same totals as JSON fields."""
     if not outcome.agreements:
         return {}
     names = (*_MARKS, "no_counterpart")
@@ -98,7 +98,7 @@ def agreement_fields(outcome: Outcome) -> dict[str, object]:
 
 
 def file_field(file: str) -> dict[str, str]:
-    """Give the field that says in which transcript something stands; nothing where there is only one."""
+    """Return the field that names the transcript file; empty if there is only one file."""
     return {"transcript": file} if file else {}
 
 
@@ -116,4 +116,4 @@ def _target(call: TranscriptCall, verdict: Verdict) -> str:
 
 def _place(verdict: Verdict) -> str:
     found = verdict.difference
-    return "" if found is None else f", from byte {found.offset:,} in line {found.line:,} on"
+    return "" if found is None else f", from byte {found.offset:,} in line {found.line:,}"

@@ -1,4 +1,4 @@
-"""Making the calls of a transcript one after another, and counting how they went."""
+"""Running the calls of a transcript in order, and counting the results."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from weakfs.tools import Tool, ToolResult, Toolset
 from weakfs.transcripts import OpenTranscript, RecordedClock, TranscriptCall
 from weakfs.transcripts.comparison import RECORDED_FAILURE, Importer, Verdict, record_failure
 
-# After how many calls the history goes that is not kept.
+# The number of calls after which history that need not be kept is dropped.
 FORGOTTEN_AFTER = 100
-# What a call that is not made counts as among the statuses, unless it failed in the recording.
+# The status counted for a call that is not run, unless it failed in the recording.
 NOT_PERFORMED = "not_performed"
 
 
 @define
 class Outcome:
-    """How it went: calls by status, what could not be read, and calls that ended in a fault of ours.
+    """The result of a run: calls by status, unreadable input, and calls that ended in an internal error.
 
-    `failed` counts calls that failed and were rolled back, and `unexpected` those of them that no recording says
-    failed. Of calls that were compared with a recording, `agreements` counts them by how they agree, `checked` by how
-    that is known, and `passed` those of tools that have no counterpart by name. `commands` counts shell commands.
+    `failed` counts calls that failed and were rolled back, and `unexpected` those among them whose failure no
+    recording mentions. For calls compared with a recording, `agreements` counts them by agreement, `checked` by how
+    they were checked, and `passed` counts calls of tools without a counterpart, by name. `commands` counts shell
+    commands.
     """
 
     statuses: Counter[str] = field(factory=Counter[str])
@@ -43,12 +44,12 @@ class Outcome:
 
     @property
     def differing(self) -> int:
-        """How many calls did not do what is recorded."""
+        """The number of calls whose result differs from the recording."""
         return self.agreements["differs"]
 
 
-class Told(Protocol):
-    """Is told of each call when it was made."""
+class CallListener(Protocol):
+    """A listener that is called after each call."""
 
     def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None: ...
     def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None: ...
@@ -57,7 +58,7 @@ class Told(Protocol):
 
 @define
 class Performer:
-    """Makes the calls of a transcript: those of another program's own files are imported, others made as they are."""
+    """Runs the calls of a transcript: calls of another program's session files are imported, others run as given."""
 
     toolset: Toolset
     importer: Importer
@@ -76,49 +77,49 @@ class Performer:
         *,
         keeps_history: bool,
     ) -> Performer:
-        """Make one that works on files of a session; a history that nobody is going to see need not be kept."""
+        """Return a performer that works on files of a session; drop history that nobody will see."""
         toolset, importer = Toolset(session, files, tools=tools), Importer.over(session, files, tools, clock)
         return cls(toolset, importer, outcome, clock, keeps_history)
 
     def prepare(self, transcript: OpenTranscript, *, with_bar: bool) -> None:
-        """Look through all calls, and make the files what they were before the first, as far as that is recorded."""
-        with progress("looking through calls", total=len(transcript), wanted=with_bar) as advance:
+        """Read all calls, and set up the files as they were before the first one, if recorded."""
+        with progress("reading calls", total=len(transcript), wanted=with_bar) as advance:
             self.importer.prepare(_counted(transcript, advance))
 
-    def perform_all(self, transcript: OpenTranscript, told: Told, *, with_bar: bool) -> None:
-        """Make every call in turn. One that ends in a fault of a program is told, counted, and the next one made."""
+    def perform_all(self, transcript: OpenTranscript, listener: CallListener, *, with_bar: bool) -> None:
+        """Run every call in turn. If one ends in an internal error, report it, count it, and continue with the next."""
         with progress("performing calls", total=len(transcript), wanted=with_bar) as advance:
             for number, call in enumerate(transcript, 1):
                 try:
-                    self._perform(number, call, told)
+                    self._perform(number, call, listener)
                 except KeyboardInterrupt:
-                    # The call that was running is rolled back like one that failed.
+                    # The call that was running is rolled back like any failed call.
                     self.outcome.interrupted = True
                     return
                 except Exception as error:
-                    told.broke(number, call, error)
+                    listener.broke(number, call, error)
                     self.outcome.broken += 1
                     self.outcome.statuses["broken"] += 1
                 advance()
 
-    def _perform(self, number: int, call: TranscriptCall, told: Told) -> None:
+    def _perform(self, number: int, call: TranscriptCall, listener: CallListener) -> None:
         if call.source is not None:
             verdict = self.importer.perform(call)
-            told.compared(number, call, verdict)
+            listener.compared(number, call, verdict)
             self._count(call, verdict)
             if not self.keeps_history and number % FORGOTTEN_AFTER == 0:
-                # A long recording has a whole file in each of its lines.
+                # Each line of a long recording may contain a whole file.
                 self.toolset.session.compact(keep=0)
             return
         self.clock.start(call)
         if call.recorded_error and call.tool not in {tool.name for tool in self.toolset.tools}:
-            told.called(number, call, record_failure(self.toolset.session, call))
+            listener.called(number, call, record_failure(self.toolset.session, call))
             self.outcome.statuses[RECORDED_FAILURE] += 1
             self.outcome.failed += 1
             return
-        # One whose arguments could not be read has none, which the toolset refuses and records.
+        # Unreadable arguments are passed as none, which the toolset refuses and records.
         result = self.toolset.call(call.tool, cast("Mapping[str, object]", call.arguments), call_id=call.call_id)
-        told.called(number, call, result)
+        listener.called(number, call, result)
         self.outcome.commands += call.tool == "shell"
         self.outcome.failed += not result.success
         self.outcome.unexpected += not result.success

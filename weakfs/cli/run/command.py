@@ -1,4 +1,4 @@
-"""`weakfs run`: perform a transcript's calls one after another, tell what each did, and save the session."""
+"""`weakfs run`: run a transcript's calls in order, print the results, and save the session."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from weakfs.tools.handlers import ShellOptions, shell_tool
 from weakfs.transcripts import OpenTranscript, RecordedClock, open_transcript
 
 STANDARD_INPUT = "-"
-# A transcript is a file from anywhere: performing it changes files, and runs what somebody wrote in it only if asked.
+# A transcript may come from anywhere. Running it changes files, and runs its shell commands only if the user asks.
 PERFORMED = tuple(tool for tool in DEFAULT_TOOLS if tool.name != "shell")
-# What a session file begins with: only such a file is replaced without asking.
+# The beginning of every session file: only such a file is replaced without asking.
 SESSION_HEAD = b'{"format":"weakfs-session"'
 
 
 def run_transcript(out: Output, job: Job, *, as_json: bool) -> Outcome:
-    """Do the job and print it as it goes; `Failure` if it cannot be begun or its end cannot be saved or committed."""
+    """Run the job and print its progress; raise `Failure` if it cannot start, or cannot be saved or committed."""
     refuse_nonsense(job)
     if job.save is not None:
         refuse_to_replace(job.save, job.transcripts)
@@ -40,21 +40,21 @@ def run_transcript(out: Output, job: Job, *, as_json: bool) -> Outcome:
 
 
 def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: bool) -> Outcome:
-    """Do the job with a transcript that is open."""
-    # In a directory of the host the snapshot before the first call is taken now, whatever the recording says.
+    """Run the job on an open transcript."""
+    # In a directory of the host, the snapshot before the first call is taken now, whatever the time in the recording.
     clock = RecordedClock(transcript.began_at if job.root is None else None)
     session = Session(session_id=job.session_id, clock=clock)
-    told = reporter(out, len(transcript), as_json=as_json)
-    outcome, numbered = Outcome(), Numbered(told, CallCounter.of(session))
+    listener = reporter(out, len(transcript), as_json=as_json)
+    outcome, numbered = Outcome(), Numbered(listener, CallCounter.of(session))
     if not transcript.summary.known_count:
-        refuse_unknown(job, transcript, told)
+        refuse_unknown(job, transcript, listener)
     place = place_of(job, session)
-    outcome.unread += place.begin(told)
+    outcome.unread += place.begin(listener)
     clock.at = transcript.began_at
     for skipped in transcript.summary.skipped:
-        told.skipped(skipped)
+        listener.skipped(skipped)
         outcome.unread += 1
-    # In place the history is how the directory is put back.
+    # With --root, the history is needed to restore the directory.
     keeps_history = job.save is not None or job.root is not None or job.overlay is not None
     performer = Performer.over(session, place.files, tools_of(job), outcome, clock, keeps_history=keeps_history)
     with telling(f"read {named(job)}"):
@@ -63,12 +63,12 @@ def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: b
         performer.perform_all(transcript, numbered, with_bar=not out.is_terminal)
     tell_of_commands(job, outcome)
     try:
-        found = place.end(told, why_withheld(job, outcome))
+        found = place.end(listener, why_withheld(job, outcome))
     finally:
-        # What was done is to be known whatever becomes of it.
+        # Report what was done, whatever happens next.
         if job.save is not None:
-            told.saved(save(session, job.save, embed=job.embed))
-    told.total(outcome, amounts(found), place.undo())
+            listener.saved(save(session, job.save, embed=job.embed))
+    listener.total(outcome, amounts(found), place.undo())
     if outcome.interrupted:
         calls = f"{sum(outcome.statuses.values()):,} of {counted(len(transcript), 'call')}"
         raise Failure(f"interrupted after {calls}", status=INTERRUPTED)
@@ -76,19 +76,19 @@ def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: b
 
 
 def tools_of(job: Job) -> tuple[Tool, ...]:
-    """Give the tools that a transcript may use."""
+    """Return the tools that a transcript may use."""
     return PERFORMED if job.sandbox is None else (*PERFORMED, shell_tool(ShellOptions(sandbox=job.sandbox)))
 
 
 def tell_of_commands(job: Job, outcome: Outcome) -> None:
-    """Tell on standard error that commands were not run, and how they are."""
+    """Report on standard error that commands were not run, and how to run them."""
     number = outcome.commands
     if number and job.sandbox is None:
-        complain(f"did not run {counted(number, 'shell command')}; to have them run in a sandbox: --sandbox required")
+        complain(f"did not run {counted(number, 'shell command')}; to run them in a sandbox: --sandbox required")
 
 
 def why_withheld(job: Job, outcome: Outcome) -> str | None:
-    """Say why nothing is to be committed, if so."""
+    """Return why nothing is to be committed, or `None`."""
     if outcome.interrupted:
         return "the run was interrupted"
     failed = outcome.unexpected + outcome.broken
@@ -100,10 +100,10 @@ def why_withheld(job: Job, outcome: Outcome) -> str | None:
 
 
 def refuse_nonsense(job: Job) -> None:
-    """Raise `Failure` for options that do not go together."""
+    """Raise `Failure` for options that contradict each other."""
     places = [f"--{name}" for name in ("mount", "root", "overlay") if getattr(job, name) is not None]
     if len(places) > 1:
-        raise usage(f"cannot use {' and '.join(places)} together: a run has one place; choose one")
+        raise usage(f"cannot use {' and '.join(places)} together: a run works in one place; choose one")
     on_disk = job.root if job.root is not None else job.overlay
     for option, is_given, needed, is_there in (
         ("--exclude", job.exclude, "--mount", job.mount is not None),
@@ -113,21 +113,21 @@ def refuse_nonsense(job: Job) -> None:
         ("--snapshots", job.snapshots != "tree", "--root or --overlay", on_disk is not None),
     ):
         if is_given and not is_there:
-            raise usage(f"cannot use {option} without {needed}; give that too, or leave it out")
+            raise usage(f"cannot use {option} without {needed}; add that, or omit {option}")
     if on_disk is not None and job.save is not None:
         inside, folder = os.path.realpath(on_disk), os.path.dirname(os.path.realpath(job.save))
         if os.path.commonpath([inside, folder]) == inside:
-            raise usage(f"cannot save to {job.save!r}: that lies inside {on_disk!r}, which is worked in; name another")
+            raise usage(f"cannot save to {job.save!r}: it is inside {on_disk!r}, where the calls work; name another")
 
 
 def refuse_to_replace(target: str, transcripts: tuple[str, ...]) -> None:
-    """Raise `Failure` where saving would replace something that is no session, before any work is done."""
+    """Raise `Failure`, before any work is done, if saving would replace something that is not a session."""
     path = Path(target)
     with telling(f"save to {target!r}"):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not path.parent.is_dir():
-            raise Failure(f"cannot save to {target!r}: there is no directory {str(path.parent)!r}; make it first")
+            raise Failure(f"cannot save to {target!r}: there is no directory {str(path.parent)!r}; create it first")
         if not path.exists():
             return
         for transcript in transcripts:
@@ -136,7 +136,7 @@ def refuse_to_replace(target: str, transcripts: tuple[str, ...]) -> None:
         with path.open("rb") as stream:
             head = stream.read(len(SESSION_HEAD))
     if head and head != SESSION_HEAD:
-        raise Failure(f"cannot save to {target!r}: the file there is no saved session; name another, or remove it")
+        raise Failure(f"cannot save to {target!r}: it exists and is not a saved session; name another, or remove it")
 
 
 @contextmanager
@@ -150,15 +150,15 @@ def reading(job: Job) -> Generator[OpenTranscript, None, None]:
 
 
 def named(job: Job) -> str:
-    """Name the transcripts for a message."""
+    """Return the transcripts' name for a message."""
     only, *others = job.transcripts
     if others:
         return f"{len(job.transcripts)} transcripts"
     return "the transcript on standard input" if only == STANDARD_INPUT else f"the transcript {only!r}"
 
 
-def refuse_unknown(job: Job, transcript: OpenTranscript, told: Reporter) -> None:
-    """Raise `Failure` for a transcript of which no line is in a known format: nothing can be made of it."""
+def refuse_unknown(job: Job, transcript: OpenTranscript, listener: Reporter) -> None:
+    """Raise `Failure` for a transcript without a single line in a known format: there is nothing to run."""
     lines = transcript.summary.line_count
     if not lines:
         return
@@ -166,14 +166,14 @@ def refuse_unknown(job: Job, transcript: OpenTranscript, told: Reporter) -> None
     if len(found) == 1 and len(job.transcripts) == 1:
         raise Failure(f"cannot read {named(job)}: line {found[0].line}: {found[0].reason}")
     for skipped in found:
-        told.skipped(skipped)
+        listener.skipped(skipped)
     raise Failure(
-        f"cannot read {named(job)}: no known format was found and {counted(lines, 'line')} passed over; give "
-        f"one call a line, OpenAI or Anthropic messages, or a session file of Claude Code, Codex or Copilot CLI"
+        f"cannot read {named(job)}: {counted(lines, 'line')} read, none in a known format; give "
+        f"one call per line, OpenAI or Anthropic messages, or a session file of Claude Code, Codex or Copilot CLI"
     )
 
 
 def save(session: Session, target: str, *, embed: bool) -> SaveReport:
-    """Save the session, with a sign of life where that takes long."""
+    """Save the session, with a progress bar if that takes long."""
     with telling(f"save to {target!r}"), progress(f"saving {target}"):
         return session.save(target, embed=embed)

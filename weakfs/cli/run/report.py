@@ -1,4 +1,4 @@
-"""What `weakfs run` says of its work: lines for people, or JSON Lines for programs."""
+"""The output of `weakfs run`: lines for people, or JSON Lines for programs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from weakfs.tools import ToolResult
 from weakfs.transcripts import Skipped, TranscriptCall
 from weakfs.transcripts.comparison import Verdict
 
-# How many paths that a mount left out are named.
+# The most excluded paths of a mount that are listed.
 NAMED = 10
 
 
 class Reporter(Protocol):
-    """Is told each thing as it happens.
+    """A listener that is called as things happen.
 
-    The number of a call is its number in the session; a call that was not made has none.
+    The number of a call is its number in the session; a call that was not run has none.
     """
 
     def mounted(self, report: MountReport) -> None: ...
@@ -46,30 +46,30 @@ class Reporter(Protocol):
 
 
 def reporter(out: Output, calls: int, *, as_json: bool) -> Reporter:
-    """Give the reporter for people, or the one for programs."""
+    """Return the reporter for people, or the one for programs."""
     return _JsonLines(out) if as_json else _Lines(out, len(str(calls)))
 
 
 @define
 class Numbered:
-    """Passes calls on to a reporter with their numbers in the session instead of those in the transcript."""
+    """Passes calls to a reporter, with their numbers in the session instead of those in the transcript."""
 
-    told: Reporter
+    listener: Reporter
     counter: CallCounter
 
     def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None:
-        self.told.called(self.counter.number(), call, result)
+        self.listener.called(self.counter.number(), call, result)
 
     def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None:
-        self.told.compared(self.counter.number(), call, verdict)
+        self.listener.compared(self.counter.number(), call, verdict)
 
     def broke(self, number: int, call: TranscriptCall, error: Exception) -> None:
-        self.told.broke(self.counter.number(), call, error)
+        self.listener.broke(self.counter.number(), call, error)
 
 
 @define
 class _Lines:
-    """One line a call, and below it what went wrong."""
+    """A reporter that prints one line per call, with errors below it."""
 
     out: Output
     width: int
@@ -83,7 +83,7 @@ class _Lines:
             self.out.line(("left out", "yellow"), f" {counted(len(report.skipped) - NAMED, 'more path')}")
 
     def working(self, how: str, directory: str) -> None:
-        what = "changed in place" if how == "root" else "read in place; what changes stays in the session"
+        what = "changed in place" if how == "root" else "read in place; changes stay in the session"
         self.out.line((how, "bold"), f" {shown(directory)}: {what}")
 
     def kept(self, files: HostFilesystem, snapshot: StoredSnapshot) -> None:
@@ -99,24 +99,24 @@ class _Lines:
         tool, target, summary = f"  {shown(call.tool):<10}  ", target_of(call.arguments), shown(result.summary_text)
         if not result.success:
             self.out.line(head, (mark, style), f"{tool}{target}".rstrip())
-            # What could not be read of the arguments is known better here than to the tool, which got none.
+            # The reader knows why the arguments are unreadable; the tool was given none.
             unread = call.problem if result.error_code == "invalid_arguments" else None
             self.below(f"{result.error_code}: {shown(unread) if unread else summary}")
             return
-        told = summary if target in summary else f"{target}: {summary}"
-        if self.out.fits(head + mark + tool + told):
-            self.out.line(head, (mark, style), f"{tool}{told}")
+        text = summary if target in summary else f"{target}: {summary}"
+        if self.out.fits(head + mark + tool + text):
+            self.out.line(head, (mark, style), f"{tool}{text}")
         else:
             self.out.line(head, (mark, style), tool.rstrip())
-            self.below(told, style="")
+            self.below(text, style="")
 
     def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None:
         if number is not None:
             show_comparison(self.out, self.width, number, call, verdict)
         elif verdict.agreement != "no_counterpart":
             mark = f"{verdict.agreement.replace('_', ' '):<11}"
-            told = f"  {shown(call.tool):<10}  {target_of(call.arguments)}"
-            self.out.line(" " * self.width + "  ", (mark, "yellow"), told.rstrip())
+            text = f"  {shown(call.tool):<10}  {target_of(call.arguments)}"
+            self.out.line(" " * self.width + "  ", (mark, "yellow"), text.rstrip())
             if verdict.detail:
                 self.out.below(self.width + len(mark) + len("    "), shown(verdict.detail), "")
 
@@ -126,7 +126,7 @@ class _Lines:
             ("broken", "bold red"),
             f"  {shown(call.tool)}  {target_of(call.arguments)}",
         )
-        self.below(f"a fault of the tool, rolled back: {type(error).__name__}: {shown(str(error))}")
+        self.below(f"internal error in the tool, rolled back: {type(error).__name__}: {shown(str(error))}")
 
     def below(self, text: str, *, style: str = "red") -> None:
         self.out.below(self.width + len("  failed  "), text, style)
@@ -146,9 +146,9 @@ class _Lines:
         what = f"{counted(report.size_bytes, 'byte')}, {counted(report.records, 'record')}"
         self.out.line(("saved", "bold"), f" {shown(report.path)}: {what}")
         for one in report.missing[:NAMED]:
-            self.out.line(("missing", "yellow"), f" {one.kind} {shown(one.id)}: it is nowhere any more")
+            self.out.line(("missing", "yellow"), f" {one.kind} {shown(one.id)}: its content no longer exists")
         if len(report.missing) > NAMED:
-            self.out.line(("missing", "yellow"), f" {counted(len(report.missing) - NAMED, 'more thing')}")
+            self.out.line(("missing", "yellow"), f" {counted(len(report.missing) - NAMED, 'more item')}")
 
     def total(self, outcome: Outcome, changes: str, undo: str | None) -> None:
         calls = sum(outcome.statuses.values())
@@ -164,7 +164,7 @@ class _Lines:
 
 @define
 class _JsonLines:
-    """One object a line, each with its type."""
+    """A reporter that prints one JSON object per line, each with its type."""
 
     out: Output
 

@@ -1,4 +1,4 @@
-"""Where `weakfs run` works: in memory, in a directory of the host, or in a layer over one."""
+"""The workspace of `weakfs run`: memory, a directory of the host, or a layer over one."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from weakfs.snapshots import StoredSnapshot
 if TYPE_CHECKING:
     from weakfs.backends.overlay.filesystem import OverlayFilesystem
 
-# What the snapshots are called that a run takes: before its first call in place, and before a layer is written down.
+# The tags of the snapshots that a run takes: before its first call with --root, and before a commit.
 START = "start"
 BEFORE_COMMIT = "before commit"
 
 
 @frozen
 class Job:
-    """What is asked for: transcripts, where they are to be performed, what becomes of it then."""
+    """The options of a run: the transcripts, where to run them, and what to do with the result."""
 
     transcripts: tuple[str, ...]
     mount: str | None = None
@@ -49,29 +49,29 @@ class Job:
 
 
 class Place(Protocol):
-    """Files to work on, and what is to be done before and after."""
+    """The files to work on, and what to do before and after the calls."""
 
     @property
     def files(self) -> Filesystem: ...
-    def begin(self, told: Reporter) -> int:
-        """Get ready and tell what was done; gives how many things could not be taken."""
+    def begin(self, listener: Reporter) -> int:
+        """Prepare the files and report that; return the number of files that could not be included."""
         ...
 
     def take_baseline(self) -> None:
-        """Take the files as they are now for those before the first call, unless they lie outside the session."""
+        """Make the current files the baseline, before the first call, unless they are outside the session."""
         ...
 
-    def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
-        """Do what comes after the last call, unless it is `withheld` for that reason; tells what changed."""
+    def end(self, listener: Reporter, withheld: str | None) -> TreeDiff:
+        """Finish after the last call, unless `withheld` gives a reason not to; return what changed."""
         ...
 
     def undo(self) -> str | None:
-        """Give the command that puts the directory back, where one was changed."""
+        """Return the command that restores the directory, if one was changed."""
         ...
 
 
 def place_of(job: Job, session: Session) -> Place:
-    """Open the files that a job is about; `Failure` says why that cannot be."""
+    """Open the files that a job works on; raise `Failure` with the cause if that is impossible."""
     if job.root is not None:
         files = open_directory(job.root, store=job.store, kind=job.snapshots, session=session)
         return InPlace(job, session, files)
@@ -85,22 +85,22 @@ def place_of(job: Job, session: Session) -> Place:
 
 @define
 class InMemory:
-    """Files of the session, with a directory copied in if one is to be."""
+    """Files of the session, with a copy of a directory if requested."""
 
     job: Job
     session: Session
     files: InMemoryFilesystem
     before: FileTree = field(init=False, factory=FileTree)
 
-    def begin(self, told: Reporter) -> int:
+    def begin(self, listener: Reporter) -> int:
         directory, skipped = self.job.mount, 0
         if directory is not None:
             wanted = HostMount(directory, exclude=self.job.exclude)
             with telling(f"mount {directory!r}"), progress(f"mounting {directory}") as advance:
                 report = mount(self.session, wanted, self.files.limits, on_file=lambda _path, _size: advance())
-            # A new session holds no mount, so that this one was made.
+            # A new session has no mounts, so this one was just made.
             assert report is not None
-            told.mounted(report)
+            listener.mounted(report)
             skipped = len(report.skipped)
         self.take_baseline()
         return skipped
@@ -108,7 +108,7 @@ class InMemory:
     def take_baseline(self) -> None:
         self.before = self.files.tree()
 
-    def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
+    def end(self, listener: Reporter, withheld: str | None) -> TreeDiff:
         return diff(self.before, self.files.tree())
 
     def undo(self) -> str | None:
@@ -117,7 +117,7 @@ class InMemory:
 
 @define
 class InPlace:
-    """A directory of the host that is changed in place, with a snapshot of how it was."""
+    """A directory of the host that is changed in place, after a snapshot."""
 
     job: Job
     session: Session
@@ -125,7 +125,7 @@ class InPlace:
     before: FileTree = field(init=False, factory=FileTree)
     start: StoredSnapshot | None = field(init=False, default=None)
 
-    def begin(self, told: Reporter) -> int:
+    def begin(self, listener: Reporter) -> int:
         directory = str(self.job.root)
         with telling(f"take a snapshot of {directory!r}"), scanning(self.files, f"reading {directory}"):
             self.session.snapshot(START)
@@ -133,14 +133,14 @@ class InPlace:
         taken = self.session[ExternalFsSnapshot].latest()
         assert taken is not None
         self.start = self.files.store.get(taken.snapshot_id)
-        told.working("root", directory)
-        told.kept(self.files, self.start)
+        listener.working("root", directory)
+        listener.kept(self.files, self.start)
         return 0
 
     def take_baseline(self) -> None:
         pass
 
-    def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
+    def end(self, listener: Reporter, withheld: str | None) -> TreeDiff:
         directory = str(self.job.root)
         with telling(f"look at {directory!r}"), scanning(self.files, f"reading {directory}"):
             return diff(self.before, self.files.tree())
@@ -151,41 +151,41 @@ class InPlace:
 
 @define
 class Over:
-    """A layer over a directory of the host, which is changed when the layer is written down and not before."""
+    """A layer over a directory of the host, which changes only when the layer is committed."""
 
     job: Job
     files: OverlayFilesystem
     lower: HostFilesystem
     before: StoredSnapshot | None = field(init=False, default=None)
 
-    def begin(self, told: Reporter) -> int:
-        told.working("overlay", str(self.job.overlay))
+    def begin(self, listener: Reporter) -> int:
+        listener.working("overlay", str(self.job.overlay))
         return 0
 
     def take_baseline(self) -> None:
         pass
 
-    def end(self, told: Reporter, withheld: str | None) -> TreeDiff:
+    def end(self, listener: Reporter, withheld: str | None) -> TreeDiff:
         directory = str(self.job.overlay)
         with telling(f"compare with {directory!r}"), scanning(self.lower, f"reading {directory}"):
             found = self.files.diff()
-        told.changes(found)
+        listener.changes(found)
         if not self.job.commit or not found:
             return found
         if withheld is not None:
-            told.not_committed(withheld)
+            listener.not_committed(withheld)
             return found
         before = take(self.lower, directory, BEFORE_COMMIT)
         try:
             with telling(f"commit to {directory!r}"), scanning(self.lower, f"writing {directory}"):
                 self.files.commit()
         except BaseException:
-            # Nothing was written, so that there is nothing to go back to.
+            # Nothing was written, so there is nothing to restore.
             self.lower.store.drop(before.snapshot_id)
             raise
         self.before = before
-        told.kept(self.lower, before)
-        told.committed(directory, found)
+        listener.kept(self.lower, before)
+        listener.committed(directory, found)
         return found
 
     def undo(self) -> str | None:
@@ -195,6 +195,6 @@ class Over:
 
 
 def restoring(files: HostFilesystem, directory: str, store: str | None, snapshot: StoredSnapshot) -> str:
-    """Give the command that restores a snapshot."""
+    """Return the command that restores a snapshot."""
     name = short_ids(files.store.list())[snapshot.snapshot_id]
     return typed("weakfs", "restore", directory, name, *([] if store is None else ["--store", store]))

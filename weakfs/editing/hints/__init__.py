@@ -1,1 +1,1 @@
-"""Hints for edits that were refused: the cause, the nearest lines, the first difference."""
+"""Hints for refused edits: the cause, the nearest lines, the first difference."""

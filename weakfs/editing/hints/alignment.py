@@ -1,8 +1,8 @@
-"""The place in a file that is nearest to a quote of it: lines of both paired in order, with gaps on either side.
+"""Alignment of a quote with the nearest place in a file: lines of both paired in order, with gaps on either side.
 
 Lines are compared in their loose form (see `weakfs.editing.hints.similarity`). Equal lines are the anchors of an
-alignment, the more so the rarer they are in the file; between them, similar lines are paired. The work is bounded,
-whatever repeats.
+alignment; the rarer they are in the file, the more they count. Between them, similar lines are paired. The work is
+bounded, however repetitive the texts are.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ from attrs import frozen
 
 from weakfs.editing.hints.similarity import character_pairs, likeness
 
-# So many lines of a quote are aligned.
+# The most lines of a quote that are aligned.
 MOST_LINES = 400
-# So many lines of the file that are equal to one of the quote are looked at, rare ones first; so many in one window.
+# The most lines of the file equal to a line of the quote that are considered, rare ones first; in all, and per window.
 MOST_HITS = 20_000
 MOST_IN_WINDOW = 300
 WINDOWS = 3
-# An alignment is no wider than twice the quote and this.
+# An alignment is at most twice as long as the quote, plus this.
 SLACK = 4
-# What it costs that an alignment leaves a line out.
+# The cost of omitting a line from an alignment.
 GAP_COST = 0.05
 # Lines are similar if they share half of their pairs of characters.
 SIMILAR = 0.5
-# So many pairs of lines are compared in one gap.
+# The most pairs of lines compared in one gap.
 MOST_COMPARISONS = 2000
-# Where no line is equal, so many lines are compared that share a word with the quote.
+# If no line is equal, the limits for comparing lines that share a word with the quote.
 WORD = re.compile(r"\w{3,}")
 MOST_WORDS = 12
 MOST_OF_A_WORD = 100
-# And where not even a word is the same, all lines of a file of so many characters, with one line of the quote.
+# If not even a word is shared, compare all lines of a file up to this many characters with one line of the quote.
 SMALL = 100_000
-# A match of the quote as a whole has to be so long to say anything.
+# The minimum length at which a match of the whole quote is significant.
 LEAST_WHOLE = 4
 
 # A line of the file and one of the quote, both from 0.
 Pair = tuple[int, int]
-# Lines of the file: from which to before which.
+# A range of lines of the file: the first, and the one after the last.
 Span = tuple[int, int]
 
 
 @frozen
 class Alignment:
-    """The lines of a file that are nearest to a quote: from `start` to before `stop`, and the pairs of lines there."""
+    """The lines of a file that are nearest to a quote, from `start` to before `stop`, and the pairs of lines."""
 
     start: int
     stop: int
@@ -58,9 +58,9 @@ class Alignment:
 
 @frozen
 class Aligner:
-    """The lines of a file and of a quote: as they are, and as `rows` and `quoted` in their loose form.
+    """The lines of a file and of a quote, as they are, and as `rows` and `quoted` in their loose form.
 
-    Of two equally good places, the one nearer to the line `near` of the file is taken.
+    Of two equally good places, the one nearer to the line `near` of the file is chosen.
     """
 
     lines: Sequence[str]
@@ -70,9 +70,9 @@ class Aligner:
     near: int = 0
 
     def nearest(self, within: Sequence[Span] = ()) -> Alignment | None:
-        """Return the nearest place, `None` if nothing in the file is like the quote. O(file).
+        """Return the nearest place, or `None` if nothing in the file is similar to the quote. O(file).
 
-        It is looked for in the first of the spans `within` first, and elsewhere only if none of them has it.
+        The spans `within` are searched first, in order, and the rest of the file only if none of them has it.
         """
         for spans in (within[:20], ((0, len(self.rows)),)):
             found = [place for span in spans if (place := self._in_span(span)) is not None]
@@ -86,7 +86,7 @@ class Aligner:
     # The quote as a whole
 
     def _whole(self, span: Span) -> Alignment | None:
-        """Find where the quote stands as a whole, its lines broken like those of the file or otherwise."""
+        """Find the whole quote, even if its lines are wrapped differently in the file."""
         wanted = "".join(self.quoted)
         if len(wanted) < LEAST_WHOLE or not any(map(str.isalnum, wanted)) or len(self.quoted) >= MOST_LINES:
             return None
@@ -108,7 +108,7 @@ class Aligner:
         start, stop = span[0] + best, span[0] + bisect_left(ends, at + len(wanted)) + 1
         if stop - start > 2 * len(self.quoted) + SLACK:
             return None
-        # Only as pairs of lines, and whatever else there is between them.
+        # Only as pairs of lines, with whatever is between them.
         inside = self._filled([], (start, stop))
         return Alignment(start, stop, tuple(inside), float(len(wanted)))
 
@@ -127,7 +127,7 @@ class Aligner:
         return self._aligned(chain, span, score)
 
     def _hits(self, span: Span) -> tuple[list[Pair], dict[str, float]]:
-        """Return the pairs of equal lines, rare lines first, and what each kind of line counts for."""
+        """Return the pairs of equal lines, rare lines first, and the weight of each distinct line."""
         places: dict[str, list[int]] = {}
         for number, key in enumerate(self.quoted):
             if key and len(places.setdefault(key, [])) < 8:
@@ -149,7 +149,7 @@ class Aligner:
         return hits, weights
 
     def _windows(self, hits: Sequence[Pair], weights: dict[str, float]) -> list[list[Pair]]:
-        """Return the hits in the parts of the file that have most of the quote in them, the best first."""
+        """Return the hits in the parts of the file that contain most of the quote, the best part first."""
         width = 2 * len(self.quoted) + SLACK
         covered: Counter[int] = Counter()
         score, stop = 0.0, 0
@@ -173,7 +173,7 @@ class Aligner:
         return [[*hits[start:stop]] for start, stop in best]
 
     def _chain(self, hits: list[Pair], weights: dict[str, float]) -> tuple[float, list[Pair]]:
-        """Return the pairs in rising order on both sides that weigh most, and what they weigh."""
+        """Return the pairs with the greatest total weight that ascend on both sides, and that weight."""
         if len(hits) > MOST_IN_WINDOW:
             by_weight = sorted(hits, key=lambda hit: (-weights[self.quoted[hit[1]]], hit))
             hits = sorted(by_weight[:MOST_IN_WINDOW])
@@ -196,7 +196,7 @@ class Aligner:
             at = before[at]
         return total, chain[::-1]
 
-    # What lies between and around equal lines
+    # The lines between and around equal lines
 
     def _aligned(self, chain: Sequence[Pair], span: Span, score: float) -> Alignment:
         pairs = self._filled(chain, self._around(chain, span))
@@ -206,7 +206,7 @@ class Aligner:
         return Alignment(pairs[0][0], pairs[-1][0] + 1, tuple(pairs), score)
 
     def _around(self, chain: Sequence[Pair], span: Span) -> Span:
-        """Return the lines of the file in which the whole quote would be."""
+        """Return the lines of the file that the whole quote would cover."""
         (first, before), (last, place) = chain[0], chain[-1]
         below = len(self.quoted) - 1 - place
         start = first - before - (2 if before else 0)
@@ -214,7 +214,7 @@ class Aligner:
         return max(span[0], start), min(span[1], stop)
 
     def _filled(self, chain: Sequence[Pair], around: Span) -> list[Pair]:
-        """Return the pairs of a chain with the lines between them that are equal or similar."""
+        """Return the pairs of a chain, plus equal or similar lines between them."""
         start, stop = around
         ends = [(start - 1, -1), *chain, (stop, len(self.quoted))]
         pairs: list[Pair] = []
@@ -237,7 +237,7 @@ class Aligner:
         return [*head, *self._similar((line, next_line), (place, next_place)), *tail[::-1]]
 
     def _similar(self, lines: Span, places: Span) -> list[Pair]:
-        """Return the pairs of similar lines that weigh most, in rising order on both sides."""
+        """Return the pairs of similar lines with the greatest total weight that ascend on both sides."""
         height, width = lines[1] - lines[0], places[1] - places[0]
         if height <= 0 or width <= 0 or height * width > MOST_COMPARISONS:
             return []
@@ -263,10 +263,10 @@ class Aligner:
                 to += 1
         return pairs
 
-    # Where no line is equal
+    # If no line is equal
 
     def _by_similar_line(self, span: Span) -> Alignment | None:
-        """Find the line that is most like one of the quote, among those that share a rare word with it."""
+        """Find the line most similar to one of the quote, among those that share a rare word with it."""
         wanted = {place: character_pairs(self.quoted[place]) for place in range(len(self.quoted))}
         best, found = SIMILAR, None
         for line, place in self._candidates(span):
@@ -276,7 +276,7 @@ class Aligner:
         return None if found is None else self._aligned([found], span, best)
 
     def _candidates(self, span: Span) -> list[Pair]:
-        """Return pairs of a line of the file and one of the quote that may be alike, the nearest lines first."""
+        """Return pairs of a line of the file and one of the quote that may be similar, the nearest lines first."""
         words: dict[str, int] = {}
         for place, line in enumerate(self.old):
             for word in WORD.findall(line[:1000]):

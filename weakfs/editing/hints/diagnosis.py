@@ -1,7 +1,7 @@
-"""Why a quote is not in a file: the cause by its name, and the nearest place with the first difference there.
+"""The diagnosis of a quote that is not in a file: the cause by name, and the first difference at the nearest place.
 
-Edits and patches of every format use this. Nothing here is ever applied: it goes back to the caller, who can look and
-try again.
+Edits and patches of every format use this. Nothing here is ever applied: the diagnosis goes back to the caller, who
+can read the file and try again.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from weakfs.editing.hints.misquotes import MARKER, NUMBERED, Misquote, misquotes
 from weakfs.editing.hints.similarity import loose
 from weakfs.editing.normalization import Haystack, Needle, TooRepetitive
 
-# A longer quote is only looked at so far, and no message is longer than this.
+# Only this much of a longer quote is examined, and no message is longer than this.
 MOST_LOOKED_AT = 100_000
-# Of the lines that a long quote begins with and that are in the file so many are looked at: those above the first
-# difference. And where the lines that are looked at do not differ, so many times those below them are.
+# The most lines at the beginning of a long quote that are skipped because they are in the file, to reach the first
+# difference. If the lines that are examined do not differ, the lines below them are examined, this many times.
 MOST_EQUAL = 40
 MOST_ROUNDS = 3
 MOST_TOLD = 1400
-# So many lines of the nearest place are shown, and so many characters of each.
+# The most lines of the nearest place that are shown, and the most characters of each.
 MOST_SHOWN = 8
 SHOWN = 100
-# New text of so many characters, white space apart, is not in a file by chance.
+# New text of at least this many characters, not counting white space, is not in a file by chance.
 TELLING = 20
-# Lines that are in many files say nothing without the lines around them.
+# Lines that occur in many files are not significant without the lines around them.
 COMMON = re.compile(
     r"(?:return\b.{0,12}|pass|break|continue|else\W*|try\W*|finally\W*|end\w*\W*|fi|done|then|do|begin|default:)"
 )
-# So many places of a new text are looked at.
+# The most places of a new text that are examined.
 MOST_PLACES = 20
 
 
 @frozen
 class Diagnosis:
-    """What is wrong with a quote, as sentences; `hint` is a word for it, `lines` the first and last concerned."""
+    """What is wrong with a quote, in sentences; `hint` is a keyword for it, `lines` the first and last line named."""
 
     reason: str
     hint: str | None = None
@@ -50,11 +50,11 @@ class Diagnosis:
 
 @frozen
 class Subject:
-    """A quote that is not in a file: its lines and what was to replace them.
+    """A quote that is not in a file: its lines, and the text that was to replace them.
 
-    `name` is what messages call it. It is looked for in the blocks `within` first, which `whose` describes, and near
-    to the line `near` (all from 0). `counts_blanks` says that blank lines and the width of white space count,
-    `shows_lines` that the nearest lines are a part of the answer.
+    `name` is how messages call it. The blocks `within` are searched first, which `whose` describes, and places near
+    the line `near` are preferred (all from 0). `counts_blanks` says that blank lines and the width of white space
+    count, `shows_lines` that the answer includes the nearest lines.
     """
 
     old: str
@@ -68,7 +68,7 @@ class Subject:
 
     @cached_property
     def added(self) -> list[str]:
-        """The lines with a letter or a digit that the new text has and the old one has not. O(old), once."""
+        """The lines with a letter or a digit that are only in the new text. O(old), computed once."""
         known = {line.strip() for line in dict.fromkeys(self.old.split("\n"))}
         lines = map(str.strip, self.new[:MOST_LOOKED_AT].split("\n"))
         return [line for line in lines if line not in known and any(map(str.isalnum, line))]
@@ -76,14 +76,14 @@ class Subject:
 
 @frozen
 class QuotedFile:
-    """The text of a file, for any number of quotes that are not in it."""
+    """The text of a file, for diagnosing any number of quotes that are not in it."""
 
     text: str
     given: Haystack | None = field(default=None, repr=False, eq=False)
 
     @cached_property
     def haystack(self) -> Haystack:
-        """The text as it is searched for equivalent texts."""
+        """The text in the form that is searched for equivalent texts."""
         return self.given or Haystack(self.text)
 
     @cached_property
@@ -97,13 +97,11 @@ class QuotedFile:
         return loose(self.text).split("\n")
 
     def diagnose(self, subject: Subject) -> Diagnosis:
-        """Say why a quote is not in the file. O(text)."""
+        """Return why a quote is not in the file. O(text)."""
         subject = self._from_first_difference(subject)
         old = subject.old[:MOST_LOOKED_AT]
         if not old.strip():
-            return Diagnosis(
-                "it is only white space, which is matched exactly or not at all; give some of the text around it"
-            )
+            return Diagnosis("it is only white space, which must match exactly; include some of the text around it")
         sure: Misquote | None = None
         for misquote in misquotes(old):
             found = self._find(misquote.meant) if misquote.meant != old else None
@@ -116,7 +114,7 @@ class QuotedFile:
         return self._elided(old) or self._nearest(subject, old, sure)
 
     def _from_first_difference(self, subject: Subject) -> Subject:
-        """Return a long quote without the lines that it begins with where these are in the file as they are."""
+        """Return a long quote without its first lines if these are in the file exactly."""
         if subject.old.count("\n") < MOST_LINES:
             return subject
         quoted = subject.old.split("\n")
@@ -133,9 +131,9 @@ class QuotedFile:
         return evolve(subject, old=subject.old[len(head) :], new=new, near=first + skipped)
 
     def _line_of(self, wanted: str, near: int) -> int | None:
-        """Return the line (from 0) where whole lines stand, from the line `near` on or else above it."""
+        """Return the line (from 0) at which whole lines occur, searching from the line `near`, then from the start."""
         start = len("\n".join(self.lines[:near])) + 1 if near else 0
-        # With a line break in front of both, so that a search finds nothing within a line.
+        # Both get a leading line break, so that the search finds nothing within a line.
         text, wanted = f"\n{self.text}", f"\n{wanted}\n"
         at = text.find(wanted, start)
         if at < 0 and start:
@@ -143,7 +141,7 @@ class QuotedFile:
         return None if at < 0 else text.count("\n", 0, at)
 
     def _find(self, wanted: str) -> tuple[int, int] | None:
-        """Return the first and last line (from 1) of an equivalent text, `None` where there is none."""
+        """Return the first and last line (from 1) of an equivalent text, or `None` if there is none."""
         needle = Needle.of(wanted)
         at = self._first(needle)
         return None if at is None else self._lines(at, at + len(needle.core))
@@ -159,7 +157,7 @@ class QuotedFile:
         return first, self.text.count("\n", 0, self.haystack.original(stop)) + 1
 
     def _numbers_itself(self, misquote: Misquote, found: tuple[int, int]) -> bool:
-        """Return whether the file has numbers of its own there: a numbered list, or keys that are numbers."""
+        """Return whether the numbers are in the file itself there: a numbered list, or numeric keys."""
         return misquote.hint == "line_numbers" and NUMBERED.match(self.lines[found[0] - 1]) is not None
 
     def _elided(self, old: str) -> Diagnosis | None:
@@ -173,8 +171,8 @@ class QuotedFile:
         if start is None or stop is None:
             return None
         lines = self._lines(start, stop)
-        why = f"it leaves lines out (...), which are not filled in; it is around {named(*lines)}"
-        return Diagnosis(f"{why}: give every line of what changes", "elision", lines)
+        why = f"it omits lines (...), which are not filled in; it is around {named(*lines)}"
+        return Diagnosis(f"{why}: give every line of the text to change", "elision", lines)
 
     # The nearest place
 
@@ -192,8 +190,8 @@ class QuotedFile:
         hint = sure.hint if sure else None
         if place is None:
             if sure is not None:
-                return Diagnosis(f"{sure.why}; {sure.remedy}. Nothing in the file is like it otherwise", hint)
-            return Diagnosis("nor is anything like it; read the file again and copy the text exactly")
+                return Diagnosis(f"{sure.why}; {sure.remedy}. Nothing else in the file is similar to it", hint)
+            return Diagnosis("nor is anything similar; read the file again and copy the text exactly")
         quote = _quote_of(meant, counts_blanks=subject.counts_blanks)
         difference = first_difference(self.lines, self.rows, quote, place, subject.name)
         if difference is None:
@@ -216,7 +214,7 @@ class QuotedFile:
         return aligner.nearest(subject.within)
 
     def _has_such_lines(self, misquote: Misquote, place: Alignment | None, old: str) -> bool:
-        """Return whether the file itself has what seems to be wrong with a quote."""
+        """Return whether the file itself contains what seems to be wrong with a quote."""
         if misquote.hint == "line_numbers":
             return place is not None and any(map(NUMBERED.match, self.lines[place.start : place.stop]))
         markers = {line.strip() for line in old.split("\n") if MARKER.fullmatch(line.strip())}
@@ -233,32 +231,32 @@ class QuotedFile:
             return []
         at = place.start if difference.line is None else difference.line
         first = max(place.start, min(at - MOST_SHOWN // 2, place.stop - MOST_SHOWN))
-        told = range(first, min(place.stop, first + MOST_SHOWN))
+        shown_lines = range(first, min(place.stop, first + MOST_SHOWN))
         return [
             "Copy the text exactly, without the line numbers:",
-            *(f"{at + 1} | {clipped(self.lines[at].rstrip(), SHOWN)}" for at in told),
+            *(f"{at + 1} | {clipped(self.lines[at].rstrip(), SHOWN)}" for at in shown_lines),
         ]
 
-    # What is done already
+    # Changes that are already applied
 
     def _applied(self, subject: Subject, place: Alignment | None) -> Diagnosis | None:
-        """Look for the new text: at the nearest place, or where it says so much that it is not there by chance."""
+        """Find the new text: at the nearest place, or anywhere if it is long enough not to be there by chance."""
         new = subject.new[:MOST_LOOKED_AT]
         added = subject.added
         if not added:
             return None
         has_context = len(added) < sum(any(map(str.isalnum, line)) for line in new.split("\n"))
         lines = self._at_place(new, place) if place and (has_context or not all(map(COMMON.fullmatch, added))) else None
-        # Old lines that are there leave little doubt that the change is not made yet.
+        # If old lines are there, the change has almost certainly not been made yet.
         if lines is None and (place is None or len(added) > 1):
             lines = self._only_place(new, TELLING if place is None else 2 * TELLING)
         if lines is None:
             return None
-        why = f"the new text is there already, on {named(*lines)}; there may be nothing to do"
+        why = f"the new text is already there, on {named(*lines)}; there may be nothing to do"
         return Diagnosis(why, "already_applied", lines)
 
     def _at_place(self, new: str, place: Alignment) -> tuple[int, int] | None:
-        """Return the lines of the new text where it stands as whole lines at the nearest place of the old one."""
+        """Return the lines of the new text if it occurs as whole lines at the nearest place of the old one."""
         around = new.count("\n") + 1
         first = max(0, place.start - around)
         nearby = QuotedFile("\n".join(self.lines[first : place.stop + around]))
@@ -277,7 +275,7 @@ class QuotedFile:
         return None
 
     def _only_place(self, new: str, least: int) -> tuple[int, int] | None:
-        """Return the lines of a new text that is long enough not to be there by chance, and there only once."""
+        """Return the lines of a new text that is too long to be there by chance and occurs only once."""
         needle = Needle.of(new)
         at = self._first(needle)
         if at is None or len("".join(new.split())) < least or self._first(needle, at + 1) is not None:
@@ -305,5 +303,5 @@ def _quote_of(old: str, *, counts_blanks: bool) -> Quote:
 
 
 def named(first: int, last: int) -> str:
-    """Return what lines are called in a message."""
+    """Return the name of a range of lines for a message."""
     return f"line {first}" if first == last else f"lines {first}-{last}"

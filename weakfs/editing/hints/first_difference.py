@@ -1,4 +1,4 @@
-"""The first difference between a quote and the lines of a file that are nearest to it, as a sentence."""
+"""The first difference between a quote and the nearest lines of a file, as a sentence."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from weakfs.editing.hints.alignment import Alignment, Pair, Span
 from weakfs.editing.hints.similarity import is_invisible, loose, spaceless, unrepeated, untypographic, visible
 from weakfs.editing.normalization import folded, plain
 
-INVISIBLE = "characters that cannot be seen"
+INVISIBLE = "invisible characters"
 
-# So many characters of a line are shown, and so many lines that are wrapped otherwise.
+# The most characters of a line, and the most lines wrapped differently, that are shown.
 MOST_SHOWN = 160
 MOST_WRAPPED = 3
-# Longer pieces are not compared in all the ways in which they may differ.
+# Longer pieces are not compared in every way in which they may differ.
 MOST_COMPARED = 100_000
-# So many lines that are like one of the quote are compared with it.
+# The most lines similar to one of the quote that are compared with it.
 MOST_LIKE_IT = 20
-# A line that is wrapped in the quote may have been so many lines, besides those of the quote.
+# The most lines, in addition to those of the quote, that one line of the quote may have been wrapped into.
 WRAPPED_MORE = 8
 
 
@@ -39,7 +39,7 @@ class Quote:
     """The lines of a quote, as they are and in their loose form.
 
     `counts_blanks` says that lines are compared as in patches: blank lines and the width of white space count, and
-    the quote is whole lines.
+    the quote consists of whole lines.
     """
 
     lines: tuple[str, ...]
@@ -67,7 +67,7 @@ def _as_in_patches(line: str) -> str:
 
 @frozen
 class _Gap:
-    """Lines of the file and lines of the quote that stand between lines that are the same in both."""
+    """A range of lines of the file and one of the quote that lie between lines that are equal in both."""
 
     lines: Span
     places: Span
@@ -83,7 +83,7 @@ class _Comparison:
 
     @cached_property
     def gaps(self) -> list[_Gap]:
-        """Everything in which the two differ, in order."""
+        """All differences between the two, in order."""
         same = [pair for pair in self.place.pairs if self.quote.is_same(self.lines[pair[0]], pair[1])]
         if not same:
             return [_Gap((self.place.start, self.place.stop), (0, len(self.quote.lines)))]
@@ -101,7 +101,7 @@ class _Comparison:
         return bool(missing) and (self.quote.counts_blanks or any(map(str.strip, missing)))
 
     def _head(self, first: Pair) -> int:
-        """Return the line of the file above those that stand for the quote's first lines, which are not the same."""
+        """Return the first line of the file to compare with the quote's first lines, which are not paired."""
         line, place = first
         wanted = spaceless("\n".join(self.quote.lines[:place])).replace("\n", "")
         for start in range(line - 1, max(0, line - place - WRAPPED_MORE) - 1, -1):
@@ -111,7 +111,7 @@ class _Comparison:
         return min(paired, max(line - place, 0), line) - 1 if place else line - 1
 
     def _tail(self, last: Pair) -> int:
-        """Return the line of the file below those that stand for the quote's last lines, which are not the same."""
+        """Return the end of the lines of the file to compare with the quote's last lines, which are not paired."""
         line, place = last
         rest = len(self.quote.lines) - 1 - place
         wanted = spaceless("\n".join(self.quote.lines[place + 1 :])).replace("\n", "")
@@ -150,11 +150,11 @@ class _Comparison:
         named = " and ".join(_in_quotes(_clip(line)) for line in there[:MOST_WRAPPED])
         rest = " and further lines" if len(there) > MOST_WRAPPED else ""
         line = next(at for at in range(*gap.lines) if self.lines[at].strip())
-        what = f"Its lines are wrapped otherwise in the file, which has {named}{rest} from line {line + 1} on{more}"
+        what = f"Its lines are wrapped differently in the file, which has {named}{rest} from line {line + 1} on{more}"
         return Difference(f"{what}; give the lines as they are in the file.", line)
 
     def _alike(self, gap: _Gap, more: str) -> Difference | None:
-        """Say in what two pieces differ that are the same but for one thing."""
+        """Describe the only difference between two pieces that are otherwise equal."""
         lines = [at for at in range(*gap.lines) if self.lines[at].strip()]
         places = [at for at in range(*gap.places) if self.quote.lines[at].strip()]
         if not lines or len(lines) != len(places):
@@ -182,7 +182,7 @@ class _Comparison:
                 yield why.format(_characters(there, wanted))
 
     def _first(self, gap: _Gap) -> tuple[int | None, int | None]:
-        """Return the first line of the file that differs and the line of the quote in its place; either may lack."""
+        """Return the first differing line of the file and its counterpart in the quote; either may be missing."""
         lines = [at for at in range(*gap.lines) if self.quote.counts_blanks or self.lines[at].strip()]
         places = [at for at in range(*gap.places) if self.quote.counts_blanks or self.quote.lines[at].strip()]
         if not lines or not places:
@@ -213,11 +213,11 @@ class _Comparison:
         text = self.lines[line].strip()
         what = _in_quotes(_clip(text)) if text else "a blank line"
         where = f"on line {line + 1}" if count == 1 else f"on the first of lines {line + 1}-{gap.lines[1]}"
-        leaves = f"which {self.name} leaves out" if count == 1 else f"and {self.name} leaves these out"
+        leaves = f"which {self.name} omits" if count == 1 else f"and {self.name} omits these"
         return Difference(f"The file has {what} {where}, {leaves}{more}.", line)
 
     def _elsewhere(self, place: int) -> int | None:
-        """Return where else in the file a line of the quote stands, `None` for nowhere and for a blank one."""
+        """Return where else in the file a line of the quote is; `None` if nowhere, or if it is blank."""
         row, at = self.quote.rows[place], -1
         if not row:
             return None
@@ -234,9 +234,9 @@ class _Comparison:
 def first_difference(
     lines: Sequence[str], rows: Sequence[str], quote: Quote, place: Alignment, name: str
 ) -> Difference | None:
-    """Say in what a quote first differs from the lines of a file that are nearest to it, `None` if in nothing.
+    """Return the first difference between a quote and the nearest lines of a file, or `None` if there is none.
 
-    `rows` are the lines in their loose form, `name` is what the quote is called.
+    `rows` are the lines in their loose form, `name` is how messages call the quote.
     """
     found = _Comparison(lines, rows, quote, place, name).first()
     return found and Difference(found.text[:1].upper() + found.text[1:], found.line)
@@ -260,12 +260,12 @@ KINDS: tuple[tuple[Callable[[str], str], str], ...] = (
     (_plainly, "typographic characters ({})"),
     (spaceless, "white space, which only one of the two has there"),
     (unrepeated, "the length of a row of the same character"),
-    (loose, "the case of letters, white space or the like"),
+    (loose, "the case of letters, white space or similar things"),
 )
 
 
 def shown(there: str, wanted: str) -> tuple[str, str]:
-    """Return two lines in quotes, of long ones what is around the first character in which they differ."""
+    """Return two lines in quotes; for long ones, the part around the first character in which they differ."""
     one, other = there.strip(), wanted.strip()
     begin = 0
     if max(len(one), len(other)) > MOST_SHOWN:
@@ -281,7 +281,7 @@ def _named(line: str, begin: int = 0) -> str:
 
 
 def clipped(line: str, most: int) -> str:
-    """Return a line, without its end if it is longer than `most` characters."""
+    """Return a line, truncated if it is longer than `most` characters."""
     return line if len(line) <= most else f"{line[:most]} ..."
 
 
@@ -290,7 +290,7 @@ def _clip(line: str) -> str:
 
 
 def _in_quotes(text: str) -> str:
-    """Return text in quotes, backslashes as they are, and what cannot be seen as escapes."""
+    """Return text in quotes, with backslashes unchanged and invisible characters as escapes."""
     if not text.isprintable():
         text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return f'"{text}"' if "'" in text and '"' not in text else f"'{text}'"

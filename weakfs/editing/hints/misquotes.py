@@ -1,4 +1,4 @@
-"""How a quote of a file goes wrong in ways that have a name, and the text that was meant.
+"""Misquotes: the known ways in which a quote of a file goes wrong, and the text that was meant.
 
 Nothing here is ever applied: it tells a caller what to correct.
 """
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from attrs import evolve, frozen
 
-# `     1\tx`, `1→x`, `12: x`, `12| x`, `L12: x`, `[12] x` and the like, and at last `12   x`.
+# `     1\tx`, `1→x`, `12: x`, `12| x`, `L12: x`, `[12] x` and the like, and finally `12   x`.
 NUMBERED = re.compile(r"[^\S\n]*(?:[L\[(]?\d{1,7}[^\S\n]?(?:\t|→|│|\||:|\])[ ]?|\d{1,7}[^\S\n]+)")
-# These are only taken for line numbers where the text is there without them: `1. x`, `1) x`, `Line 1: x`, `1> x`,
+# These count as line numbers only if the text occurs without them: `1. x`, `1) x`, `Line 1: x`, `1> x`,
 # `#1 x`, `1-x`, `a.py:1:x`.
 PERHAPS_NUMBERED = re.compile(
     r"[^\S\n]*(?:(?:[Ll]ine[ ]|[L#\[(]|[\w./-]{1,200}:)?\d{1,7}[^\S\n]?(?:\t|→|│|\||:|\]|\.|\)|>|-)[ ]?"
@@ -26,7 +26,7 @@ ELIDED = re.compile(
     r"\s*(?:(?://|#|--|;|%|/\*|<!--|\{/\*|\*)\s*(?:[\[(<]?(?:\.{3}|…)|(?:the )?(?:rest of|remaining|existing)\b).*"
     r"|[\[(<]?(?:\.{3,}|…)[\])>]?(?: .*)?)"
 )
-# The white space around it is no part of it: a run of that would be looked at once for each of its characters.
+# The white space around it is not part of the match: a run of it would be scanned once for each of its characters.
 ELIDED_INSIDE = re.compile(r"(?<=[^\S\n])(?:\.{3,}|…)(?=[^\S\n])")
 MARKER = re.compile(r"(?P<search><{5,9}[ \t]*(?:SEARCH|ORIGINAL))|(?P<divider>={5,9})|>{5,9}[ \t]*(?:REPLACE|UPDATED)")
 DIFF_HEADER = re.compile(r"@@|--- [ab/]|\+\+\+ [ab/]|diff --git ")
@@ -38,11 +38,11 @@ MOST_PARTS = 8
 
 @frozen
 class Misquote:
-    """What is wrong with a quote, what to do about it, and the text that was meant; `hint` is a word for it.
+    """What is wrong with a quote, the remedy, and the text that was meant; `hint` is a keyword for it.
 
-    `meant_text` is what that text is called in a message.
+    `meant_text` is how messages call that text.
 
-    `is_sure` says that it is so even where the text that was meant is not in the file either.
+    `is_sure` says that this is wrong even if the text that was meant is not in the file either.
     """
 
     hint: str
@@ -54,7 +54,7 @@ class Misquote:
 
 
 def misquotes(old: str) -> Iterator[Misquote]:
-    """Yield what may be wrong with a quote, one thing at a time and then two at once. O(old)."""
+    """Yield what may be wrong with a quote, single problems first and then pairs of them. O(old)."""
     pasted = [*_pasted(old)]
     yield from pasted
     yield from _escaped(old)
@@ -66,7 +66,7 @@ def misquotes(old: str) -> Iterator[Misquote]:
 
 
 def _pasted(old: str) -> Iterator[Misquote]:
-    """Yield what is around the text in what shows it: numbers of lines, marks of diffs, markers of patches."""
+    """Yield decorations pasted along with the text: line numbers, diff marks, patch markers."""
     for pattern in (NUMBERED, PERHAPS_NUMBERED):
         bare = without_numbers(old, pattern)
         if bare:
@@ -81,7 +81,7 @@ def _pasted(old: str) -> Iterator[Misquote]:
     if searched is not None:
         yield Misquote(
             "search_replace_markers",
-            "it has SEARCH/REPLACE markers in it, which are not part of the file",
+            "it contains SEARCH/REPLACE markers, which are not part of the file",
             "give only the lines to find, without the markers",
             searched,
             is_sure=True,
@@ -89,14 +89,14 @@ def _pasted(old: str) -> Iterator[Misquote]:
     for bare in _without_marks(old):
         yield Misquote(
             "diff_marks",
-            "its lines begin with '-' or '+', which the file does not have there: these are the marks of a diff",
+            "its lines begin with '-' or '+', unlike the lines in the file: these are the marks of a diff",
             "give the text without the marks",
             bare,
         )
 
 
 def without_numbers(old: str, numbered: re.Pattern[str]) -> str:
-    """Return a text without its line numbers, "" if most of its lines have none."""
+    """Return a text without its line numbers, or "" if most of its lines have none."""
     lines = old.split("\n")
     without = [numbered.sub("", line, count=1) if numbered.match(line) else line for line in lines]
     given = sum(bool(line.strip()) for line in lines)
@@ -107,7 +107,7 @@ def without_numbers(old: str, numbered: re.Pattern[str]) -> str:
 def _between_markers(old: str) -> str | None:
     lines = old.split("\n")
     kinds = [MARKER.fullmatch(line.strip()) if line.strip()[:1] in ("<", "=", ">") else None for line in lines]
-    # A row of equals signs alone may underline a heading.
+    # A lone row of equals signs may underline a heading.
     if not any(kind and not kind["divider"] for kind in kinds):
         return None
     searches = [at for at, kind in enumerate(kinds) if kind and kind["search"]]
@@ -120,7 +120,7 @@ def _without_marks(old: str) -> Iterator[str]:
     lines = [line for line in old.split("\n") if not DIFF_HEADER.match(line)]
     if not any(line[:1] in ("-", "+") for line in lines):
         return
-    # Of a diff, the lines to find are those that it keeps or removes.
+    # In a diff, the lines to find are those that it keeps or removes.
     to_find = [line for line in lines if line[:1] != "+"]
     if not any(map(str.strip, to_find)):
         yield "\n".join([line[1:] for line in lines])
@@ -131,7 +131,7 @@ def _without_marks(old: str) -> Iterator[str]:
 
 
 def _escaped(old: str) -> Iterator[Misquote]:
-    """Yield readings of escapes that stand for characters."""
+    """Yield readings in which escapes stand for characters."""
     if "\\" in old:
         why = 'it has escapes such as \\n, \\" or \\u00e9 where the file has the characters themselves'
         yield _escapes(why, ESCAPE.sub(_character, old))
@@ -141,9 +141,9 @@ def _escaped(old: str) -> Iterator[Misquote]:
 
 
 def _unescaped(old: str) -> Iterator[Misquote]:
-    """Yield readings of characters that the file has as escapes."""
+    """Yield readings in which the file has escapes for these characters."""
     if '"' in old or "\\" in old or "\n" in old.strip():
-        why = "the file has backslashes that it leaves out"
+        why = "it omits backslashes that the file has"
         doubled = old.replace("\\", "\\\\")
         for meant in (doubled, old.replace('"', '\\"'), doubled.replace('"', '\\"')):
             yield _escapes(why, meant)
@@ -155,7 +155,7 @@ def _unescaped(old: str) -> Iterator[Misquote]:
 
 
 def _escapes(why: str, meant: str) -> Misquote:
-    return Misquote("escapes", why, "give the text as it is in the file", meant, meant_text="the text that is meant")
+    return Misquote("escapes", why, "give the text as it is in the file", meant, meant_text="the intended text")
 
 
 def _character(escape: re.Match[str]) -> str:
@@ -166,7 +166,7 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def parts_around_elisions(old: str) -> list[str]:
-    """Return the pieces of a text that leaves out what is between them; an empty list if it leaves nothing out."""
+    """Return the pieces of a text that omits lines between them; an empty list if it omits nothing."""
     parts: list[list[str]] = [[]]
     for line in old.split("\n"):
         if ELIDED.fullmatch(line):

@@ -1,4 +1,4 @@
-"""Why a replacement was refused, in words that say how to go on."""
+"""Errors of refused replacements, with messages that say how to continue."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from weakfs.errors import WeakfsError
 class EditError(WeakfsError, ValueError):
     """A replacement that was refused; nothing was changed.
 
-    `status` and `error_code` are what a receipt says, `reason` the message without its first words. `matches` is
-    how many places there are (`None` where nobody looked) and `lines` the line (from 1) of each, at most the first
-    1,000; where there is none, `lines` are the first and the last line of the nearest text, and `hint` says in a
-    word why that is not the same. `unquoted` is a reason of the kind that quotes nothing of the text, for kinds whose
-    `reason` may.
+    `status` and `error_code` go into a receipt, `reason` is the message without its first words. `matches` is the
+    number of matches (`None` if they were not counted) and `lines` the line (from 1) of each, at most the first
+    1,000; if there is no match, `lines` are the first and the last line of the nearest text, and `hint` is a keyword
+    for the difference. `unquoted` is a reason that quotes nothing of the text, for kinds whose `reason` may.
     """
 
     status: ClassVar[str] = "error"
@@ -31,43 +30,43 @@ class EditError(WeakfsError, ValueError):
         super().__init__(f"cannot replace: {reason}")
 
     def without_quotes(self) -> EditError:
-        """Return this refusal for a text that may not be shown: nothing in it quotes the text or tells of its lines."""
+        """Return this refusal for a text that may not be shown: it neither quotes the text nor describes its lines."""
         return self if self.unquoted is None else type(self)(self.unquoted, matches=self.matches)
 
 
 class EmptyOldString(EditError):
-    """There is nothing to look for."""
+    """The old text is empty."""
 
     error_code = "invalid_input_empty_old_string"
 
 
 class NoChange(EditError):
-    """The new text is the old one."""
+    """The new text equals the old one."""
 
     error_code = "invalid_input_no_change"
 
 
 class TargetNotFound(EditError):
-    """The old text is not there."""
+    """The old text was not found."""
 
     status = "not_found"
     error_code = "edit_target_not_found"
-    unquoted = "the text to replace is not in it, and nothing of the file may be shown; give the exact text"
+    unquoted = "the text to replace is not in the file, whose contents may not be shown; give the exact text"
 
 
 class AmbiguousTarget(EditError):
-    """The old text is there several times, and one place was asked for."""
+    """The old text occurs several times, but only one place was to be replaced."""
 
     status = "ambiguous"
     error_code = "ambiguous_matches"
 
 
 class AmbiguousIndentation(EditError):
-    """The old text is there with another indentation, which leaves in doubt how deep the new lines belong."""
+    """The old text occurs with another indentation, so the depth of the new lines is ambiguous."""
 
     status = "ambiguous"
     error_code = "ambiguous_indentation"
     unquoted = (
-        "the text to replace is in it with another indentation, which leaves in doubt how deep the new lines belong, "
-        "and nothing of the file may be shown; give the old lines with the indentation that they have"
+        "the text to replace is in the file with another indentation, so the depth of the new lines is ambiguous; "
+        "its contents may not be shown; give the old lines with the indentation that they have in the file"
     )

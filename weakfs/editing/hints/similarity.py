@@ -1,4 +1,4 @@
-"""How alike two lines are, and the forms in which texts are compared for that: only to tell of them, never to edit."""
+"""Similarity of lines, and the forms in which texts are compared for it: for messages only, never for edits."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from unicodedata import category, normalize
 
 from weakfs.editing.normalization import plain
 
-# So many characters of a line are compared.
+# The most characters of a line that are compared.
 MOST_COMPARED = 300
 
 
 def is_invisible(char: str) -> bool:
-    """Return whether nothing can be seen of a character: format and control characters, private use, unassigned."""
+    """Return whether a character is invisible: format and control characters, private use, unassigned."""
     return (category(char) in ("Cf", "Co", "Cn", "Cc") and not char.isspace()) or "\ufe00" <= char <= "\ufe0f"
 
 
 def visible(text: str) -> str:
-    """Return `text` without the characters of which nothing can be seen. O(text)."""
+    """Return `text` without its invisible characters. O(text)."""
     if text.isascii() and text.isprintable():
         return text
     gone = {ord(char): None for char in set(text) if is_invisible(char)}
@@ -26,14 +26,14 @@ def visible(text: str) -> str:
 
 
 def spaceless(text: str) -> str:
-    """Return `text` without white space, line breaks apart. O(text)."""
+    """Return `text` without white space, except line breaks. O(text)."""
     for char in {char for char in set(text) if char.isspace()} - {"\n"}:
         text = text.replace(char, "")
     return text
 
 
 def unrepeated(text: str) -> str:
-    """Return `text` with runs of what rules are drawn with as one such character. O(text)."""
+    """Return `text` with each run of a character used for drawing rules reduced to one. O(text)."""
     for char in "-=_*#~":
         while char * 2 in text:
             text = text.replace(char * 8, char).replace(char * 2, char)
@@ -46,22 +46,22 @@ def untypographic(text: str) -> str:
 
 
 def loose(text: str) -> str:
-    """Return what is left of a text where letter case, white space and the like do not count; lines stay. O(text)."""
+    """Return `text` in a form that ignores case, white space and the like, but keeps the lines. O(text)."""
     return unrepeated(spaceless(plain(visible(text))).lower())
 
 
 def likeness(one: Counter[tuple[str, str]], other: Counter[tuple[str, str]]) -> float:
-    """Return how many of their pairs of neighbouring characters two lines share, from 0 to 1."""
+    """Return the share of pairs of adjacent characters that two lines have in common, from 0 to 1."""
     small, large = (one, other) if len(one) < len(other) else (other, one)
     both = sum(min(count, large[pair]) for pair, count in small.items() if pair in large)
     return 2 * both / max(1, one.total() + other.total())
 
 
 def character_pairs(loose_line: str) -> Counter[tuple[str, str]]:
-    """Count the pairs of neighbouring characters in a line that is in its loose form."""
+    """Count the pairs of adjacent characters in a line in its loose form."""
     return Counter(pairwise(loose_line[:MOST_COMPARED]))
 
 
 def alike(one: str, other: str) -> float:
-    """Return how alike two lines are, from 0 to 1, whatever their case and white space."""
+    """Return the similarity of two lines, from 0 to 1, ignoring case and white space."""
     return likeness(*(character_pairs(loose(line[:MOST_COMPARED])) for line in (one, other)))

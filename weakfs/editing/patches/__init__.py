@@ -1,4 +1,4 @@
-"""Patches: V4A, unified diffs and SEARCH/REPLACE blocks, worked out in memory, then written whole or not at all."""
+"""Patches: V4A, unified diffs and SEARCH/REPLACE blocks, computed in memory, then written in full or not at all."""
 
 from weakfs.editing.patches.apply import PatchFormat, PatchOps, PatchReport, apply_patch
 from weakfs.editing.patches.errors import (

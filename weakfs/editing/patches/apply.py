@@ -1,4 +1,4 @@
-"""Applying a patch to a filesystem: read all of it, work all of it out, then write all of it or nothing."""
+"""Applying a patch to a filesystem: parse it, compute all changes, then write all of them or none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PatchFormat = Literal["v4a", "unified", "search_replace"]
 
 @frozen
 class PatchOps:
-    """How many operations a patch had. A file that is changed and moved counts in both."""
+    """The number of operations in a patch. A file that is changed and moved counts in both."""
 
     add: int = 0
     update: int = 0
@@ -33,10 +33,10 @@ class PatchOps:
 
 @frozen
 class PatchReport:
-    """What a patch changed, or with `dry_run` would change.
+    """What a patch changed, or would change with `dry_run`.
 
-    `changed_paths` are in the order of the patch, of a move the old path and the new one; `replaced` those where
-    another file gave way. A file that is left as it was is in neither. `hunks` tells of each hunk how it fitted.
+    `changed_paths` are in the order of the patch, with both the old and the new path of a move; `replaced` are those
+    where another file was replaced. An unchanged file is in neither. `hunks` says how each hunk matched.
     """
 
     files_changed: int
@@ -61,12 +61,12 @@ def apply_patch(
 ) -> PatchReport:
     """Apply a V4A patch, a unified diff or SEARCH/REPLACE blocks: all of it, or nothing if anything is wrong with it.
 
-    `dry_run` answers or raises the same and writes nothing. `on_existing` says what becomes of a file where another
-    is added or moved to, `on_ambiguous` whether a hunk that fits in several places goes to the first.
-    `final_newline="add"` ends every updated file with a newline, `added_file_newline=False` no added one.
+    `dry_run` returns or raises the same and writes nothing. `on_existing` says what happens to an existing file if
+    another is added or moved there, `on_ambiguous` whether a hunk that fits in several places goes to the first.
+    `final_newline="add"` ends every updated file with a newline, `added_file_newline=False` adds none to new files.
 
-    Raises `PatchError`, whose `errors` tell of each hunk or file that is wrong, and the `OSError` of a filesystem
-    that refuses the change, such as a quota. O(patch + files).
+    Raise `PatchError`, whose `errors` describe each wrong hunk or file, or the `OSError` of a filesystem that refuses
+    the change, such as for a quota. O(patch + files).
     """
     _check("on_existing", on_existing, get_args(OnExisting))
     _check("on_ambiguous", on_ambiguous, get_args(OnAmbiguous))
@@ -81,7 +81,7 @@ def apply_patch(
 def apply_patch_as_codex(fs: Filesystem, patch: str) -> PatchReport:
     """Apply a V4A patch as Codex does, byte for byte: for sessions that were recorded with it.
 
-    What it does in another way is told in `weakfs.editing.patches.formats.codex`. Raises as `apply_patch` does.
+    `weakfs.editing.patches.formats.codex` lists the differences. Raise the same exceptions as `apply_patch`.
     """
     return _apply(fs, patch, "v4a", Dialect(is_codex=True), dry_run=False)
 
@@ -103,7 +103,7 @@ def _apply(fs: Filesystem, patch: str, patch_format: PatchFormat, dialect: Diale
 
 
 def paths_in(patch: str, *, patch_format: PatchFormat = "v4a") -> tuple[str, ...]:
-    """Give the paths that a patch names, as it writes them, in order. Raises `PatchParseError`."""
+    """Return the paths that a patch names, as written, in order. Raise `PatchParseError` if it is malformed."""
     named: dict[str, None] = {}
     for operation in _parsed(patch, patch_format, Dialect()):
         named[operation.path] = None
@@ -131,9 +131,9 @@ def _report(stage: Stage, steps: list[Step], dry_run: bool) -> PatchReport:
     changed = tuple(path for path in stage.touched if path in made)
     replaced = tuple(path for path in stage.replaced if path in made)
     ops = PatchOps(counts["add"], counts["update"], counts["delete"], counts["move"])
-    told = [f"{count} {verb}" for verb, count in _verbs(ops) if count]
+    verbs = [f"{count} {verb}" for verb, count in _verbs(ops) if count]
     files = f"{len(changed)} file{'' if len(changed) == 1 else 's'} changed"
-    summary = files + (f" ({', '.join(told)})" if told else "") if changed else "nothing changed"
+    summary = files + (f" ({', '.join(verbs)})" if verbs else "") if changed else "nothing changed"
     return PatchReport(len(changed), changed, ops, replaced, tuple(stage.fits), summary, dry_run)
 
 

@@ -1,4 +1,4 @@
-"""From what a patch leaves to the changes that make it so, in an order in which none is in another's way."""
+"""The changes that produce a patch's result, in an order in which none is in the way of another."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NEW_FILE = 0o644
 
 @frozen(eq=False)
 class Step:
-    """One change of the filesystem: `content` is what `write` puts there, `to` where `move` and `link` lead.
+    """One change of the filesystem: `content` is for `write`, `to` is the destination of `move` and `link`.
 
-    `pieces` are what of the content differs from what is there, where writing those is better.
+    `pieces` are the parts of the content that differ from the current ones, if writing only those is better.
     """
 
     verb: Verb
@@ -35,17 +35,17 @@ class Step:
 
     @property
     def destination(self) -> str:
-        """The path at which there is something afterwards, or nothing any more."""
+        """The path that exists after the change, or no longer exists."""
         return self.to if self.verb == "move" else self.path
 
     @property
     def written(self) -> int:
-        """How many bytes it writes."""
+        """The number of bytes written."""
         return len(self.content) if self.pieces is None else sum(len(content) for _, _, content in self.pieces)
 
 
 def steps_of(places: Places) -> list[Step]:
-    """Give the changes: what goes first, then what moves, then what is written. Reads what moves in circles."""
+    """Return the changes: deletions, then moves, then writes. Files that move in a circle are read and written."""
     moves = _moves(places)
     sources = set(moves.values())
     deletes: list[Step] = []
@@ -69,7 +69,7 @@ def _was_entry(there: FileStat | None) -> bool:
 
 
 def _moves(places: Places) -> dict[str, str]:
-    """Find what one move can do: new path and old one, where the old one is empty afterwards and nothing in the way."""
+    """Map new path to old for each simple move: the old path ends up free, and nothing is in the way at the new one."""
     heirs = Counter(entry.origin for entry in places.now.values() if entry is not None)
     moves: dict[str, str] = {}
     for path, entry in places.now.items():
@@ -82,7 +82,7 @@ def _moves(places: Places) -> dict[str, str]:
 
 
 def _is_free(places: Places, path: str) -> bool:
-    """Tell whether a move to this path can come before all that is written."""
+    """Return whether a move to this path can happen before all writes."""
     there = places.before(path)
     if there is not None and there.is_directory:
         return False
@@ -118,7 +118,7 @@ def _rewritten(
 
 
 def _written(places: Places, old_path: str, path: str, entry: Entry) -> list[Step]:
-    """Give the step that makes an entry's content of what is there, if it is another."""
+    """Return the steps that write an entry's content if it differs from the current one."""
     made = entry.data(places.fs)
     try:
         held = places.fs.read_bytes(old_path).content
@@ -143,7 +143,7 @@ def _after_move(places: Places, path: str, entry: Entry, writes: list[Step]) -> 
 
 
 def _smaller_first(places: Places, writes: list[Step]) -> list[Step]:
-    """Put what makes files smaller first, so that a quota that the result keeps is kept all the time."""
+    """Order writes that shrink files first, so that a quota that the result satisfies is satisfied all the time."""
 
     def growth(step: Step) -> int:
         there = places.before(step.path)

@@ -1,4 +1,4 @@
-"""Making the changes of a patch, all of them or none."""
+"""Commit: making the changes of a patch, all of them or none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weakfs.session import Session
 
 
 def transaction(fs: Filesystem) -> AbstractContextManager[object]:
-    """Give a transaction of the session that a filesystem's changes are in, where it has one."""
+    """Return a transaction of the session that contains a filesystem's files, or a null context if there is none."""
     session = _session_of(fs)
     return nullcontext() if session is None else session.transaction()
 
@@ -29,7 +29,7 @@ def _session_of(fs: Filesystem) -> Session | None:
 
 
 def foresee(fs: Filesystem, steps: list[Step]) -> None:
-    """Raise what the steps would raise, as far as that can be known without making them: limits and quotas."""
+    """Raise what the steps would raise, as far as that is known without making them: limits and quotas."""
     if steps and fs.read_only:
         path = steps[0].path
         raise fault(
@@ -43,7 +43,7 @@ def foresee(fs: Filesystem, steps: list[Step]) -> None:
             fs.limits.check_size(path, len(step.content))
         if step.is_new or step.verb == "move":
             fs.limits.check_path(path, tuple(path[1:].split("/")))
-    # What a protocol's own isinstance would tell, at a twentieth of the time.
+    # Equivalent to the protocol's own isinstance check, at a twentieth of the time.
     if hasattr(fs, "foresee"):
         written = [(path, step.written) for step in steps for path in dict.fromkeys((step.path, step.destination))]
         cast(ForeseesChanges, fs).foresee(written)
@@ -55,7 +55,7 @@ def _foresee_quota(fs: Filesystem, steps: list[Step]) -> None:
     try:
         totals = fs.statistics()
     except PermissionError:
-        # Where not all may be looked at, each change is judged as it is made.
+        # If not everything may be examined, each change is checked when it is made.
         return
     size, nodes = totals.total_size, totals.node_count
     made: set[str] = set()
@@ -86,7 +86,7 @@ def _missing(fs: Filesystem, path: str, made: set[str]) -> int:
 
 
 def _is_missing(fs: Filesystem, directory: str) -> bool:
-    """Tell whether a directory has to be made; one above all that may be looked at counts as there."""
+    """Return whether a directory must be created; one above everything that may be examined counts as existing."""
     try:
         return not fs.exists(directory)
     except PermissionError:
@@ -94,9 +94,9 @@ def _is_missing(fs: Filesystem, directory: str) -> bool:
 
 
 def commit(fs: Filesystem, steps: list[Step]) -> None:
-    """Make the changes; if one fails, undo those before it and raise what it raised.
+    """Make the changes; if one fails, undo the previous ones and reraise its exception.
 
-    In the session's own transaction, where there is one, the session undoes them.
+    If the session has a transaction of its own, the session undoes them.
     """
     undoing = Undoing(fs) if _session_of(fs) is None else None
     try:
@@ -149,13 +149,13 @@ _MAKING: dict[str, Callable[[Filesystem, Step], None]] = {
 
 @define
 class Undoing:
-    """What takes changes back on a filesystem that has no transactions."""
+    """Undoes changes on a filesystem that has no transactions."""
 
     fs: Filesystem
     _done: list[Callable[[], object]] = field(factory=list)
 
     def remember(self, step: Step) -> None:
-        """Note how to undo a step that is about to be made."""
+        """Record how to undo a step that is about to be made."""
         fs, path = self.fs, step.destination
         if step.verb == "clear":
             for entry in fs.walk(path):
@@ -180,7 +180,7 @@ class Undoing:
         self._done.append(put_back)
 
     def _keep(self, path: str) -> None:
-        """Note how to put back what is at a path, or that nothing is, with the directories that are missing."""
+        """Record how to restore the entry at a path, or its absence, including directories that do not exist yet."""
         fs = self.fs
         if not fs.exists(path):
             above = parent(path)
@@ -200,17 +200,17 @@ class Undoing:
             self._done.append(lambda: _put_file(fs, path, content, there.mode))
 
     def undo(self, error: BaseException) -> None:
-        """Take back what was remembered, the last first; what cannot be is told in a note of the error."""
+        """Undo the recorded steps, the last one first; failures are added to the error as notes."""
         for put_back in reversed(self._done):
             try:
                 put_back()
             except Exception as failure:
-                # Whatever it is, the rest must be put back.
+                # Whatever it is, the rest must still be restored.
                 error.add_note(f"and it could not be undone: {failure}")
 
 
 def _move_back(fs: Filesystem, step: Step) -> None:
-    # The step that failed may be this one, and nothing moved.
+    # The step that failed may be this one, in which case nothing moved.
     if not fs.exists(step.path):
         fs.move(step.to, step.path)
 

@@ -1,4 +1,4 @@
-"""A text file as lines, each with its own ending, for edits that leave all other bytes as they are."""
+"""A text file as lines, each with its own line end, for edits that leave all other bytes unchanged."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class Document:
-    """The lines of a text: without their `\\n`, with the `\\r` before it.
+    """The lines of a text, without their `\\n` but with the `\\r` before it.
 
-    `ended` tells whether the text ends with a newline, `is_marked` whether it starts with a byte order mark, which is
-    then no part of the first line. The last line of a text that does not end with one is given the `\\r` of the
-    line before it, so that a line can follow; `text` leaves it out, unless the text `ends_in_return` by itself.
+    `ended` says whether the text ends with a newline, `is_marked` whether it starts with a byte order mark, which is
+    then not part of the first line. If the text does not end with a newline, its last line gets the `\\r` of the line
+    before it, so that another line can follow; `text` omits it, unless the text itself `ends_in_return`.
     """
 
     __slots__ = ("_changes", "_indexes", "changed_once", "ended", "ends_in_return", "is_marked", "lines")
@@ -31,7 +31,7 @@ class Document:
             self.lines[-1] += "\r"
         self._indexes: dict[int, LineIndex] = {}
         self._changes = 0
-        # The runs that were replaced, if that was done once: they are known by the lines of the text as it was.
+        # The runs that were replaced, if there was a single call: they refer to the lines of the original text.
         self.changed_once: Sequence[Run] | None = None
 
     @property
@@ -40,7 +40,7 @@ class Document:
         return self._changes > 0
 
     def text(self) -> str:
-        """Give the text. O(text)."""
+        """Return the text. O(text)."""
         text = "\n".join(self.lines)
         if self.ended:
             text += "\n" * bool(self.lines)
@@ -49,37 +49,37 @@ class Document:
         return BYTE_ORDER_MARK + text if self.is_marked else text
 
     def has_return(self, at: int) -> bool:
-        """Tell whether a line has a carriage return that is in the text."""
+        """Return whether a line has a carriage return that is in the text."""
         is_given = at == len(self.lines) - 1 and not self.ended and not self.ends_in_return
         return self.lines[at].endswith("\r") and not is_given
 
     def show_mark(self) -> None:
-        """Take the byte order mark as the first character of the first line, which a patch then may change."""
+        """Make the byte order mark the first character of the first line, so that a patch can change it."""
         if self.is_marked:
             self.is_marked = False
             self.ended = self.ended and bool(self.lines)
             self.replace([(0, 1, [BYTE_ORDER_MARK + line for line in self.lines[:1] or [""]])])
 
     def hide_mark(self) -> None:
-        """Take it from the first line again."""
+        """Remove it from the first line again."""
         if self.lines and self.lines[0].startswith(BYTE_ORDER_MARK):
             self.is_marked = True
             self.replace([(0, 1, [self.lines[0].removeprefix(BYTE_ORDER_MARK)])])
 
     def find(self, lines: Sequence[str], level: int, start: int) -> int:
-        """Give where lines first stand together, compared as at that level of `FOLDS`; -1 for nowhere."""
+        """Return the first position of consecutive lines, compared at that level of `FOLDS`; -1 if there is none."""
         return self._index(level).find(lines, start)
 
     def is_again(self, lines: Sequence[str], level: int, at: int) -> bool:
-        """Tell whether lines that stand at a place also stand behind it, compared as at that level."""
+        """Return whether the lines at a position also occur after it, compared at that level."""
         return self._index(level).is_again(lines, at)
 
     def is_at(self, lines: Sequence[str], level: int, at: int) -> bool:
-        """Tell whether lines stand at a place, compared as at that level."""
+        """Return whether lines are at a position, compared at that level."""
         return self._index(level).is_at(lines, at)
 
     def places(self, lines: Sequence[str], level: int, start: int, stop: int | None = None) -> Iterator[int]:
-        """Go through where lines stand together, from `start` to before `stop`, compared as at that level."""
+        """Yield the positions of consecutive lines, from `start` up to `stop`, compared at that level."""
         for at in self._index(level).places(lines, start):
             if stop is not None and at >= stop:
                 return
@@ -93,7 +93,7 @@ class Document:
         return found
 
     def replace(self, runs: Sequence[Run]) -> None:
-        """Replace runs of lines, in order and apart from one another. O(lines), as fast as copying."""
+        """Replace runs of lines, which are in order and do not touch. O(lines), as fast as copying."""
         if runs:
             self._changes += 1
             self.changed_once = runs if self._changes == 1 else None

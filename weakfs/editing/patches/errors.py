@@ -1,4 +1,4 @@
-"""Why a patch was refused: one family of errors, each with what a receipt says and what a model can act on."""
+"""The errors of refused patches: one family, each with fields for a receipt and a message that a model can act on."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from attrs import frozen
 
 from weakfs.errors import WeakfsError
 
-# As many problems of one patch are told; looking for the nearest place costs more than applying.
+# The most problems of one patch that are reported; finding the nearest place costs more than applying.
 MAX_PROBLEMS = 10
-# What a message quotes of a file or a patch, in characters, and how long it is at most.
+# The most characters of a file or a patch that a message quotes, and the longest message.
 QUOTED = 160
 MAX_MESSAGE = 1400
 
@@ -20,7 +20,7 @@ NO_LINES = "the hunk has no lines; give the lines that change, with '-' and '+',
 
 @frozen
 class PatchProblem:
-    """One thing that is wrong with a patch.
+    """One problem of a patch.
 
     `line` is the line of the patch, `hunk` the number of the hunk in its file (from 1), `file_lines` the lines of
     the file that the message names.
@@ -37,7 +37,7 @@ class PatchProblem:
 class PatchError(WeakfsError, ValueError):
     """A patch that was refused; nothing was changed.
 
-    `status` and `error_code` are what a receipt says, of the first of `errors`; those are at most ten.
+    `status` and `error_code` go into a receipt and are those of the first of `errors`, which are at most ten.
     """
 
     status: ClassVar[str] = "error"
@@ -54,28 +54,28 @@ class PatchError(WeakfsError, ValueError):
 
 
 class PatchParseError(PatchError):
-    """The patch is malformed; `line` is where."""
+    """The patch is malformed at `line`."""
 
     status = "parse_error"
     error_code = "patch_parse_error"
 
 
 class HunkRejected(PatchError):
-    """A hunk fits nowhere or in several places, or a file is there that was not to be replaced."""
+    """A hunk fits nowhere or in several places, or a file exists that must not be replaced."""
 
     status = "reject"
     error_code = "hunk_rejected"
 
 
 class UpdateTargetNotFound(PatchError):
-    """The file to update or to move is not there."""
+    """The file to update or to move does not exist."""
 
     status = "not_found"
     error_code = "update_target_not_found"
 
 
 class DeleteTargetNotFound(PatchError):
-    """The file to delete is not there."""
+    """The file to delete does not exist."""
 
     status = "not_found"
     error_code = "delete_target_not_found"
@@ -88,7 +88,7 @@ class UpdateTargetNotText(PatchError):
 
 
 class PatchPathForbidden(PatchError):
-    """A path climbs out, is a directory, or cannot be used for another reason."""
+    """A path climbs above the root, is a directory, or cannot be used for another reason."""
 
     status = "forbidden"
     error_code = "path_forbidden"
@@ -108,20 +108,20 @@ _KINDS: dict[str, type[PatchError]] = {
 
 
 def refusal(problems: list[PatchProblem]) -> PatchError:
-    """Give the error to raise for these problems, of the kind of the first."""
+    """Return the error for these problems, of the class that fits the first."""
     return _KINDS[problems[0].error_code](*problems)
 
 
 def malformed(line: int, reason: str) -> PatchParseError:
-    """Give the error to raise for a line of a patch (from 1) that cannot be read."""
+    """Return the error for a line of a patch (from 1) that cannot be parsed."""
     return PatchParseError(PatchProblem("patch_parse_error", f"line {line} of the patch: {reason}", line=line))
 
 
 def quoted(text: str) -> str:
-    """Give a piece of text as it can stand in a message: in quotes, at most 160 characters."""
+    """Return a piece of text for a message: in quotes, at most 160 characters."""
     return repr(text if len(text) <= QUOTED else f"{text[: QUOTED - 40]} ... {text[-35:]}")
 
 
 def clipped_message(text: str) -> str:
-    """Return a message, without its end if it is longer than a model should have to read."""
+    """Return a message, truncated to a length that a model should read."""
     return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]} ..."

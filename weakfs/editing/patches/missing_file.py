@@ -1,4 +1,4 @@
-"""Telling of a file that is not there: what the patch itself did with it, or which other one may be meant."""
+"""Messages for a missing file: what the patch itself did with it, or which other file may be meant."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from weakfs.filesystem.protocol import Filesystem
 
 
 def why_absent(fs: Filesystem, path: str, gone: Mapping[str, str | None]) -> str:
-    """Say that there is no file at a path, and what to do; `gone` tells where to the patch moved what was there."""
+    """Return why there is no file at a path, and the remedy; `gone` maps paths to where the patch moved the file."""
     if path not in gone:
         return absence.why_absent(fs, path, excluded=gone.__contains__)
     to = gone[path]
-    told = "there is no such file then: an earlier operation of this patch"
+    reason = "there is no such file then: an earlier operation of this patch"
     if to is None:
-        return f"{told} deletes it; put this one before that, or leave it out"
-    return f"{told} moves it to {to!r}; use that path"
+        return f"{reason} deletes it; put this one before that, or omit it"
+    return f"{reason} moves it to {to!r}; use that path"

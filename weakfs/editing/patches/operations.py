@@ -1,4 +1,4 @@
-"""What a patch asks for: operations on files and hunks in them, with the lines of the patch where they stand."""
+"""The contents of a parsed patch: operations on files and their hunks, with their line numbers in the patch."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from attrs import evolve, frozen
 
 @frozen
 class Hunk:
-    """Lines to find in a file, and what becomes of them.
+    """Lines to find in a file, and their replacement.
 
-    Each of `lines` starts with " " (it stays), "-" (it goes) or "+" (it comes). `anchors` are lines to find first,
+    Each of `lines` starts with " " (kept), "-" (removed) or "+" (added). `anchors` are lines to find first,
     `at_end` ties the hunk to the end of the file. The first `leading_blanks` and the last `trailing_blanks` lines are
-    empty in the patch: they may be context, or only separate the hunk from what is around it. Those `unmarked` (by
-    number, from 0) had no mark and were taken for context; `body` is the line of the patch where the lines begin.
-    `start` is the line
-    (from 1) that a unified diff names, `old_unended` and `new_unended` that it says that the file ends without a
-    newline. `notes` are sentences on what was passed over in reading it.
+    empty in the patch: they may be context, or only separate the hunk from its surroundings. Those `unmarked` (by
+    number, from 0) had no mark and were taken as context; `body` is the line of the patch where the lines begin.
+    `start` is the line (from 1) that a unified diff names, `old_unended` and `new_unended` say that according to it
+    the file ends without a newline. `notes` are sentences on what was ignored in parsing it.
     """
 
     line: int
@@ -35,21 +34,21 @@ class Hunk:
 
     @property
     def is_blank(self) -> bool:
-        """Whether all its lines are empty ones: it is no hunk, unless they are context."""
+        """Whether all its lines are empty: it is not a hunk, unless they are context."""
         return self.trailing_blanks == len(self.lines)
 
     @cached_property
     def old(self) -> list[str]:
-        """The lines to find; not to be changed. O(lines), once."""
+        """The lines to find; not to be modified. O(lines), computed once."""
         return [line[1:] for line in self.lines if line[0] != "+"]
 
     @property
     def new(self) -> list[str]:
-        """The lines to leave. O(lines)."""
+        """The lines after the change. O(lines)."""
         return [line[1:] for line in self.lines if line[0] != "-"]
 
     def with_context_unmarked(self) -> Hunk:
-        """Give the hunk with its context as if what marks it were a part of each line."""
+        """Return the hunk with its context as if the mark were part of each line."""
         lines = tuple(
             " " + line if line[0] == " " and line[1:] and at not in self.unmarked else line
             for at, line in enumerate(self.lines)
@@ -57,7 +56,7 @@ class Hunk:
         return evolve(self, lines=lines, unmarked=())
 
     def without_blanks(self, leading: int, trailing: int) -> Hunk:
-        """Give the hunk without so many of its first and last lines, which are empty ones."""
+        """Return the hunk without this many of its first and last lines, which are empty."""
         if not leading and not trailing:
             return self
         return evolve(
@@ -92,7 +91,7 @@ class Block:
 
 @frozen
 class AddFile:
-    """A new file, or with `is_link` a symbolic link to what `lines` say; `mode` is `None` where nothing is said.
+    """A new file, or with `is_link` a symbolic link to `lines`; `mode` is `None` if the patch does not say.
 
     With `only_if_empty` it replaces no file that has any contents.
     """
@@ -108,7 +107,7 @@ class AddFile:
 
 @frozen
 class DeleteFile:
-    """A file that goes; `hunks` are what a unified diff says that it holds, `None` where nothing is said."""
+    """A file to delete; `hunks` are its contents according to a unified diff, `None` if the patch does not say."""
 
     path: str
     line: int
@@ -118,10 +117,10 @@ class DeleteFile:
 
 @frozen
 class UpdateFile:
-    """A file that changes: its lines, its mode, its path. With `copies` the old path stays as it is.
+    """A file that changes: its lines, its mode, its path. With `copies` the file at the old path stays as it is.
 
-    `other_paths` are tried where the first is not there. `from_before` says that a move or copy takes the file as it
-    was before the patch, as the diffs of git do. `blocks` are what a SEARCH/REPLACE patch has in place of hunks.
+    `other_paths` are tried if the first does not exist. `from_before` says that a move or copy uses the file as it
+    was before the patch, as git's diffs do. `blocks` are those of a SEARCH/REPLACE patch, in place of hunks.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Changing a document as hunks say: only the lines that go or come are touched."""
+"""Changing a document according to hunks: only lines that are removed or added are touched."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class HunkMisfit(Exception):
 
 
 def rewrite(document: Document, hunks: Sequence[Hunk], *, takes_first: bool, most_failures: int) -> tuple[Place, ...]:
-    """Find the places of all hunks, then change the document; give where each fitted, and how.
+    """Find the places of all hunks, then change the document; return where each matched, and how.
 
-    Raises `HunkMisfit`, with at most so many failures, and has changed nothing then.
+    Raise `HunkMisfit`, with at most `most_failures` failures, before changing anything.
     """
     is_diff = any(hunk.start is not None for hunk in hunks)
     shows_mark = document.is_marked and is_diff and any(_has_mark(hunk) for hunk in hunks)
@@ -47,7 +47,7 @@ def _has_mark(hunk: Hunk) -> bool:
 
 
 def _unmarked(document: Document, hunks: Sequence[Hunk]) -> Sequence[Hunk]:
-    """Give the hunks without byte order marks where the document holds its own beside its lines."""
+    """Return the hunks without byte order marks if the document holds its own separately from its lines."""
     if not document.is_marked:
         return hunks
     return [
@@ -74,7 +74,7 @@ def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_f
             continue
         places.append(place)
         taken += place.changes
-        # Lines that are put at the end, which nothing in the hunk names, keep no later hunk from its place.
+        # Lines added at the end, without any context in the hunk, do not block later hunks.
         if hunk.start is not None or place.hunk.old or place.anchor is not None:
             cursor = place.cursor
         if hunk.start is not None:
@@ -101,7 +101,7 @@ def _change(document: Document, places: list[Place]) -> None:
 
 
 def _apart(runs: list[Run]) -> list[Run]:
-    """Put runs together that insert at one place, in their order."""
+    """Join runs that insert at the same place, in their order."""
     made: list[Run] = []
     for run in runs:
         if made and run[0] == made[-1][1] == made[-1][0]:
@@ -112,7 +112,7 @@ def _apart(runs: list[Run]) -> list[Run]:
 
 
 def _runs(document: Document, place: Place, means_returns: bool) -> Iterator[Run]:
-    """Give the runs of lines that a hunk replaces, each added line with its ending."""
+    """Yield the runs of lines that a hunk replaces, each added line with its line end."""
     at = place.at
     start, added = at, list[str]()
     for line in (*place.hunk.lines, " "):
@@ -128,7 +128,7 @@ def _runs(document: Document, place: Place, means_returns: bool) -> Iterator[Run
 
 
 def _means_returns(document: Document, places: Sequence[Place]) -> bool:
-    """Tell whether hunks show carriage returns, and in the same lines as the file has them."""
+    """Return whether hunks show carriage returns, and on the same lines as the file."""
     if not any(line.endswith("\r") for place in places for line in place.hunk.lines):
         return False
     return all(
@@ -139,7 +139,7 @@ def _means_returns(document: Document, places: Sequence[Place]) -> bool:
 
 
 def _with_endings(lines: list[str], start: int, stop: int, added: list[str]) -> list[str]:
-    """Give each line that comes the ending of the one whose place it takes, else of the one before, or after."""
+    """Give each added line the line end of the line that it replaces, or else of the one before or after it."""
     made: list[str] = []
     for number, line in enumerate(added):
         nearest = start + number if start + number < stop else stop - 1

@@ -12,7 +12,7 @@ from weakfs.editing.patches.operations import Block
 from weakfs.editing.replace import Piece, replace
 from weakfs.editing.unified_hunks import changes
 
-# An error names the lines of so many places, its message those of so many.
+# The most places whose lines an error lists, and the most that its message names.
 MAX_LINES = 1000
 MAX_LINES_TOLD = 20
 
@@ -20,14 +20,14 @@ ADDED = -1
 
 
 class BlockMisfit(Exception):
-    """Some blocks of an update were refused: each with the reason."""
+    """Some blocks of an update were refused, each with its reason."""
 
     def __init__(self, failures: Sequence[tuple[Block, EditError]]) -> None:
         self.failures = failures
         super().__init__(f"{len(failures)} blocks do not fit")
 
     def problems(self, path: str, *, may_quote: bool) -> Iterator[PatchProblem]:
-        """Yield what to report of each block, without quotes of the file if it may not be quoted."""
+        """Yield the problem of each block, without quotes of the file if it may not be quoted."""
         for block, failure in self.failures:
             error = failure if may_quote else failure.without_quotes()
             message = f"{path}: block {block.number}, line {block.line} of the patch, does not fit: {error.reason}"
@@ -37,14 +37,14 @@ class BlockMisfit(Exception):
 def replace_blocks(
     document: Document, blocks: Sequence[Block], *, takes_first: bool, most_failures: int
 ) -> tuple[str, ...]:
-    """Replace blocks one after another, each in what the former ones left, and return how each fitted.
+    """Replace blocks in order, each in the result of the previous ones, and return how each matched.
 
-    Raises `BlockMisfit` with at most so many failures; the document must not be used after that.
+    Raise `BlockMisfit` with at most `most_failures` failures; the document must not be used after that.
     O(blocks * lines), most of it as fast as copying.
     """
     was_changed = document.is_changed
     count = len(document.lines)
-    # Of each line its number in the document as it was, so that all changes can be recorded as one.
+    # The original number of each line, so that all changes can be recorded as one.
     origins = list(range(count))
     fits: list[str] = []
     failures: list[tuple[Block, EditError]] = []
@@ -67,7 +67,7 @@ def replace_blocks(
 
 
 def _all_runs(lines: Sequence[str], origins: Sequence[int]) -> list[Run]:
-    """Return the runs that made these lines of those as they were; `origins` ends with the number of those."""
+    """Return the runs that make these lines from the original ones, whose count ends `origins`."""
     runs: list[Run] = []
     at = start = 0
     for number, origin in enumerate(origins):
@@ -79,7 +79,7 @@ def _all_runs(lines: Sequence[str], origins: Sequence[int]) -> list[Run]:
 
 
 def _place(document: Document, block: Block, *, takes_first: bool) -> tuple[list[Run], str]:
-    """Return the runs of lines to replace for a block, and how it fitted. Raises `EditError`."""
+    """Return the runs of lines to replace for a block, and how it matched. Raise `EditError` if it does not."""
     old, new = block.old, block.new
     if document.is_marked:
         old, new = _unmarked(old), _unmarked(new)
@@ -107,16 +107,17 @@ def _ambiguous(places: Sequence[int]) -> AmbiguousTarget:
     lines = [at + 1 for at in places[:MAX_LINES]]
     count = f"{len(places)}" if len(places) <= MAX_LINES else f"more than {MAX_LINES}"
     *others, last = map(str, lines[: MAX_LINES_TOLD + 1])
-    told = f"{', '.join(others)} and {last if len(lines) <= MAX_LINES_TOLD else 'further ones'}"
+    numbers = f"{', '.join(others)} and {last if len(lines) <= MAX_LINES_TOLD else 'more'}"
     return AmbiguousTarget(
-        f"the text to replace is in it {count} times, on lines {told}; give more lines around the place that is meant",
+        f"the text to replace is in the file {count} times, on lines {numbers}; "
+        "give more lines around the intended place",
         lines=tuple(lines),
         matches=len(places),
     )
 
 
 def _runs(document: Document, at: int, old: Sequence[str], new: Sequence[str]) -> Iterator[Run]:
-    """Yield the runs of the lines that differ, each new line with the line end of the one whose place it takes."""
+    """Yield the runs of the lines that differ, each new line with the line end of the one that it replaces."""
     for start, stop, new_start, new_stop in changes(_encoded(old), _encoded(new)):
         made: list[str] = []
         for number, line in enumerate(new[new_start:new_stop], at + start):
@@ -132,9 +133,9 @@ def _encoded(lines: Sequence[str]) -> list[bytes]:
 def _place_equivalent(
     document: Document, old: Sequence[str], new: Sequence[str], *, takes_first: bool
 ) -> tuple[list[Run], str]:
-    """Find a block by the equivalence of `replace`, as far as what that finds are whole lines.
+    """Find a block by the equivalence of `replace`, if the match consists of whole lines.
 
-    The line break in front of the text to find keeps `replace` from taking an exact match inside a line.
+    The line break before the text to find keeps `replace` from accepting an exact match inside a line.
     """
     text = "".join([line + "\n" for line in document.lines])
     wanted, inserted = "\n".join(["", *old, ""]), "\n".join(["", *new, ""])
@@ -178,7 +179,7 @@ def _runs_of_piece(text: str, piece: Piece, old: Sequence[str], new: Sequence[st
     if any(map(str.strip, new)):
         made = (text[first:start] + inserted + text[stop:end]).split("\n")
     else:
-        # Blank lines around the old text are no part of the match, and are there still.
+        # Blank lines around the old text are not part of the match, and are still there.
         made = [line + "\r" if there[-1].endswith("\r") else line for line in new[_blank_around(old) :]]
     for i, x, j, y in changes(_encoded(there), _encoded(made)):
         yield at + i, at + x, made[j:y]
@@ -190,7 +191,7 @@ def _blank_around(lines: Sequence[str]) -> int:
 
 
 def _missing(text: str, old: str, new: str) -> EditError:
-    """Return the refusal for lines that are not there; `replace` says what may have been meant."""
+    """Return the refusal for lines that were not found; `replace` determines what may have been meant."""
     try:
         start, _, _ = next(replace(text, old, new).pieces)
         lines: tuple[int, ...] = (text.count("\n", 0, start) + 1,)
@@ -199,8 +200,8 @@ def _missing(text: str, old: str, new: str) -> EditError:
     except EditError as error:
         return error
     return TargetNotFound(
-        f"the text to replace is not in it as whole lines, only as a part of others, as on line {lines[0]}; give those "
-        "lines as they are, from their start to their end",
+        f"the text to replace is not in the file as whole lines, only as part of others, as on line {lines[0]}; give "
+        "those lines as they are, from start to end",
         lines=lines,
         matches=0,
     )

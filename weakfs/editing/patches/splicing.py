@@ -1,4 +1,4 @@
-"""From an old and a new content to the pieces that differ, so that the record of a change is as small as the change."""
+"""The pieces in which an old and a new content differ, so that the record of a change is as small as the change."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from itertools import accumulate
 
 from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
 
-# A piece of a file in bytes: from where to before where, and what comes there.
+# A piece of a file in bytes: start, stop, and the replacement.
 Piece = tuple[int, int, bytes]
 
-# What a piece takes in a record besides its bytes.
+# The size of a piece in a record, in addition to its bytes.
 PIECE = 40
 
 
 def pieces_between(held: bytes, made: bytes, document: Document | None = None) -> tuple[Piece, ...] | None:
-    """Give the pieces that make one content of the other; `None` where writing all of it is as good. O(content).
+    """Return the pieces that turn one content into the other; `None` if writing all of it is as good. O(content).
 
-    A document that was changed once knows them; else there is one, from the first byte that differs to the last.
+    A document that was changed once has them; otherwise there is one, from the first byte that differs to the last.
     """
     pieces = None
     if document is not None and document.changed_once is not None:
@@ -33,7 +33,7 @@ def _pieces(held: bytes, document: Document) -> Iterator[Piece]:
     assert document.changed_once is not None
     mark = len(BYTE_ORDER_MARK.encode()) if document.is_marked else 0
     lines = held[mark:].split(b"\n")
-    # Each line with its end; of very many, a generator would take most of the time of a patch.
+    # Each line with its end; for very many lines, a generator would take most of the time of a patch.
     offsets = list(accumulate(map((1).__add__, map(len, lines)), initial=mark))
     for start, stop, inserted in document.changed_once:
         content = "".join([line + "\n" for line in inserted]).encode()
@@ -59,7 +59,7 @@ def _one_piece(held: bytes, made: bytes) -> tuple[Piece, ...]:
 
 
 def _common(one: bytes, other: bytes, most: int, *, at_end: bool) -> int:
-    """Count the bytes that two texts have in common, by halving: comparing is fast, a loop over bytes is not."""
+    """Return the length of the common prefix or suffix, by bisection: comparing is fast, a loop over bytes is not."""
     low = 0
     while low < most:
         step = (most - low + 1) // 2

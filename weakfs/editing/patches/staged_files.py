@@ -1,4 +1,4 @@
-"""The files that a patch names, as they are and as the patch leaves them, before anything is written."""
+"""The files that a patch names, in their current state and as the patch leaves them, before anything is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakfs.filesystem.paths import is_within, join, normalize, parent
 from weakfs.filesystem.protocol import Filesystem
 from weakfs.filesystem.results import FileStat
 
-# Looking at a path costs the square of its depth.
+# Looking up a path costs the square of its depth.
 DEEPEST = 4096
 
 
@@ -24,10 +24,10 @@ class Unusable(Exception):
 
 @frozen(eq=False)
 class Entry:
-    """A file, or a link where it has a `target`.
+    """A file, or a symbolic link if it has a `target`.
 
-    `origin` is the path, as it was before the patch, that it began as; a `content` of `None` is what is there,
-    a `mode` of `None` what new files have.
+    `origin` is the path of the entry before the patch; a `content` of `None` is the current one, a `mode` of `None`
+    the mode of new files.
     """
 
     origin: str | None
@@ -41,7 +41,7 @@ class Entry:
         return self.target is not None
 
     def data(self, fs: Filesystem) -> bytes:
-        """Give the bytes of a file."""
+        """Return the bytes of a file."""
         if self.content is None:
             assert self.origin is not None
             return fs.read_bytes(self.origin).content
@@ -49,29 +49,29 @@ class Entry:
 
 
 class Places:
-    """What is at which path: looked up once, then as the operations leave it."""
+    """The entries at each path: looked up once, then as the operations leave them."""
 
     def __init__(self, fs: Filesystem) -> None:
         self.fs = fs
         self.now: dict[str, Entry | None] = {}
         self.giving_way: list[str] = []
-        # What the patch will delete or move, and is no obstacle meanwhile: the order of a diff says nothing.
+        # What the patch will delete or move, which is not an obstacle: the order of files in a diff is irrelevant.
         self.vacating: set[str] = set()
         self._before: dict[str, FileStat | None] = {}
         self._canonical: dict[str, str] = {}
         self._directories: dict[str, str] = {}
-        # How many entries that the patch puts lie below a directory, and which paths are known not to be files.
+        # The number of entries that the patch creates below each directory, and paths known not to be files.
         self._below: Counter[str] = Counter()
         self._no_files: set[str] = set()
 
     def canonical(self, path: str) -> str:
-        """Give a path as the filesystem itself writes it. Raises `Unusable`."""
+        """Return a path in the filesystem's own form. Raise `Unusable` if there is none."""
         found = self._canonical.get(path)
         if found is None:
             try:
                 found = self._canonical[path] = self._resolved(path)
             except (PermissionError, ValueError) as error:
-                # A kind of its own says more than this could.
+                # The specific error says more than this could.
                 if type(error) not in (PermissionError, ValueError):
                     raise
                 raise Unusable(str(error)) from error
@@ -81,12 +81,12 @@ class Places:
         return found
 
     def _refuse_below_lost_link(self, path: str) -> None:
-        """Raise `Unusable` for a path that leads through a link which the patch takes away."""
+        """Raise `Unusable` for a path that leads through a link that the patch removes."""
         for above in _ancestors(path):
             there = self._before.get(above)
             if there is not None and there.is_symlink and self._is_gone(above) and self.now.get(above) is None:
                 raise Unusable(
-                    f"cannot use {path!r}: {above!r} is a symbolic link that this patch takes away; name the real "
+                    f"cannot use {path!r}: {above!r} is a symbolic link that this patch removes; name the real "
                     "path, or change what is below it in a patch of its own"
                 )
 
@@ -106,7 +106,7 @@ class Places:
         return found
 
     def _directory(self, path: str) -> str:
-        """Give a directory, which need not be there, as the filesystem itself writes it."""
+        """Return a directory, which need not exist, in the filesystem's own form."""
         found = self._directories.get(path)
         if found is not None:
             return found
@@ -116,7 +116,7 @@ class Places:
             try:
                 there = self._stat(top)
             except PermissionError:
-                # Where nothing may be looked at above a place that may be used, there is nothing to follow.
+                # If nothing above a permitted place may be examined, there is nothing to follow.
                 break
             if there is not None:
                 self._directories[top] = self._behind(there) if there.is_symlink else there.path
@@ -129,23 +129,23 @@ class Places:
         return found
 
     def _behind(self, link: FileStat) -> str:
-        """Give the directory that a link leads to, which need not be there; of one outside, the link's own path."""
+        """Return the directory a link leads to, which need not exist; for one outside, return the link's own path."""
         found = self._target(parent(link.path), link.target or "")
         if found is None:
-            # What the filesystem says of the entries behind it is right whatever the link.
+            # What the filesystem says about the entries behind it is right for any link.
             with suppress(OSError):
                 for entry in self.fs.walk(link.path):
                     return parent(entry.path)
         return link.path if found is None else found
 
     def _target(self, here: str, target: str) -> str | None:
-        """Follow the target of a link from the directory of the link; `None` where only the filesystem can."""
+        """Follow the target of a link from the link's directory; `None` if only the filesystem can."""
         if target.startswith("/"):
             here, top = "/", self.fs.root.rstrip("/")
             if not is_within(target, top or "/"):
                 return None
             target = target[len(top) :]
-        # Links that lead in circles were refused when the whole path was looked up.
+        # Circular links were refused when the whole path was looked up.
         for name in target.split("/"):
             if name == "..":
                 if here == "/":
@@ -169,13 +169,13 @@ class Places:
             raise
 
     def before(self, path: str) -> FileStat | None:
-        """Tell what was at a canonical path before the patch."""
+        """Return what was at a canonical path before the patch."""
         if path not in self._before:
             self._before[path] = self._stat(path)
         return self._before[path]
 
     def entry(self, path: str) -> Entry | None:
-        """Give the file or link at a canonical path, as it is by now. Raises `Unusable` for what is neither."""
+        """Return the file or link currently at a canonical path. Raise `Unusable` for any other entry."""
         if path in self.now:
             found = self.now[path]
             if found is None and self._below[path]:
@@ -193,7 +193,7 @@ class Places:
         return Entry(path, there.mode, None, there.target)
 
     def behind_link(self, path: str, entry: Entry) -> str:
-        """Give the path of the file that a link stands for. Raises `Unusable` where links are not followed."""
+        """Return the path of the file that a link stands for. Raise `Unusable` if links are not followed."""
         try:
             if path in self.now:
                 raise Unusable(f"cannot use {path!r}: it is a symbolic link that this patch makes; name the real path")
@@ -202,7 +202,7 @@ class Places:
             raise Unusable(str(error)) from error
 
     def room_for(self, path: str) -> Entry | None:
-        """Give the file or link that a new one at this path replaces. Raises `Unusable` where none can be."""
+        """Return the file or link that a new one at this path replaces. Raise `Unusable` if none can be there."""
         for above in _ancestors(path):
             if self.now.get(above) is not None or (not self._is_gone(above) and self._is_file(above)):
                 raise Unusable(f"cannot use {path!r}: {above!r} is a file, not a directory; use another path")
@@ -236,7 +236,7 @@ class Places:
         return True
 
     def _is_emptied(self, path: str) -> bool:
-        """Tell whether the patch takes everything out of a directory, and something."""
+        """Return whether the patch removes everything from a directory, and at least one entry."""
         gone = 0
         for entry in self.fs.walk(path):
             if not entry.is_directory:
@@ -246,7 +246,7 @@ class Places:
         return gone > 0
 
     def take(self, path: str) -> Entry | None:
-        """Give what is at a path that a diff deletes or moves: as it was before, if that was not taken yet."""
+        """Return the entry that a diff deletes or moves: as it was before, if it was not taken yet."""
         found = self.now.get(path)
         is_foreign = found is not None and found.origin != path
         if path not in self.vacating or not is_foreign:
@@ -256,7 +256,7 @@ class Places:
         return Entry(path, there.mode, None, there.target)
 
     def vacate(self, path: str) -> None:
-        """Let what was taken be gone; what the patch has put there meanwhile stays."""
+        """Remove what was taken; keep what the patch has put there in the meantime."""
         found = self.now.get(path)
         is_foreign = found is not None and found.origin != path
         if path not in self.vacating or not is_foreign:
@@ -264,19 +264,19 @@ class Places:
         self.vacating.discard(path)
 
     def put(self, path: str, entry: Entry) -> None:
-        """Let a file or link be at a path."""
+        """Put a file or link at a path."""
         if self.now.get(path) is None:
             self._below.update(_ancestors(path))
         self.now[path] = entry
 
     def remove(self, path: str) -> None:
-        """Let nothing be at a path."""
+        """Remove whatever is at a path."""
         if self.now.get(path) is not None:
             self._below.subtract(_ancestors(path))
         self.now[path] = None
 
     def is_emptied_by(self, path: str) -> bool:
-        """Tell whether a path lies in a directory that gives way to a file."""
+        """Return whether a path is in a directory that is replaced by a file."""
         return any(path != directory and is_within(path, directory) for directory in self.giving_way)
 
 

@@ -1,4 +1,4 @@
-"""What a patch makes of files, worked out in memory: later operations see what earlier ones made."""
+"""Staging: the files after a patch, computed in memory; later operations see the results of earlier ones."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from weakfs.filesystem.protocol import Filesystem
 EXECUTABLE = 0o111
 NEW_FILE = 0o644
 
-UNQUOTED = "its place is not in the file or not clear, and nothing of the file may be shown; give the exact lines"
+UNQUOTED = "its place is missing or ambiguous, and the contents of the file may not be shown; give the exact lines"
 
 
 @frozen
 class HunkFit:
-    """How one hunk fitted: "exact", or which differences in white space and the like were passed over.
+    """How one hunk matched: "exact", or which differences in white space and the like were ignored.
 
-    `line` is that of the patch where it begins; `notes` are sentences on what else was passed over or done.
+    `line` is its first line in the patch; `notes` are sentences on what else was ignored or done.
     """
 
     path: str
@@ -51,7 +51,7 @@ class Refused(Exception):
 
 
 class Stage:
-    """The state of the files after the operations so far, and what is to be reported of them."""
+    """The state of the files after the operations so far, and the report on them."""
 
     def __init__(self, fs: Filesystem, dialect: Dialect) -> None:
         self.fs = fs
@@ -63,11 +63,11 @@ class Stage:
         self.fits: list[HunkFit] = []
         self.counts = {"add": 0, "update": 0, "delete": 0, "move": 0}
         self._broken: set[str] = set()
-        # Where the operations so far moved what was at a path; `None` for what they deleted.
+        # For each path, where the operations so far moved its entry; `None` if they deleted it.
         self._gone: dict[str, str | None] = {}
 
     def prepare(self, operations: Iterable[Operation]) -> None:
-        """Look ahead in a diff: what it deletes or moves is not in the way of what stands before that."""
+        """Look ahead in a diff: what it deletes or moves is not in the way of earlier operations."""
         for operation in operations:
             is_taken = (isinstance(operation, DeleteFile) and operation.hunks is not None) or (
                 isinstance(operation, UpdateFile) and operation.from_before and not operation.copies
@@ -80,7 +80,7 @@ class Stage:
                         self.places.vacating.add(path)
 
     def do(self, operation: Operation) -> None:
-        """Do one operation, or note why it cannot be done; what builds on one that failed is passed over."""
+        """Do one operation, or record why it cannot be done; what builds on a failed one is skipped."""
         if len(self.problems) >= MAX_PROBLEMS:
             return
         named = [operation.path]
@@ -124,11 +124,11 @@ class Stage:
         try:
             return text.encode()
         except UnicodeEncodeError as error:
-            what = f"it puts half of a surrogate pair into {path!r}, which is no text; leave it out"
+            what = f"it puts half of a surrogate pair into {path!r}, which is not text; omit it"
             raise Refused(PatchProblem("patch_parse_error", f"line {line} of the patch: {what}", path, line)) from error
 
     def _room(self, operation: Operation, path: str, *, follow: bool = True) -> tuple[str, Entry | None]:
-        """Give where a new file goes, and what it replaces there."""
+        """Return the path of a new file, and what it replaces there."""
         try:
             there = self.places.room_for(path)
             if there is not None and there.is_link and follow:
@@ -141,7 +141,7 @@ class Stage:
                 raise Refused(
                     PatchProblem(
                         "hunk_rejected",
-                        f"{path!r} is there already and is not to be replaced; update it, or use another path",
+                        f"{path!r} exists already and must not be replaced; update it, or use another path",
                         path,
                         operation.line,
                     )
@@ -153,7 +153,7 @@ class Stage:
         before = None if there.origin is None else self.places.before(there.origin)
         size = before.size_bytes if there.content is None and before is not None else len(there.data(self.fs))
         if size:
-            what = f"{path!r} is there already and is not empty, and an empty SEARCH creates a file"
+            what = f"{path!r} exists already and is not empty, and an empty SEARCH creates a file"
             remedy = "give the lines to replace in SEARCH, or write the whole file with write_file"
             message = f"{what}; {remedy}"
             raise Refused(PatchProblem("hunk_rejected", message, path, operation.line))
@@ -169,7 +169,7 @@ class Stage:
                 raise Refused(
                     PatchProblem(
                         "hunk_rejected",
-                        f"cannot delete {path!r}: it holds more than the patch says; read it again",
+                        f"cannot delete {path!r}: it contains more than the patch says; read it again",
                         path,
                         operation.line,
                     )
@@ -219,7 +219,7 @@ class Stage:
             self._transfer(operation, path, paths[1], entry)
 
     def _first_there(self, operation: UpdateFile, path: str) -> str:
-        """Give the first path of those that a diff may mean at which there is something, else the first."""
+        """Return the first existing path of those that a diff may mean, or the first one."""
         for one in operation.other_paths:
             with suppress(Unusable):
                 if self.places.entry(path) is not None:
@@ -310,7 +310,7 @@ class Stage:
                 )
             ) from error
         except PermissionError as error:
-            # A kind of its own says more than this could.
+            # The specific error says more than this could.
             if type(error) is not PermissionError:
                 raise
             raise _forbidden(operation, path, error) from error
@@ -381,7 +381,7 @@ def _forbidden(operation: Operation, path: str, error: Exception) -> Refused:
 
 
 def _with_mode(mode: int, wanted: int) -> int:
-    """Give a file's permission bits with the executable ones as a diff says, and the others as they are."""
+    """Return a file's permission bits with the executable bits that a diff states, and the others unchanged."""
     return mode | (mode & 0o444) >> 2 if wanted & EXECUTABLE else mode & ~EXECUTABLE
 
 

@@ -1,6 +1,6 @@
-"""The conformance suite: what every backend answers to the same call.
+"""The conformance suite: every backend must give the same answer to the same call.
 
-A backend's test class gives `make_fs` and inherits every case:
+A backend's test class implements `make_fs` and inherits every case:
 
     from weakfs.testing import FilesystemConformance
 
@@ -8,27 +8,27 @@ A backend's test class gives `make_fs` and inherits every case:
         def make_fs(self, *, prepare=None, limits=None, read_only=False, follow_symlinks="deny"):
             ...
 
-The cases lie in one module a theme; `harness.py` says what an implementer may override.
+There is one module of cases per topic; `harness.py` documents what an implementer may override.
 
-Where the specification leaves a choice, the suite has made it:
+Where the specification leaves a choice, the suite decides:
 
-- `move` and `copy` make missing parents. Onto a directory they raise `IsADirectoryError`, whatever is moved; a
-  directory onto a file is `NotADirectoryError`; a directory into itself or onto itself is `ValueError`, a file
-  or a link onto itself changes nothing. Both take a link as a link, at the source and at the destination. Bits
-  go along, with a move also the modification time.
-- `write(mode="create")` on a directory is `IsADirectoryError`; `mkdir` on a file is `FileExistsError`, below a
-  file `NotADirectoryError`, and of the root it is allowed as for any directory that exists.
-- `stat`, `readlink`, `delete`, `move` and `copy` are about the link itself under every policy; everything else
-  follows it or is refused. A loop is `OSError` (ELOOP). `readlink` of anything else is an error.
-- `truncated` says whether lines (or bytes, or matches) follow those given. A limit of 0 gives none, -1 all,
-  less is `ValueError`, and so is an offset below 0. An explicit number may pass the preset.
-- `write_lines` is the inverse of `read_lines`: a line that is not the last gets the newline it lacks.
+- `move` and `copy` create missing parents. Onto a directory they raise `IsADirectoryError`, whatever the source; a
+  directory onto a file raises `NotADirectoryError`; a directory into itself or onto itself raises `ValueError`, and a
+  file or a link onto itself changes nothing. Both treat a link as a link, at the source and at the destination. The
+  permission bits are kept, and by a move also the modification time.
+- `write(mode="create")` on a directory raises `IsADirectoryError`; `mkdir` on a file raises `FileExistsError`, below a
+  file `NotADirectoryError`; `mkdir` of the root is allowed as for any directory that exists.
+- `stat`, `readlink`, `delete`, `move` and `copy` apply to the link itself under every policy; everything else
+  follows it or is refused. A loop raises `OSError` (ELOOP). `readlink` of anything else is an error.
+- `truncated` says whether lines (or bytes, or matches) follow those returned. A limit of 0 returns none, -1 all; a
+  smaller limit raises `ValueError`, and so does an offset below 0. An explicit limit may exceed the preset.
+- `write_lines` is the inverse of `read_lines`: every line but the last gets a newline if it lacks one.
 - Directories and links have a size of 0. Overwriting and appending keep the permission bits; `chmod` keeps the
   modification time.
-- Paths are ordered by their characters, so `/a b` comes before `/a/b`. `walk` gives a directory before what
-  is in it. `list` is ordered by name.
-- A foreign snapshot and a damaged archive are `ValueError`; `import_bytes` replaces the whole tree.
-- A stream that is dropped without being closed has no effect; `x` is checked at opening and at closing.
+- Paths are ordered by their characters, so `/a b` comes before `/a/b`. `walk` yields a directory before its
+  contents. `list` is ordered by name.
+- A foreign snapshot and a damaged archive raise `ValueError`; `import_bytes` replaces the whole tree.
+- A stream that is dropped without being closed has no effect; `x` is checked when it is opened and when it is closed.
 """
 
 from __future__ import annotations
@@ -96,4 +96,4 @@ class FilesystemConformance(
     HistoryCases,
     MessageCases,
 ):
-    """Prove that a backend answers as every other backend does; inherit it and give `make_fs`."""
+    """Test that a backend answers as every other backend does; inherit from it and implement `make_fs`."""

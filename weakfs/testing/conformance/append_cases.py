@@ -1,4 +1,4 @@
-"""Appending: what was there stays, byte for byte, and what is new follows it."""
+"""Appending: the existing content is kept byte for byte, and the new content follows it."""
 
 from __future__ import annotations
 

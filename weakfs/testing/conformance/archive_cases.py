@@ -1,4 +1,4 @@
-"""The whole tree as one tar: exported, imported, and hostile archives refused."""
+"""The whole tree as one tar archive: export, import, and refusal of hostile archives."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .snapshot_cases import workspace
 __all__ = ["ArchiveCases"]
 
 
-def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "", **told: str) -> tarfile.TarInfo:
+def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "", **headers: str) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
-    info.pax_headers = told
+    info.pax_headers = headers
     info.type = kind
     info.linkname = target
     return info
@@ -155,7 +155,7 @@ class ArchiveCases(FilesystemCases):
 
     @pytest.mark.parametrize("end", [100, 512, 700, 1_024, 1_300])
     def test_an_archive_that_was_cut_off_is_refused(self, fs: Filesystem, end: int) -> None:
-        # Two members of two blocks of 512 bytes each, cut inside and between them.
+        # Two members of two blocks of 512 bytes each, truncated inside and between them.
         data = archive(member("a.txt"), member("b.txt"))
         fs.write("/kept.txt", "kept")
         with refused(fs, ValueError):

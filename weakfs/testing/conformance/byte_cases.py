@@ -1,4 +1,4 @@
-"""Bytes: kept as they are, and read in parts."""
+"""Bytes: stored unchanged, and read in parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copying: the copy is equal to the source and shares nothing with it that can be seen."""
+"""Copying: the copy equals the source and is independent of it."""
 
 from __future__ import annotations
 

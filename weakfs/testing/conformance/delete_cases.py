@@ -1,4 +1,4 @@
-"""Deleting: what goes, how many entries that were, and what is refused."""
+"""Deleting: which entries are removed, how many there were, and what is refused."""
 
 from __future__ import annotations
 

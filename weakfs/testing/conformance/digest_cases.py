@@ -13,7 +13,7 @@ from .harness import FilesystemCases
 
 __all__ = ["DigestCases"]
 
-# A small tree as git would see it: a file is its bytes, a directory maps names to what they hold.
+# A small tree in git's terms: a file is its bytes, a directory maps names to its entries.
 Node: TypeAlias = "bytes | dict[str, Node]"
 
 TREES: dict[str, dict[str, Node]] = {

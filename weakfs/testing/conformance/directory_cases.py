@@ -1,4 +1,4 @@
-"""Directories: making, listing and walking them."""
+"""Directories: creating, listing and walking them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One tree, and what each pattern matches in it: a pattern without a slash matches the name at any depth."""
+"""A tree, and the matches of each pattern in it: a pattern without a slash matches the name at any depth."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GLOB_FILES = (
     "/a b/c d.txt",
 )
 
-# Pattern, whether hidden entries are asked for, and the paths that match, in the order of paths.
+# Pattern, whether hidden entries are included, and the matching paths, in path order.
 GLOB_TABLE: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
     ("*.py", False, ("/src/app.py", "/src/lib/a.py", "/src/lib/deep/c.py", "/tests/test_app.py")),
     (

@@ -1,4 +1,4 @@
-"""Grepping: where matches are, in which files, in which order, and how many are given."""
+"""Grepping: where matches are, in which files, in which order, and how many are returned."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class GrepCases(FilesystemCases):
         assert shown() == ["/d/a.yml"]
         assert fs.grep("needle", hidden=False).files_searched == 1
         assert shown(glob="*.yml") == shown(glob="**") == ["/d/a.yml"]
-        # Those that are named are not.
+        # Hidden entries that the pattern names are included.
         assert shown(glob=".env") == shown(path="/.env") == ["/.env"]
         assert shown(glob=".github/**") == shown(path="/.github", glob="*.yml") == ["/.github/ci.yml"]
 

@@ -1,4 +1,4 @@
-"""Patterns of `grep`: one linear-time engine, the same answers everywhere, and errors that help."""
+"""Patterns of `grep`: one linear-time engine, the same answers everywhere, and helpful errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .harness import FilesystemCases, refused
 
 __all__ = ["GrepPatternCases"]
 
-# A pattern, a text, and the numbers of the lines that match.
+# A pattern, a text, and the numbers of the matching lines.
 PATTERNS: dict[str, tuple[str, str, list[int]]] = {
     "literal": ("b", "a\nb\nab\n", [2, 3]),
     "alternatives": ("one|two", "one\ntwo\nthree\n", [1, 2]),

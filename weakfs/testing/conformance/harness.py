@@ -1,4 +1,4 @@
-"""What the cases stand on: the two hooks of an implementer, and `refused`."""
+"""The base class of the cases with its two hooks for implementers, and `refused`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Prepare: TypeAlias = Callable[[Filesystem], object]
 
 
 class FilesystemCases:
-    """Give the cases their filesystems. `make_fs` must be overridden, `advance_clock` may be."""
+    """The base class of the cases. Override `make_fs`, and `advance_clock` if necessary."""
 
     def make_fs(
         self,
@@ -26,20 +26,20 @@ class FilesystemCases:
         read_only: bool = False,
         follow_symlinks: SymlinkPolicy = "deny",
     ) -> Filesystem:
-        """Make an empty filesystem, or one that holds what `prepare` wrote.
+        """Return an empty filesystem, or one with the files that `prepare` wrote.
 
-        Each call gives a filesystem of its own: two of them share no files. `prepare` is called with a
-        writable filesystem with the default limits, over the same files as the one that is returned.
+        Each call returns an independent filesystem: two of them share no files. `prepare` is called with a
+        writable filesystem with the default limits, on the same files as the one that is returned.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} gives no filesystem; override make_fs(self, *, prepare=None, limits=None,"
+            f"{type(self).__name__} has no filesystem; override make_fs(self, *, prepare=None, limits=None,"
             " read_only=False, follow_symlinks='deny')"
         )
 
     def advance_clock(self, fs: Filesystem) -> None:
-        """Let the next change of `fs` be later than the last one.
+        """Make the next change of `fs` later than the last one.
 
-        The default does nothing. Override it where two changes in a row can have the same time.
+        The default does nothing. Override it if two consecutive changes can have the same time.
         """
 
     @pytest.fixture
@@ -47,7 +47,7 @@ class FilesystemCases:
         return self.make_fs()
 
     def write_in_turn(self, fs: Filesystem, *paths: str) -> None:
-        """Write each path, each later than the one before it."""
+        """Write each path, each one later than the one before it."""
         for path in paths:
             self.advance_clock(fs)
             fs.write(path, path)
@@ -60,7 +60,7 @@ def refused(
     error: type[Exception] | tuple[type[Exception], ...],
     errno: int | None = None,
 ) -> Generator[pytest.ExceptionInfo[Exception]]:
-    """Expect that the block raises `error`, and that the tree is afterwards what it was before."""
+    """Expect the block to raise `error` and to leave the tree unchanged."""
     before = fs.tree().fingerprint
     with pytest.raises(error) as caught:
         yield caught

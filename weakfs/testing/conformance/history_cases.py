@@ -1,4 +1,4 @@
-"""Long histories: after many random changes the files are those of a plain dictionary that changed along."""
+"""Long histories: after many random changes, the files equal those of a plain dictionary that is changed alongside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .harness import FilesystemCases
 
 __all__ = ["HistoryCases"]
 
-# Path to content; `None` is a directory. The root is not in it.
+# Path to content; `None` is a directory. The root is not included.
 Model: TypeAlias = dict[str, bytes | None]
 
 NAMES = ("a", "b", "c.txt", "d e", "é")
@@ -36,7 +36,7 @@ def below(model: Model, path: str) -> list[str]:
 
 
 class History:
-    """One filesystem and the dictionary that follows it."""
+    """One filesystem and the dictionary that models it."""
 
     def __init__(self, fs: Filesystem, random: Random) -> None:
         self.fs, self.random = fs, random
@@ -54,7 +54,7 @@ class History:
         return self.random.randbytes(self.random.randint(0, 20))
 
     def step(self) -> bool:
-        """Make one change; tell whether it was possible. A change that was not must have changed nothing."""
+        """Make one change; return whether it was possible. An impossible change must have changed nothing."""
         before = self.fs.tree().fingerprint
         try:
             self.random.choice(self.steps)()
@@ -115,7 +115,7 @@ class History:
             self.model = dict(model)
 
     def check(self, fresh: Filesystem) -> None:
-        """Compare all that can be asked, and with `fresh`, in which the same files are written at once."""
+        """Compare all queries with the model, and with `fresh`, in which the same files are written at once."""
         files = {path: content for path, content in self.model.items() if content is not None}
         walked = {entry.path: entry.is_directory for entry in self.fs.walk()}
         assert walked == {path: content is None for path, content in self.model.items()}

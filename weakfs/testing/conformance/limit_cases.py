@@ -1,4 +1,4 @@
-"""Limits of one entry: file size, depth and names; each allowed to the last unit and refused at the next."""
+"""Limits of one entry: file size, depth and names; each is reached exactly and refused one unit beyond."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class LimitCases(FilesystemCases):
             fs.write("/a.txt", "x" * 48_001)
 
     def test_a_depth_without_limit_is_no_trouble_for_any_operation(self) -> None:
-        # Deeper than Python's recursion goes.
+        # Deeper than Python's recursion limit.
         deep = Limits(max_path_depth=None)
         fs = self.make_fs(limits=deep)
         path = "/d" * 1_200 + "/a.txt"

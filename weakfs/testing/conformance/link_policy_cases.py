@@ -1,4 +1,4 @@
-"""Symbolic links where following them is allowed: inside the root, and no further than a loop."""
+"""Symbolic links under policies that follow them: inside the root, and without looping."""
 
 from __future__ import annotations
 

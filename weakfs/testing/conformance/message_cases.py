@@ -12,7 +12,7 @@ from .harness import FilesystemCases, refused
 
 __all__ = ["MessageCases"]
 
-# What is called, the error it raises, and the path that the message must name.
+# The call, the error it raises, and the path that the message must name.
 CALLS: dict[str, tuple[Callable[[Filesystem], object], type[Exception], str]] = {
     "read_missing": (lambda fs: fs.read("/missing.txt"), FileNotFoundError, "/missing.txt"),
     "read_directory": (lambda fs: fs.read("/d"), IsADirectoryError, "/d"),

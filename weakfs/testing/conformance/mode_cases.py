@@ -1,4 +1,4 @@
-"""Permission bits: stored with the entry, given back, and part of a snapshot."""
+"""Permission bits: stored with the entry, returned unchanged, and part of a snapshot."""
 
 from __future__ import annotations
 

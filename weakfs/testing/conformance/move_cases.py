@@ -1,4 +1,4 @@
-"""Moving: one step, onto a free name or onto a file, never onto a directory."""
+"""Moving: in one step, to a free name or onto a file, never onto a directory."""
 
 from __future__ import annotations
 

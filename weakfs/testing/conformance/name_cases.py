@@ -1,4 +1,4 @@
-"""Names: all that a path may hold, through every operation."""
+"""Names: every character that a path may contain, through every operation."""
 
 from __future__ import annotations
 

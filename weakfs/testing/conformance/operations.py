@@ -1,4 +1,4 @@
-"""Every operation that takes a path, as a table, so that a rule for all of them is one test."""
+"""A table of every operation that takes a path, so that one test covers a rule for all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths: one canonical form, whatever the spelling, and no way above the root."""
+"""Paths: one canonical form for every spelling, and no way above the root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotas of the whole: total size and node count, to the last byte and the last entry."""
+"""Quotas of the whole filesystem: total size and node count, exact to the byte and to the entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read-only: everything can be read, and every mutation is refused with `PermissionError`."""
+"""Read-only filesystems: everything can be read, and every mutation is refused with `PermissionError`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots and restoring them: exact, as often as wanted, forwards and backwards."""
+"""Snapshots and restores: exact, repeatable, forwards and backwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splicing: pieces of a file are replaced by their places in bytes, all of them or none."""
+"""Splicing: pieces of a file are replaced by byte offsets, all of them or none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .harness import FilesystemCases, refused
 
 __all__ = ["SpliceCases"]
 
-# Pieces to put into `0123456789`, and what comes of it.
+# Pieces to replace in `0123456789`, and the result.
 SPLICES: dict[str, tuple[list[tuple[int, int, bytes]], bytes]] = {
     "one": ([(2, 4, b"ab")], b"01ab456789"),
     "longer": ([(2, 4, b"abcd")], b"01abcd456789"),

@@ -1,4 +1,4 @@
-"""What is known about an entry and about the whole: `stat`, `statistics`, and frozen results."""
+"""Information about an entry and about the whole filesystem: `stat`, `statistics`, and frozen results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams: reading in parts, and writing that takes effect when the stream is closed without an error."""
+"""Streams: reading in parts, and writes that take effect when the stream is closed without an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXT = "one\r\ntwo\rthree\x0cfour\u2028five\nsix"
 
 
 class InterruptionError(Exception):
-    """What goes wrong while a stream is being written."""
+    """An error raised while a stream is being written."""
 
 
 class StreamCases(FilesystemCases):

@@ -1,4 +1,4 @@
-"""Text: what is read is what was written, to the last character."""
+"""Text: a read returns exactly what was written, to the last character."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class TextCases(FilesystemCases):
         assert fs.read("/latin.txt", encoding="latin-1").content == "café\n"
 
     def test_lines_of_wide_encodings_are_counted_after_decoding(self, fs: Filesystem) -> None:
-        # U+0A0A is two bytes 0x0A in UTF-16: counting newline bytes would find lines that are not there.
+        # U+0A0A is two bytes 0x0A in UTF-16: counting newline bytes would find lines that do not exist.
         fs.write_bytes("/wide.txt", "one\u0a0a\ntwo\nthree".encode("utf-16-le"))
         result = fs.read("/wide.txt", offset=1, limit=1, encoding="utf-16-le")
         assert (result.content, result.total_lines, result.truncated) == ("two\n", 3, True)

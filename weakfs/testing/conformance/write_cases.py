@@ -1,4 +1,4 @@
-"""Writing: what is made, what is replaced, and what is refused."""
+"""Writing: what is created, what is replaced, and what is refused."""
 
 from __future__ import annotations
 

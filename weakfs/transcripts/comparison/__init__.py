@@ -1,8 +1,8 @@
-"""Recorded sessions of other programs: each call performed by our tools, in the world as it was, and compared.
+"""Recorded sessions of other programs: each call is run by our tools on the recorded files, and compared.
 
-`_claude_code`, `_codex` and `_copilot` say which of our tools each of theirs is and what a recording tells of the
-files, `_dialects` has our tools with their ways, `_reconstruction` collects what is shown of files at any place,
-`_world` puts the files right, `_importing` performs, and `_verdicts` compares.
+`programs` maps the tools of each program to ours and reads what a recording says about the files; `programs.dialects`
+has variants of our tools that behave like theirs. `reconstruction` collects what the recording shows of files,
+`file_states` sets up the files, `importer` runs the calls, and `verdicts` compares the results.
 """
 
 from weakfs.transcripts.comparison.file_states import IMPORT_CAUSE

@@ -1,4 +1,4 @@
-"""The files as the recording has them: what is known of each, and making it so."""
+"""The files as recorded: what is known of each, and setting them up."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from weakfs.transcripts.comparison.steps import Texts
 from weakfs.transcripts.reconstruction.assembled_text import Part, Parts
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 
-# The cause of the records that make the files what they were. Those before the first call are the baseline.
+# The cause of the records that set up the files. Those before the first call are the baseline.
 IMPORT_CAUSE = "import"
 
 
 @define
 class World:
-    """The files that recorded calls are performed on.
+    """The files that recorded calls run on.
 
-    Of a file that something outside changed nothing is known until it is told again. What is known of one is doubtful
-    from the moment that a program runs, which may have changed it, until the recording shows the file again.
+    After something outside the recording changes a file, its contents are unknown until the recording shows them
+    again. After a program runs that may have changed a file, its contents are doubtful until then.
     """
 
     session: Session
@@ -30,38 +30,38 @@ class World:
     _parts: Parts = field(factory=Parts)
     _lost: set[str] = field(factory=set[str])
     _absent: set[str] = field(factory=set[str])
-    # How many programs ran, and how many of them had run when the recording showed a file last; -1 for doubtful text.
+    # How many programs have run, and how many had run when the recording last showed a file; -1 for doubtful text.
     _programs: int = 0
     _shown: dict[str, int] = field(factory=dict[str, int])
 
     def has(self, path: str) -> bool:
-        """Tell whether there is anything at a path."""
+        """Return whether anything exists at a path."""
         try:
             return self.files.exists(path)
         except (OSError, ValueError):
             return False
 
     def text(self, path: str) -> Text:
-        """Give what a file holds as far as it is known."""
+        """Return what is known of the contents of a file."""
         if path in self._lost:
             return UNKNOWN
         held = self.held(path)
         return UNKNOWN if held is None and path not in self._absent else held
 
     def program_ran(self) -> None:
-        """Count a program that may have changed any file."""
+        """Record that a program ran that may have changed any file."""
         self._programs += 1
 
     def shown(self, path: str, *, is_doubtful: bool = False) -> None:
-        """Take note that the recording shows what a file holds now, perhaps before a program that changed it."""
+        """Note that the recording shows a file's current contents, perhaps from before a program that changed it."""
         self._shown[path] = -1 if is_doubtful else self._programs
 
     def is_doubtful(self, path: str) -> bool:
-        """Tell whether a program may have changed a file since it was shown last."""
+        """Return whether a program may have changed a file since the recording last showed it."""
         return self._shown.get(path, 0) != self._programs
 
     def put(self, path: str, text: Text) -> bool:
-        """Make a file what it was; False if that is refused, and then `refusal` says why."""
+        """Set the contents of a file; return False and set `refusal` to the reason if that fails."""
         if text is UNKNOWN:
             self.lose([path])
             return True
@@ -80,7 +80,7 @@ class World:
         return True
 
     def make_way(self, path: str) -> bool:
-        """Take away files where a path needs directories; False, with the `refusal`, for a directory in its place."""
+        """Delete files where a path needs directories; return False and set `refusal` if it is a directory itself."""
         parts = path.strip("/").split("/")
         parents = ["/" + "/".join(parts[:count]) for count in range(1, len(parts))]
         try:
@@ -99,13 +99,13 @@ class World:
         return True
 
     def learn(self, path: str, part: Part) -> None:
-        """Take in a part of a file that is not known; once all parts are known, it is put there."""
+        """Add a part of a file whose contents are unknown; once all parts are known, write the file."""
         text = self._parts.learn(path, part)
         if text is not None:
             self.put(path, text)
 
     def settle(self, texts: Texts) -> None:
-        """Make files what they were after a call, where they are not."""
+        """Set files to their recorded contents after a call, where they differ."""
         for path, text in texts.items():
             if text is UNKNOWN:
                 self.lose([path])
@@ -115,7 +115,7 @@ class World:
                 self.lose([path])
 
     def lose(self, paths: Iterable[str]) -> None:
-        """Take what is known of files for wrong."""
+        """Discard what is known of these files, because it turned out to be wrong."""
         for path in paths:
             self._lost.add(path)
             self._parts.forget(path)
@@ -126,7 +126,7 @@ class World:
         (self._absent.add if text is None else self._absent.discard)(path)
 
     def held(self, path: str) -> Text:
-        """Give what a file holds now, whatever is known of it."""
+        """Return the actual contents of a file, whatever is known of it."""
         try:
             return self.files.read_bytes(path).content.decode()
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Performing a recorded call by our tools in the world as it was recorded, and comparing what came of it."""
+"""The importer: run recorded calls with our tools on the recorded files, and compare the results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from weakfs.transcripts.reconstruction.reconstruction import Reconstruction
 
 @frozen
 class _Program:
-    """How the session files of one program are understood."""
+    """The functions that interpret the session files of one program."""
 
     step_of: Callable[[Recorded], Step]
     succeeded: Callable[[Recorded], bool | None]
@@ -44,10 +44,10 @@ _PROGRAMS: Mapping[str, _Program] = {
 
 @define
 class Importer:
-    """Performs recorded calls one after another in one session, each in the world as it was recorded.
+    """Runs recorded calls one after another in one session, each on the files as recorded.
 
-    `prepare` first looks through all of them for what they show of the files. `clock` is the session's, if that is to
-    have the recorded times.
+    `prepare` first reads all calls for what they show of the files. `clock` is the session's clock, if the session
+    takes its times from the recording.
     """
 
     toolset: Toolset
@@ -60,16 +60,16 @@ class Importer:
     def over(
         cls, session: Session, files: Filesystem, tools: tuple[Tool, ...], clock: RecordedClock | None = None
     ) -> Importer:
-        """Make an importer that works on `files` with `tools`, of which some get the ways of other programs."""
+        """Return an importer that works on `files` with `tools`, some of them replaced by other programs' dialects."""
         own = {tool.name for tool in DIALECT_TOOLS}
         chosen = (*(tool for tool in tools if tool.name not in own), *DIALECT_TOOLS)
         toolset = Toolset(session, files, tools=chosen, refuse_stale_writes=False)
         return cls(toolset, World(session, files), RecordedClock() if clock is None else clock)
 
     def prepare(self, calls: Iterable[TranscriptCall]) -> None:
-        """Collect what the calls that are to be performed show of the files, and make the files what they were first.
+        """Collect what the calls show of the files, and set up the files as they were first.
 
-        The records of that have the cause `IMPORT_CAUSE`, and stand before those of the first call.
+        The records of this have the cause `IMPORT_CAUSE` and precede those of the first call.
         """
         number = 0
         for call in calls:
@@ -93,7 +93,7 @@ class Importer:
             if isinstance(error, NoCounterpart) and error.runs_program:
                 self._rebuilt.program_ran()
         except (ValueError, OSError):
-            # Told when it is its turn.
+            # Reported when the call itself is run.
             return
         else:
             if step.runs_program:
@@ -103,9 +103,9 @@ class Importer:
             self._rebuilt.collect(number, step)
 
     def perform(self, call: TranscriptCall) -> Verdict:
-        """Perform one call and compare; a fault of a program is raised, and nothing else.
+        """Run one call and compare the results; raise an exception only for a bug in a tool.
 
-        One that is not performed and failed in the recording is written down as failed.
+        A call that is not run and that failed in the recording is recorded as failed.
         """
         assert call.source is not None, "only calls of a program's own files are imported"
         self._number += 1
@@ -131,7 +131,7 @@ class Importer:
         if step.runs_program:
             self.world.program_ran()
         if step.tool not in {tool.name for tool in self.toolset.tools}:
-            return Verdict("no_counterpart", detail=f"{step.tool} is not performed", tool=step.tool)
+            return Verdict("no_counterpart", detail=f"{step.tool} is not run", tool=step.tool)
         try:
             verdict = self._perform(step, recorded.call)
         except _Unprepared as error:
@@ -141,7 +141,7 @@ class Importer:
         return verdict
 
     def _take_shown(self, step: Step) -> None:
-        """Take note of the files that the recording of a call shows whole."""
+        """Note the files that the recording of a call shows in full."""
         if step.succeeded is None:
             return
         for path, text in (step.after(step.before) if step.succeeded else step.before).items():
@@ -186,26 +186,26 @@ class Importer:
             raise
         verdict = Comparison(self.world, step, result, arguments, wanted, checked).verdict()
         if step.succeeded is None or (step.is_silent and result.success):
-            # Nothing says better what the files hold now than what we did.
+            # The best evidence of the current contents is our own result.
             wanted = {path: text for path, text in wanted.items() if text is not UNKNOWN and result.success}
         self.world.settle(wanted)
         return verdict
 
     def _before(self, step: Step) -> Texts:
-        """Give what the files held that a call is about, from its own recording or from earlier ones."""
+        """Return the contents of the files of a call, from its own recording or from earlier ones."""
         is_read, may_be_absent = step.shown is not None, step.succeeded is False
         before: dict[str, Text] = {}
-        for path, told in step.before.items():
+        for path, recorded in step.before.items():
             self._use_rebuilt(path)
             held = self.world.text(path)
             if step.part is not None and held is UNKNOWN:
                 self.world.learn(path, step.part)
                 held = self.world.text(path)
-            before[path] = _known(held, told, is_read=is_read, may_be_absent=may_be_absent)
+            before[path] = _known(held, recorded, is_read=is_read, may_be_absent=may_be_absent)
         return before
 
     def _use_rebuilt(self, path: str) -> None:
-        """Put what the recording shows of a file later where nothing better is known of it now."""
+        """Write the contents that the recording shows later, if nothing better is known of the file now."""
         found = self._rebuilt.later.pop((self._number, path), None)
         if found is None:
             return
@@ -216,18 +216,18 @@ class Importer:
             self.world.shown(path, is_doubtful=found.is_doubtful)
 
     def _prepare(self, step: Step, before: Texts, wanted: Texts) -> None:
-        """Make the files what they were before a call; `_Unprepared` if that cannot be."""
+        """Set up the files as they were before a call; raise `_Unprepared` if that is impossible."""
         for path, text in before.items():
             if step.before[path] is UNKNOWN or self.world.text(path) == text:
                 continue
             if not self.world.put(path, text):
-                raise _Unprepared(f"{path!r} cannot be made what it was: {self.world.refusal}")
+                raise _Unprepared(f"the earlier state of {path!r} cannot be restored: {self.world.refusal}")
         for path, text in wanted.items():
             if step.succeeded and isinstance(text, str) and not self.world.make_way(path):
-                raise _Unprepared(f"{path!r} cannot be made what it was: {self.world.refusal}")
+                raise _Unprepared(f"the earlier state of {path!r} cannot be restored: {self.world.refusal}")
 
     def _perform_on_skeletons(self, step: Step, before: Texts, call: TranscriptCall) -> Verdict | None:
-        """Perform a change on what its own recording shows of the files; None where that is not enough for it."""
+        """Run a change on the parts of the files that its own recording shows; None if those are not enough."""
         found = {path: step.skeletons[path] for path in before if path in step.skeletons}
         if not found:
             return None
@@ -242,26 +242,26 @@ class Importer:
             result = self._call(call, step, arguments)
             verdict = Comparison(self.world, step, result, arguments, wanted, "rebuilt").verdict()
         if verdict is None or verdict.agreement != "agreed" or not all(one.is_gapless for one in found.values()):
-            # Lines that nobody wrote are not left behind.
+            # Remove the lines that were made up.
             self.world.settle({path: text for path, text in earlier.items() if text is not UNKNOWN})
-        # More of the files than is shown may have been there.
+        # The files may have had more contents than is shown.
         self.world.settle(step.after(step.before))
         if verdict is None or verdict.agreement != "agreed":
             return None
         return attrs.evolve(verdict, detail="from the lines that the recording of the change shows")
 
     def _wanted(self, step: Step, before: Texts) -> tuple[Texts, Checked]:
-        """Give what the files are to hold afterwards, and how that is known."""
+        """Return the expected contents of the files after the call, and how they are known."""
         if step.succeeded is False:
             is_known = UNKNOWN not in before.values()
-            told = UNKNOWN not in step.before.values()
-            return before, "exactly" if told else "rebuilt" if is_known else "not_at_all"
+            is_recorded = UNKNOWN not in step.before.values()
+            return before, "exactly" if is_recorded else "rebuilt" if is_known else "not_at_all"
         wanted = step.after(before)
         if UNKNOWN not in step.after(step.before).values() and step.is_told:
             return wanted, "exactly"
         if UNKNOWN not in wanted.values():
             return wanted, "rebuilt"
-        # Where the recording says nothing of the files afterwards, at least the answer can be compared.
+        # If the recording says nothing about the files after the call, its answer can still be compared.
         return wanted, "rebuilt" if step.is_silent and UNKNOWN not in before.values() else "not_at_all"
 
     def _verdict(self, step: Step, agreement: Agreement, detail: str) -> Verdict:
@@ -280,23 +280,23 @@ def _made_files(recorded: Recorded, step: Step) -> Iterator[str]:
         return
     for target in redirect_targets(command):
         try:
-            # The directory of the call is one of ours already.
+            # The directory of the call is mapped to one of ours already.
             yield recorded.path(target) if target.startswith("/") else normalize(f"{where}/{target}")
         except (OutsideRoot, OSError, ValueError):
             continue
 
 
 class _Unprepared(Exception):
-    """The world cannot be made what it was before a call."""
+    """The files before a call cannot be set up."""
 
 
-def _known(held: Text, told: Text, *, is_read: bool, may_be_absent: bool) -> Text:
-    """Give what a file held: as it is told, unless what is there may be told like that."""
-    if told is UNKNOWN:
-        # A call that works on a file finds one, so that something made it meanwhile; a failure may be for want of it.
+def _known(held: Text, recorded: Text, *, is_read: bool, may_be_absent: bool) -> Text:
+    """Return the contents of a file as recorded, unless its current contents may be recorded in the same way."""
+    if recorded is UNKNOWN:
+        # A call that succeeds on a file shows that it exists, so something created it; a failure may mean the opposite.
         return UNKNOWN if held is None and not may_be_absent else held
-    if is_same(held, told):
+    if is_same(held, recorded):
         return held
-    # Whether the last line ends is not always told of what was read.
-    is_unended = is_read and isinstance(told, str) and told != "" and is_same(held, told + "\n")
-    return held if is_unended else told
+    # A recorded read does not always show whether the last line ends with a line break.
+    is_unended = is_read and isinstance(recorded, str) and recorded != "" and is_same(held, recorded + "\n")
+    return held if is_unended else recorded

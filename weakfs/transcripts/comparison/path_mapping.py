@@ -1,4 +1,4 @@
-"""Paths of the machine that recorded a session, and where they are below its directory."""
+"""Mapping of paths on the recording machine to paths below the session's directory."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from weakfs.transcripts import Source
 _DRIVE = re.compile(r"^(?:[A-Za-z]:(?=[\\/]|$)|\\\\)")
 # How a shell on Windows writes a drive.
 _SHELL_DRIVE = re.compile(r"^/(?:mnt/|cygdrive/)?([A-Za-z])(?=/|$)")
-# Directories that macOS also knows by a shorter name.
+# Directories that also have a shorter name on macOS.
 _PRIVATE = re.compile(r"^/private(?=/(?:tmp|var|etc)(?:/|$))")
-# How a backslash is written in a name of ours.
+# The form of a backslash in one of our names.
 _BACKSLASH = "\uf75c"
 
 
 class Outside(ValueError):
-    """A path that does not lie below the session's directory."""
+    """A path outside the session's directory."""
 
 
-# Where working trees beside the session's directory lie in ours.
+# The directory in which we keep working trees beside the session's directory.
 WORKTREES = "/.worktrees"
-# What a directory is called that programs keep working trees in.
+# The name of the directory in which programs keep working trees.
 _WORKTREE_PARENTS = frozenset({"worktrees", ".worktrees", ".claude-worktrees"})
 
 
 def below_root(path: str, source: Source, *, workdir: str | None = None) -> str:
-    """Return the canonical path of ours for a recorded one; `Outside` if it has none.
+    """Return our canonical path for a recorded one; raise `Outside` if it has none.
 
-    The session's directory is `/`. Another working tree of its repository that it used is `/.worktrees/NAME`, where
-    NAME is that of its directory: `/x/repo-feature/a` is `/.worktrees/repo-feature/a` in a session that began in
-    `/x/repo`. One that lies in the session's directory is where it lies there. Of two with the same name the second
-    is NAME-2. Relative paths start in `workdir`, else where the session was at that moment.
+    The session's directory is `/`. Another working tree of the session's repository is `/.worktrees/NAME`, where NAME
+    is the name of its directory: `/x/repo-feature/a` is `/.worktrees/repo-feature/a` in a session that began in
+    `/x/repo`. One inside the session's directory keeps its place there. If two have the same name, the second is
+    NAME-2. Relative paths start in `workdir`, or else in the session's current directory at that moment.
     """
     if "\0" in path:
-        raise Outside("the path holds a NUL")
+        raise Outside("the path contains a NUL")
     root = source.root or "/"
     is_windows = bool(_DRIVE.match(root))
     base = _plain(source.cwd or root, is_windows)
     if workdir:
         base = _absolute(workdir, base, is_windows)
     found = _absolute(path, base, is_windows)
-    # The deepest directory counts: a working tree may lie in another.
+    # The deepest directory wins: a working tree may be inside another.
     for top, ours in sorted(_roots(source), key=lambda pair: len(pair[0]), reverse=True):
         inside = _inside(found, top, fold=is_windows)
         if inside is not None:
             return ours + inside if inside != "/" else ours or "/"
-    raise Outside(f"{path!r} lies outside the session's directory {root!r}")
+    raise Outside(f"{path!r} is outside the session's directory {root!r}")
 
 
 @lru_cache(maxsize=64)
 def _roots(source: Source) -> tuple[tuple[str, str], ...]:
-    """Return the directories of a session, each with where it lies in ours: "" for the root."""
+    """Return the directories of a session, each with its path in ours: "" for the root."""
     root = source.root or "/"
     is_windows = bool(_DRIVE.match(root))
     top = posixpath.normpath(_plain(root, is_windows))
@@ -61,7 +61,7 @@ def _roots(source: Source) -> tuple[tuple[str, str], ...]:
     visited = [_normal(one, top, is_windows) for one in source.directories]
     made = [_normal(one, top, is_windows) for one in source.worktrees]
     candidates = [*filter(None, made), *filter(None, (_worktree(one, top) for one in visited if one is not None))]
-    # Names that working trees within the session's directory have.
+    # The names of working trees inside the session's directory.
     taken = {inside for one in (*made, *visited) if one is not None and (inside := _inside(one, top, fold=is_windows))}
     for one in candidates:
         if any(_inside(one, known, fold=is_windows) is not None for known in roots):
@@ -84,10 +84,10 @@ def _normal(path: str, top: str, is_windows: bool) -> str | None:
 
 
 def _worktree(directory: str, top: str) -> str | None:
-    """Return the working tree that a directory which the session was in belongs to; None if that cannot be told.
+    """Return the working tree that contains a directory of the session; None if it is unknown.
 
-    That are directories beside the session's own, those that programs keep working trees in, and the directory in
-    which the session's own lies as a working tree. Any other, such as `/tmp`, is outside.
+    Working trees are directories beside the session's own, directories where programs keep working trees, and the
+    directory that contains the session's own as a working tree. Any other, such as `/tmp`, is outside.
     """
     if top.startswith(directory.rstrip("/") + "/"):
         between = top[len(directory) :].strip("/").split("/")[:-1]
@@ -104,12 +104,12 @@ def _worktree(directory: str, top: str) -> str | None:
 
 def _absolute(path: str, base: str, is_windows: bool) -> str:
     if path.startswith("~"):
-        raise Outside(f"{path!r} lies in a home directory, which is not recorded")
+        raise Outside(f"{path!r} is in a home directory, which is not recorded")
     return posixpath.normpath(posixpath.join(base, _plain(path, is_windows)))
 
 
 def _plain(path: str, is_windows: bool) -> str:
-    """Give a path with `/` only, and one name for what has two."""
+    """Return a path with `/` as its only separator, and one spelling for names that have two."""
     if is_windows:
         path = path.replace("\\", "/")
         shell = _SHELL_DRIVE.match(path)
@@ -126,5 +126,5 @@ def _inside(path: str, top: str, *, fold: bool) -> str | None:
     prefix = other.rstrip("/") + "/"
     if not one.startswith(prefix):
         return None
-    # Where letters fold to several, the parts are counted instead.
+    # If case folding expands letters, count the parts instead.
     return "/" + "/".join(path.split("/")[len(top.rstrip("/").split("/")) :])

@@ -1,4 +1,4 @@
-"""Calls that failed in a recording and are not performed: they are on record as failed, with the recorded text."""
+"""Calls that failed in a recording and are not run: they are recorded as failed, with the recorded text."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ RECORDED_FAILURE = "recorded_failure"
 
 @attrs.frozen(kw_only=True)
 class RecordedFailure(Receipt):
-    """The receipt of a call that was not performed; `text` is the answer that it had in the recording."""
+    """The receipt of a call that was not run; `text` is its recorded answer."""
 
     text: str = ""
 
 
 def failure_text(call: TranscriptCall) -> str:
-    """Return what the recording says of a call that failed."""
+    """Return the recorded text of a call that failed."""
     beside = call.result if isinstance(call.result, str) else fields_of(call.result).get("stderr")
     return call.recorded or (beside if isinstance(beside, str) else "")
 
 
 def record_failure(session: Session, call: TranscriptCall) -> ToolResult[Receipt]:
-    """Write down a call that failed in the recording, under the name that its tool has there, and return its answer."""
+    """Record a call that failed in the recording, under its recorded tool name, and return its answer."""
     text = failure_text(call)
     summary = summarize(text.strip() or "it failed; the recording does not say why")
     receipt = RecordedFailure(status="error", error_code=RECORDED_FAILURE, summary_text=summary, text=text)

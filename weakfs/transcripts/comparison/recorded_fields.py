@@ -1,4 +1,4 @@
-"""The fields of a recorded call, whose types are anybody's guess."""
+"""The fields of a recorded call, whose types cannot be relied on."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from weakfs.transcripts.comparison.steps import NotPerformed
 
 
 class OutsideRoot(NotPerformed):
-    """A call about a path outside the session's directory."""
+    """A call on a path outside the session's directory."""
 
 
 @define
 class Recorded:
-    """A call whose fields are read by name; what is missing or of another type is `NotPerformed`."""
+    """A recorded call, with fields looked up by name; a missing or mistyped one raises `NotPerformed`."""
 
     call: TranscriptCall
     source: Source
@@ -30,13 +30,13 @@ class Recorded:
 
     @property
     def result(self) -> dict[str, object]:
-        """What stands beside the answer; empty where that is nothing or text."""
+        """The data recorded with the answer; empty if there is none or it is text."""
         return fields_of(self.call.result)
 
     def text(self, name: str) -> str:
         value = self.arguments.get(name)
         if not isinstance(value, str):
-            raise NotPerformed(f"{name!r} of its arguments is not text")
+            raise NotPerformed(f"its argument {name!r} is not text")
         return value
 
     def optional_text(self, name: str) -> str | None:
@@ -51,17 +51,17 @@ class Recorded:
 
 
 def fields_of(value: object) -> dict[str, object]:
-    """Give an object of JSON, an empty one for anything else."""
+    """Return a JSON object; an empty one for any other value."""
     return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
 def items_of(value: object) -> list[object]:
-    """Give a list of JSON, an empty one for anything else."""
+    """Return a JSON list; an empty one for any other value."""
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def whole(value: object) -> int | None:
-    """Give a number from 1 on, also one that was sent as text; None for anything else."""
+    """Return an integer of at least 1, even if it was sent as text; None for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -1,4 +1,4 @@
-"""What a recorded call amounts to: a call of ours, and what the recording says of files before and after it."""
+"""Steps: the equivalent of a recorded call in our tools, and what the recording says of files before and after it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def _unchanged(texts: Texts) -> Texts:
 
 @frozen
 class Step:
-    """One call as we make it.
+    """One call in terms of our tools.
 
-    `succeeded` is None where the recording does not say. `before` has each file whose text matters to the call,
-    `UNKNOWN` where the recording does not say what it held; `after` gives what files hold if it succeeds, and
-    `is_silent` says that the recording does not tell that of all. `arguments_for` gives other arguments where they
-    depend on what the files hold. `shown` is the text that a read gave, and `is_told` is False where `before` is only
-    told by an answer in which something may be left out. `unchecked` says why the answer cannot be compared, `needs`
-    names what must be there. `part` is what a read gave of a file that it did not give whole,
-    `skeletons` what the recording of a change shows of files, `hunks` and `edits` how it changed them.
-    `runs_program` tells that it may have changed any file besides.
+    `succeeded` is None if the recording does not say. `before` has each file whose text matters to the call,
+    `UNKNOWN` if its contents are not recorded; `after` computes the files' contents if the call succeeds, and
+    `is_silent` says that the recording does not show all of these. `arguments_for` computes other arguments if they
+    depend on the contents of the files. `shown` is the text returned by a read, and `is_told` is False if `before` is
+    known only from an answer that may omit something. `unchecked` says why the answer cannot be compared, and `needs`
+    names a path that must exist. `part` is the result of a read that did not return the whole file,
+    `skeletons` are what the recording of a change shows of files, `hunks` and `edits` how it changed them.
+    `runs_program` says that the call may have changed any other file too.
     """
 
     tool: str
@@ -52,10 +52,10 @@ class Step:
 
 
 class NotPerformed(Exception):
-    """A recorded call that we do not make; the message says why.
+    """A recorded call that we do not run; the message says why.
 
-    `after` is what the recording nevertheless says of files, `UNKNOWN` for those that it changed in a way that is
-    not recorded.
+    `after` has what the recording nevertheless says of files, `UNKNOWN` for those that changed in a way that is not
+    recorded.
     """
 
     def __init__(self, reason: str, after: Texts | None = None) -> None:
@@ -64,7 +64,7 @@ class NotPerformed(Exception):
 
 
 class NoCounterpart(NotPerformed):
-    """A call of a tool of which we have none like it; `runs_program` tells that it may have changed any file."""
+    """A call of a tool without a counterpart; `runs_program` says that it may have changed any file."""
 
     def __init__(self, reason: str, *, runs_program: bool) -> None:
         self.runs_program = runs_program

@@ -1,4 +1,4 @@
-"""What came of one recorded call: whether our answer and the files afterwards agree with the recording."""
+"""Verdicts: whether our answer to a recorded call, and the files after it, agree with the recording."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Difference, Tex
 Agreement = Literal["agreed", "differs", "ours_succeeded", "not_checked", "outside", "no_counterpart"]
 Checked = Literal["exactly", "rebuilt", "not_at_all"]
 
-_STALE = "what the file held before is not what is known of it"
+_STALE = "the recorded contents of the file before the call differ from the known ones"
 _DOUBTFUL = "a program that ran since the file was last seen may have changed it"
 
 
 @frozen
 class Verdict:
-    """What came of one recorded call.
+    """The result of one recorded call.
 
-    `tool` and `arguments` are the call that we made, `result` our answer to it: None where none was made.
-    `recorded_success` is None where the recording does not say; `recorded_error` is the recorded text of a failure.
-    `agreement` is "agreed", "differs", "ours_succeeded" where theirs failed, "not_checked", "outside" the session's
+    `tool` and `arguments` are the call that we made and `result` is our answer to it; None if we made none.
+    `recorded_success` is None if the recording does not say; `recorded_error` is the recorded text of a failure.
+    `agreement` is "agreed", "differs", "ours_succeeded" (theirs failed), "not_checked", "outside" the session's
     directory, or "no_counterpart". `checked` says how: "exactly" as recorded with the call, from "rebuilt" text, or
     "not_at_all"; `detail` and `difference` say why.
     """
@@ -44,9 +44,9 @@ class Verdict:
 
 @define
 class Comparison:
-    """Compares what came of a call that was performed with what the recording says of it.
+    """Compares the result of a call that was run with its recording.
 
-    `wanted` is what the files are to hold afterwards, and `checked` how that is known.
+    `wanted` is the expected contents of the files after the call, and `checked` says how they are known.
     """
 
     world: World
@@ -57,7 +57,7 @@ class Comparison:
     checked: Checked
 
     def verdict(self) -> Verdict:
-        """Compare, and forget what is known of files that turn out to be others."""
+        """Return the verdict, and discard what is known of files whose contents turn out to be different."""
         step, result = self.step, self.result
         if step.unchecked or step.succeeded is None:
             return self._verdict("not_checked", step.unchecked or "no answer is recorded")
@@ -73,7 +73,7 @@ class Comparison:
         for path, text in self.wanted.items():
             found = self.world.held(path)
             if text is not UNKNOWN and found != text:
-                return self._disagreeing("differs", _told(path, found, text), first_difference(path, found, text))
+                return self._disagreeing("differs", _changed(path, found, text), first_difference(path, found, text))
         return self._reading()
 
     def _reading(self) -> Verdict:
@@ -82,7 +82,7 @@ class Comparison:
             return self._verdict("agreed")
         ours = as_programs_tell(value.content) if isinstance(value.content, str) else ""
         theirs = as_programs_tell(step.shown)
-        # Whether the last line's end was read is told differently by each version.
+        # Versions differ in whether they show the end of the last line.
         if ours.removesuffix("\n") == theirs.removesuffix("\n"):
             return self._verdict("agreed")
         path = next(iter(step.before))
@@ -94,7 +94,7 @@ class Comparison:
         return self._verdict("differs", "other text was read", first_difference(path, ours, theirs))
 
     def _disagreeing(self, agreement: Agreement, detail: str, difference: Difference | None = None) -> Verdict:
-        """Return the verdict on a disagreement, which says nothing where a program may have changed a file before."""
+        """Return the verdict on a disagreement: not checked if a program may have changed a file before."""
         if self.checked == "rebuilt" and any(self.world.is_doubtful(path) for path in self.step.before):
             return self._verdict("not_checked", _DOUBTFUL)
         return self._verdict(agreement, detail, difference)
@@ -113,7 +113,7 @@ class Comparison:
         )
 
 
-def _told(path: str, ours: Text, theirs: Text) -> str:
+def _changed(path: str, ours: Text, theirs: Text) -> str:
     if theirs is None:
-        return f"{path} is there and was not"
-    return f"{path} is not there" if ours is None or ours is UNKNOWN else f"{path} holds other text"
+        return f"{path} exists, but did not then"
+    return f"{path} does not exist" if ours is None or ours is UNKNOWN else f"{path} has different text"

@@ -9,7 +9,7 @@ from weakfs.transcripts.records import Found, Message, Skipped
 
 
 def read_anthropic(message: Message, line: int) -> Iterator[Found]:
-    """Yield the calls and answers among the blocks of one message; text and other blocks are passed over."""
+    """Yield the calls and answers among the blocks of one message; skip text and other blocks."""
     content = message.get("content")
     if content is None or isinstance(content, str):
         return
@@ -24,6 +24,6 @@ def read_anthropic(message: Message, line: int) -> Iterator[Found]:
                 line,
                 call_id=block.get("tool_use_id"),
                 content=block.get("content"),
-                # A result without the field is one that worked.
+                # A result without the field is a success.
                 is_error=False if is_error is None else is_error,
             )

@@ -1,6 +1,6 @@
 """Claude Code's session files: Anthropic messages in an envelope, with the outcome beside the answer.
 
-What it streams (`--output-format stream-json`) is the same with other names of fields.
+Its streamed output (`--output-format stream-json`) is the same with other field names.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from weakfs.transcripts.formats.anthropic import read_anthropic
 from weakfs.transcripts.json_lines import as_object
 from weakfs.transcripts.records import Answer, Found, Message
 
-# Lines of its own that hold no calls.
+# Claude Code's own line types that contain no calls.
 _OTHER_TYPES = frozenset({"summary", "system", "progress", "attachment", "file-history-snapshot", "queue-operation"})
 _OWN_FIELDS = ("sessionId", "session_id", "leafUuid", "uuid", "messageId")
 
 
 def is_claude_code(message: Message) -> bool:
-    """Tell whether a line is one of Claude Code's."""
+    """Return whether a line is from Claude Code."""
     kind = message.get("type")
     if kind in ("assistant", "user"):
         return as_object(message.get("message")) is not None
@@ -29,12 +29,12 @@ def is_claude_code(message: Message) -> bool:
 
 
 def read_claude_code(message: Message, line: int) -> Iterator[Found]:
-    """Yield the calls and answers of one line; a line of another type has none."""
+    """Yield the calls and answers of one line; lines of other types have none."""
     inner = as_object(message.get("message"))
     if inner is None or message.get("type") not in ("assistant", "user"):
         return
     found = list(read_anthropic(inner, line))
-    # The outcome stands beside the message, so that of several answers nobody knows whose it is.
+    # The outcome is recorded once per message: with several answers it is not known which one it belongs to.
     is_single = sum(isinstance(one, Answer) for one in found) == 1
     for one in found:
         if isinstance(one, Answer) and is_single:

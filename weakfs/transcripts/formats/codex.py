@@ -1,4 +1,4 @@
-"""Codex's rollout files: items and events, each in an envelope of `type` and `payload`; the oldest have none."""
+"""Codex's rollout files: items and events in envelopes of `type` and `payload`; the oldest files have none."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_cont
 _CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 _ANSWERS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
 _EVENTS = frozenset({"patch_apply_end", "exec_command_end"})
-# Of its own tools those that look like nobody else's in the items of the oldest files.
+# Codex's own tools in the items of the oldest files, as far as their names are unique to it.
 _BARE_TOOLS = frozenset({"shell", "container.exec", "local_shell"})
 
 
 def is_codex(message: Message) -> bool:
-    """Tell whether a line is one of Codex's."""
+    """Return whether a line is from Codex."""
     kind = message.get("type")
     if isinstance(kind, str) and kind in _ENVELOPES and "payload" in message:
         return True
@@ -28,14 +28,14 @@ def is_codex(message: Message) -> bool:
 
 
 def item_of(message: Message) -> Message:
-    """Give what a line is about: its payload, or itself where there is no envelope."""
+    """Return the content of a line: its payload, or the line itself if there is no envelope."""
     if message.get("type") in _ENVELOPES:
         return as_object(message.get("payload")) or {}
     return message
 
 
 def read_codex(message: Message, line: int) -> Iterator[Found]:
-    """Yield the call or the answer on a line, or what an event tells of one."""
+    """Yield the call or answer on a line, or what an event adds to one."""
     if message.get("type") == "compacted":
         return
     item = item_of(message)
@@ -64,7 +64,7 @@ def _read_call(item: Message, kind: str, line: int) -> Iterator[Found]:
 
 
 def _is_bare_call(message: Message) -> bool:
-    """Tell a call in the oldest files from one in OpenAI's own form: its command is a list."""
+    """Return whether a call is of the oldest Codex files, not of OpenAI's own format: its command is a list."""
     name = message.get("name")
     if message.get("type") != "function_call" or not isinstance(name, str) or name not in _BARE_TOOLS:
         return False

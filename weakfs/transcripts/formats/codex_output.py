@@ -1,4 +1,4 @@
-"""What Codex writes down of an answer: text, or JSON in text, or a head of lines before the output."""
+"""The output of a call in Codex's files: text, JSON in text, or header lines before the output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SUCCESS = ("success. updated the following files", "done!")
 
 
 def read_output(value: object) -> tuple[str, bool | None]:
-    """Give the text of an output, and whether it says that the call failed; None where it does not say."""
+    """Return the text of an output, and whether it reports a failure; None if it does not say."""
     if isinstance(value, str):
         return _read_text(value)
     parts = as_list(value)
@@ -54,16 +54,16 @@ def _read_text(text: str) -> tuple[str, bool | None]:
             output = str(fields["output"])
             metadata = as_object(fields.get("metadata")) or {}
             code = metadata.get("exit_code")
-            return output, code != 0 if isinstance(code, int) else _told(output)
+            return output, code != 0 if isinstance(code, int) else _failure_in(output)
     head, mark, rest = text.partition("Output:\n")
     if mark and len(head) <= _HEAD and (found := _EXIT.search(head)):
         return rest, int(found[1]) != 0
     if found := _EXIT.search(text[:_HEAD]):
         return text, int(found[1]) != 0
-    return text, _told(text)
+    return text, _failure_in(text)
 
 
-def _told(text: str) -> bool | None:
+def _failure_in(text: str) -> bool | None:
     start = text[:_HEAD].lstrip().lower()
     if start.startswith(_SUCCESS):
         return False

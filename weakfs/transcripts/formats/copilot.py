@@ -1,8 +1,8 @@
 """Copilot CLI's session files: events, each with a `type` such as `tool.execution_start`, and `data`.
 
-Their form is that of the event types which GitHub's Copilot SDK publishes (`session-events.ts`): `id`, `parentId`,
+The format is that of the event types that GitHub's Copilot SDK publishes (`session-events.ts`): `id`, `parentId`,
 `timestamp`, `type`, `data`. A tool starts in one event and completes in another, joined by `toolCallId`. What the
-messages say of the same calls is passed over.
+messages say about the same calls is skipped.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _FAMILIES = ("session.", "user.", "assistant.", "tool.", "subagent.", "skill.", 
 
 
 def is_copilot(message: Message) -> bool:
-    """Tell whether a line is one of Copilot CLI's."""
+    """Return whether a line is from Copilot CLI."""
     kind = message.get("type")
     return isinstance(kind, str) and kind.startswith(_FAMILIES) and as_object(message.get("data")) is not None
 
 
 def read_copilot(message: Message, line: int) -> Iterator[Found]:
-    """Yield the call that a line starts, or the answer that it completes one with."""
+    """Yield the call that a line starts, or the answer with which it completes one."""
     data, kind = as_object(message.get("data")) or {}, message.get("type")
     if kind == "tool.execution_start":
         arguments = data.get("arguments")
@@ -38,7 +38,7 @@ def read_copilot(message: Message, line: int) -> Iterator[Found]:
     elif kind == "tool.execution_complete":
         yield from _read_completed(data, line)
     elif kind == _REWIND:
-        # The program puts files back itself: one more thing that changes them, and that cannot be done again here.
+        # The program itself reverts files here: another change to them, which cannot be repeated.
         yield TranscriptCall(None, _REWIND, {}, line, recorded="", recorded_error=False)
 
 
@@ -52,7 +52,7 @@ def _read_completed(data: Message, line: int) -> Iterator[Found]:
 
 
 def directory_of(message: Message) -> str | None:
-    """Return the directory that an event says the session is in, if it says so."""
+    """Return the session's directory according to an event, or None if the event does not say."""
     data = as_object(message.get("data")) or {}
     kind = message.get("type")
     if kind in ("session.start", "session.resume"):

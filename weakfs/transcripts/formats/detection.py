@@ -1,4 +1,4 @@
-"""The table of formats, and which of them a line is in."""
+"""Format detection: the table of formats, and the format of a line."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ READERS: Mapping[str, LineReader] = MappingProxyType(
 
 
 def sniff(message: Message) -> str | None:
-    """Name the format of one line, None for a line of another type.
+    """Return the name of a line's format, None for an unknown type.
 
-    Each line is asked anew: transcripts get concatenated, and programs change their interface in mid-session.
-    A message without calls says "anthropic" whoever wrote it, which does no harm: nothing is found in it.
+    Each line is examined anew: transcripts get concatenated, and programs switch to another interface in mid-session.
+    A message without calls is always "anthropic", whoever wrote it; this is harmless, because nothing is found in it.
     """
     if is_codex(message):
         return "codex"

@@ -1,4 +1,4 @@
-"""Transcripts that are JSON documents: an array, or objects written over many lines, instead of one object a line."""
+"""Transcripts that are JSON documents, an array or objects spanning several lines, instead of one object per line."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from weakfs.transcripts.json_lines import (
 from weakfs.transcripts.records import Skipped
 
 _WHITE_SPACE = " \t\r\n"
-# What a document begins with whose first line holds nothing else.
+# The beginnings of a document whose first line contains nothing else.
 _OPENINGS = (b"[", b"{", b"[{", b"[[")
 
 
 def document_entries(file: BinaryIO, *, max_bytes: int) -> list[Line | Skipped] | None:
-    """Return where the messages of a JSON document stand, or None for a file of one object a line.
+    """Return the positions of the messages in a JSON document, or None for a file with one object per line.
 
     The messages are those of an array, or the objects of a file such as `jq .` writes. A document that cannot be read
     is one `Skipped`, whatever the number of its lines. The file is at its beginning before and after. O(file), and
-    held in memory while it is looked through; the first two lines tell that it need not be.
+    the file is held in memory meanwhile; if the first two lines show that it is not a document, it is not read.
     """
     is_candidate, is_certain = _look(file, max_bytes)
     file.seek(0)
@@ -39,7 +39,7 @@ def document_entries(file: BinaryIO, *, max_bytes: int) -> list[Line | Skipped] 
     data = file.read(max_bytes + 1) if os.fstat(file.fileno()).st_size <= max_bytes else None
     file.seek(0)
     if data is None:
-        reason = "the file is one JSON document that is too long to be read; write one message a line"
+        reason = "the file is one JSON document that is too long to be read; write one message per line"
         return [Skipped(1, reason)] if is_certain else None
     try:
         text = data.decode("utf-8-sig")
@@ -55,18 +55,18 @@ def document_entries(file: BinaryIO, *, max_bytes: int) -> list[Line | Skipped] 
 
 
 def count_lines(file: BinaryIO) -> int:
-    """Count the lines of a file from where it stands, the last also without a line end."""
+    """Count the lines of a file from its current position, including a last line without a line end."""
     return sum(1 for _ in file)
 
 
 def _unreadable(line: int, reason: str) -> Skipped:
     return Skipped(
-        line, f"the file is one JSON document and cannot be read: {reason}; repair it, or write one message a line"
+        line, f"the file is one JSON document and cannot be read: {reason}; repair it, or write one message per line"
     )
 
 
 def _look(file: BinaryIO, max_bytes: int) -> tuple[bool, bool]:
-    """Tell whether a file may be a document, and whether it cannot be anything else, from its first two lines."""
+    """Return whether a file may be a document, and whether it must be one, judging by its first two lines."""
     lines = (line for line in numbered_lines(file, max_line_bytes=max_bytes) if line.data is None or line.data.strip())
     first = next(lines, None)
     if first is None or first.data is None:
@@ -80,14 +80,14 @@ def _look(file: BinaryIO, max_bytes: int) -> tuple[bool, bool]:
     second = next(lines, None)
     is_opening = first.data.strip() in _OPENINGS
     if second is None:
-        # Nothing tells a document from a first line that was cut off.
+        # A document cannot be told from a first line that was cut off.
         return is_opening, is_opening
     is_object = any(isinstance(one, dict) for one in decode(second))
     return True, is_opening or (not is_object and first.data.rstrip().endswith((b",", b"[", b"{")))
 
 
 def _entries(text: str) -> Iterator[Value]:
-    """Yield the values of a document, those in an array one by one."""
+    """Yield the values of a document; for an array, its elements one by one."""
     at = len(text) - len(text.lstrip(_WHITE_SPACE))
     if text[at : at + 1] != "[":
         yield from values_in(text, at)
@@ -95,7 +95,7 @@ def _entries(text: str) -> Iterator[Value]:
     value, stop = parse_at(text, at)
     rest = text[stop:].strip(_WHITE_SPACE)
     if isinstance(value, NotJson) or rest:
-        problem = value if isinstance(value, NotJson) else NotJson("there is more behind its end", stop)
+        problem = value if isinstance(value, NotJson) else NotJson("there is more after its end", stop)
         yield Value(at, stop, problem)
         return
     at += 1
@@ -113,7 +113,7 @@ def _next_entry(text: str, at: int) -> int:
 
 
 def _lines(text: str, found: list[Value], offset: int) -> Iterator[Line]:
-    """Yield each value as if it were a line, with the number of the line and the byte that it begins at."""
+    """Yield each value as a line, with its line number and byte offset."""
     at, number = 0, 1
     for value in found:
         between = text[at : value.start]

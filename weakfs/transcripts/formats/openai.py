@@ -1,4 +1,4 @@
-"""OpenAI messages, in the chat and in the responses shape. Neither says whether a call failed."""
+"""OpenAI messages of the chat and responses interfaces. Neither records whether a call failed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_chat(message: Message, line: int) -> Iterator[Found]:
         function = as_object(entry.get("function"))
         if function is None:
             found = kind_of(entry.get("function"))
-            yield Skipped(line, f"function of a tool call is {found}, not an object; the call is passed over")
+            yield Skipped(line, f"function of a tool call is {found}, not an object; the call is skipped")
             continue
         yield from read_call(
             line,
@@ -32,7 +32,7 @@ def read_chat(message: Message, line: int) -> Iterator[Found]:
 
 
 def read_responses(item: Message, line: int) -> Iterator[Found]:
-    """Yield the call or the answer that an item of type `function_call` or `function_call_output` is."""
+    """Yield the call or the answer of an item of type `function_call` or `function_call_output`."""
     call_id = item.get("call_id")
     if item.get("type") == "function_call":
         yield from read_call(line, call_id=call_id, tool=item.get("name"), arguments=item.get("arguments"))

@@ -1,4 +1,4 @@
-"""Our own form: one call a line, `{"id": "c1", "tool": "ls", "arguments": {}}`, and no answers."""
+"""Our own format: one call per line, `{"id": "c1", "tool": "ls", "arguments": {}}`, and no answers."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from weakfs.transcripts.records import Found, Message
 
 
 def read_plain(message: Message, line: int) -> Iterator[Found]:
-    """Yield the call on a line of our own form."""
+    """Yield the call on a line of our own format."""
     yield from read_call(line, call_id=message.get("id"), tool=message.get("tool"), arguments=message.get("arguments"))

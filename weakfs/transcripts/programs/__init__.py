@@ -1,1 +1,1 @@
-"""The tools of other programs, and which of ours performs each recorded call."""
+"""The tools of other programs, mapped to the equivalent tools of ours."""

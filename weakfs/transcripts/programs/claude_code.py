@@ -1,4 +1,4 @@
-"""Claude Code's tools: which of ours each is, and what its session files say of the files."""
+"""Claude Code's tools: our equivalent of each, and what its session files say about the files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 from weakfs.transcripts.reconstruction.numbered_text import read_numbered
 from weakfs.transcripts.reconstruction.recorded_hunks import read_structured
 
-# Refusals that say nothing of a file's text: the call was never carried out.
+# Refusals that say nothing about a file's text: the call was never carried out.
 _REFUSALS = (
     "the user doesn't want to",
     "request interrupted",
@@ -39,7 +39,7 @@ _REFUSALS = (
     "plan mode",
 )
 _MISSING = ("file does not exist", "no such file or directory", "directory does not exist")
-# Tools that change no file, and start nothing that does; of any other it is not known.
+# Tools that change no file and start nothing that does; of any other tool this is unknown.
 _WITHOUT_FILES = frozenset(
     {
         "TodoWrite",
@@ -59,11 +59,11 @@ _WITHOUT_FILES = frozenset(
     }
 )
 _ABOUT = 1000
-_OTHER_FILES = "what else lay in the directory is not recorded"
+_OTHER_FILES = "the other files in the directory are not recorded"
 
 
 def step_of(recorded: Recorded) -> Step:
-    """Give the call of ours that a recorded one amounts to; `NotPerformed` says why there is none."""
+    """Return our equivalent of a recorded call; raise `NotPerformed` with the reason if there is none."""
     make = _TOOLS.get(recorded.call.tool)
     if make is None:
         tool = recorded.call.tool
@@ -72,7 +72,7 @@ def step_of(recorded: Recorded) -> Step:
 
 
 def succeeded(recorded: Recorded) -> bool | None:
-    """Tell whether the call succeeded, as far as the recording says."""
+    """Return whether the call succeeded, None if the recording does not say."""
     call = recorded.call
     if not call.is_answered:
         return None
@@ -82,7 +82,7 @@ def succeeded(recorded: Recorded) -> bool | None:
 
 
 def _failure(recorded: Recorded) -> str:
-    """Give what the program said of a call that failed; `NotPerformed` if it was refused unseen."""
+    """Return the program's message for a failed call; raise `NotPerformed` if it was refused before it ran."""
     texts = (text for text in (recorded.call.recorded, recorded.call.result) if isinstance(text, str))
     said = " ".join(text[:_ABOUT] for text in texts).lower()
     if any(refusal in said for refusal in _REFUSALS):
@@ -96,12 +96,12 @@ def _before_failure(recorded: Recorded) -> Text:
 
 
 def _path(recorded: Recorded, name: str = "file_path") -> str:
-    told = recorded.result.get("filePath")
+    recorded_path = recorded.result.get("filePath")
     value = recorded.arguments.get(name)
-    if not isinstance(value, str) and isinstance(told, str):
-        value = told
+    if not isinstance(value, str) and isinstance(recorded_path, str):
+        value = recorded_path
     if not isinstance(value, str):
-        raise NotPerformed(f"{name!r} of its arguments is not text")
+        raise NotPerformed(f"its argument {name!r} is not text")
     return recorded.path(value)
 
 
@@ -117,7 +117,7 @@ def _read(recorded: Recorded) -> Step:
     file = fields_of(recorded.result.get("file"))
     content = file.get("content")
     if recorded.result.get("type", "text") not in ("text", "file_unchanged"):
-        raise NotPerformed("what it gave is no text")
+        raise NotPerformed("its result is not text")
     if not isinstance(content, str):
         return _read_as_shown(recorded, path, arguments)
     first, count, total = file.get("startLine", 1), file.get("numLines"), file.get("totalLines")
@@ -132,13 +132,13 @@ def _read(recorded: Recorded) -> Step:
 
 
 def _read_as_shown(recorded: Recorded, path: str, arguments: dict[str, object]) -> Step:
-    """Rebuild what was read from the lines that the model was shown."""
+    """Reconstruct what was read from the lines that the model was shown."""
     shown = recorded.call.recorded or ""
     if "file exists but the contents are empty" in shown:
         return Step("read_file", arguments, True, {path: ""}, shown="", is_told=False)
     found = read_numbered(shown)
     if found is None:
-        unchecked = "what it gave is not recorded as text"
+        unchecked = "its result is not recorded as text"
         return Step("read_file", arguments, True, {path: UNKNOWN}, unchecked=unchecked, needs=path)
     first, text = found
     count = text.count("\n") + 1
@@ -163,7 +163,7 @@ def _original(result: Mapping[str, object], *, is_new: bool) -> Text:
         value = result.get(name)
         if isinstance(value, str):
             return value
-    # Also what has the field as null may only be too long to be recorded.
+    # If the field is null, the text may also have been too long to be recorded.
     return None if is_new else UNKNOWN
 
 
@@ -174,14 +174,14 @@ def _edit(recorded: Recorded) -> Step:
 def _multi_edit(recorded: Recorded) -> Step:
     edits = [_one_edit(fields_of(one)) for one in items_of(recorded.arguments.get("edits"))]
     if not edits:
-        raise NotPerformed("'edits' of its arguments is no list of edits")
+        raise NotPerformed("its argument 'edits' is not a list of edits")
     return _edited(recorded, edits)
 
 
 def _one_edit(fields: Mapping[str, object]) -> Edit:
     old, new = fields.get("old_string", ""), fields.get("new_string", "")
     if not isinstance(old, str) or not isinstance(new, str):
-        raise NotPerformed("'old_string' or 'new_string' of its arguments is not text")
+        raise NotPerformed("its argument 'old_string' or 'new_string' is not text")
     return Edit(old, new, fields.get("replace_all") in (True, "true"))
 
 
@@ -192,7 +192,7 @@ def _edited(recorded: Recorded, edits: list[Edit]) -> Step:
     result = recorded.result
     carried_out = _carried_out(result, edits)
     hunks = read_structured(result.get("structuredPatch"))
-    # Without anything to replace it succeeds only where no file is, or an empty one.
+    # With nothing to replace, it succeeds only if the file is missing or empty.
     before = _original(result, is_new=not edits[0].old)
 
     def after(texts: Texts) -> Texts:
@@ -219,13 +219,13 @@ def _edited(recorded: Recorded, edits: list[Edit]) -> Step:
 
 
 def _carried_out(result: Mapping[str, object], asked: list[Edit]) -> list[Edit]:
-    """Give the edits as they were carried out: the user may have changed them, and quotes are those of the file."""
+    """Return the edits as carried out: the user may have changed them, and the quotes are those of the file."""
     old, new = result.get("oldString"), result.get("newString")
     if len(asked) == 1 and isinstance(old, str) and isinstance(new, str):
         replace_all = result.get("replaceAll")
         return [Edit(old, new, replace_all if isinstance(replace_all, bool) else asked[0].replace_all)]
-    told = [fields_of(one) for one in items_of(result.get("edits"))]
-    return [_one_edit(one) for one in told] if len(told) == len(asked) else asked
+    edits = [fields_of(one) for one in items_of(result.get("edits"))]
+    return [_one_edit(one) for one in edits] if len(edits) == len(asked) else asked
 
 
 def _tool(edits: list[Edit]) -> str:
@@ -233,24 +233,22 @@ def _tool(edits: list[Edit]) -> str:
 
 
 def _arguments(path: str, edits: tuple[Edit, ...] | list[Edit]) -> dict[str, object]:
-    told: list[dict[str, object]] = [
+    fields: list[dict[str, object]] = [
         {"old_string": edit.old, "new_string": edit.new, "replace_all": edit.replace_all} for edit in edits
     ]
-    return {"path": path, **told[0]} if len(told) == 1 else {"path": path, "edits": told}
+    return {"path": path, **fields[0]} if len(fields) == 1 else {"path": path, "edits": fields}
 
 
 def _notebook(recorded: Recorded) -> Step:
     path = _path(recorded, "notebook_path")
     if succeeded(recorded) is False:
-        raise NotPerformed("notebooks are not edited by cells here")
+        raise NotPerformed("notebook cells cannot be edited here")
     updated = recorded.result.get("updated_file")
-    raise NotPerformed(
-        "notebooks are not edited by cells here", {path: updated if isinstance(updated, str) else UNKNOWN}
-    )
+    raise NotPerformed("notebook cells cannot be edited here", {path: updated if isinstance(updated, str) else UNKNOWN})
 
 
 def _search(tool: str, renamed: Mapping[str, str], recorded: Recorded) -> Step:
-    """Map a call that looks for files; its answer depends on files of which nothing is recorded."""
+    """Map a search call; its answer depends on files that the recording does not show."""
     arguments: dict[str, object] = {}
     for theirs, ours in renamed.items():
         value = recorded.arguments.get(theirs)
@@ -271,7 +269,7 @@ def _bash(recorded: Recorded) -> Step:
     timeout = whole(recorded.arguments.get("timeout"))
     if timeout is not None:
         arguments["timeout"] = timeout / 1000
-    unchecked = "what the machine held besides is not recorded"
+    unchecked = "the other contents of the machine are not recorded"
     return Step("shell", arguments, succeeded(recorded), unchecked=unchecked, runs_program=not is_reading(command))
 
 

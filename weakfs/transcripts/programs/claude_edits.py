@@ -1,8 +1,8 @@
-"""Claude Code's way of editing, as far as it is not ours; and which text an edit left, from what is recorded.
+"""How Claude Code's edits differ from ours; and the result of an edit, from the recording.
 
-Its ways: the text is edited with `\\n` as its only line end and written back with the file's own; an edit with an
-empty `old_string` makes the whole text, one with an empty `new_string` also takes the line break after the match; curly
-quotes in the file count as straight ones, and what is put in there gets curly ones.
+Its rules: the text is edited with `\\n` as its only line end and written back with the file's own; an edit with an
+empty `old_string` sets the whole text, one with an empty `new_string` also deletes the line break after the match;
+curly quotes in the file match straight ones, and the inserted text gets curly quotes there.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text, with_plai
 from weakfs.transcripts.reconstruction.recorded_hunks import Hunk, apply_hunks
 
 _STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})
-# What stands before a quote that opens.
+# The characters after which a quote is an opening one.
 _OPENING = frozenset(" \t\n\r([{\u2014\u2013")
-# Where it is looked which line end a file has.
+# How much of a file is examined to find its line ends.
 _LOOKED_AT = 4096
-# A text of one letter times a page of text is more than fits in memory; no recorded file is that large.
+# A page of text for each letter of a text does not fit in memory; no recorded file is that large.
 MOST_CHARACTERS = 1 << 28
 _LEADING_TABS = re.compile(r"^\t+", re.MULTILINE)
 
 
 @frozen
 class Edit:
-    """One replacement as it was asked for."""
+    """One replacement, as requested."""
 
     old: str
     new: str
@@ -35,14 +35,14 @@ class Edit:
 
 
 def old_text_of(text: str, edit: Edit) -> str:
-    """Give what an edit takes away: a line that is emptied goes with its end."""
+    """Return the text that an edit removes: a line that becomes empty is removed with its line end."""
     if not edit.new and edit.old and not edit.old.endswith("\n") and edit.old + "\n" in text:
         return edit.old + "\n"
     return edit.old
 
 
 def find_actual(text: str, edit: Edit) -> Edit:
-    """Give an edit with the quotes of the text where it is only those that differ, else the edit as it is."""
+    """Return an edit with the quotes of the text if only those differ; otherwise return the edit unchanged."""
     if not edit.old or edit.old in text:
         return edit
     at = text.translate(_STRAIGHT).find(edit.old.translate(_STRAIGHT))
@@ -53,7 +53,7 @@ def find_actual(text: str, edit: Edit) -> Edit:
 
 
 def with_quotes_of(actual: str, new: str) -> str:
-    """Give `new` with curly quotes of the kinds that `actual` has."""
+    """Return `new` with curly quotes of the kinds that `actual` has."""
     if "\u201c" in actual or "\u201d" in actual:
         new = "".join(_curled(new, '"', "\u201c", "\u201d"))
     if "\u2018" in actual or "\u2019" in actual:
@@ -72,7 +72,7 @@ def _curled(text: str, straight: str, opening: str, closing: str) -> Iterator[st
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str | None:
-    """Give the text after all edits; None where one has nothing to replace."""
+    """Return the text after all edits; None if one of them has nothing to replace."""
     for edit in edits:
         old = old_text_of(text, edit)
         if not old:
@@ -85,7 +85,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str | None:
 
 
 def is_bounded(text: str, old: str, edit: Edit) -> bool:
-    """Tell whether the text after an edit is small enough to be made."""
+    """Return whether the text after an edit is small enough to be built."""
     times = text.count(old) if edit.replace_all else 1
     return len(text) + times * len(edit.new) <= MOST_CHARACTERS
 
@@ -93,10 +93,10 @@ def is_bounded(text: str, old: str, edit: Edit) -> bool:
 def recorded_outcome(
     before: Text, edits: Sequence[Edit], hunks: Sequence[Hunk] | None
 ) -> tuple[Text, tuple[Edit, ...]]:
-    """Give the text that edits left, and the edits that make it; `UNKNOWN` where the recording does not tell.
+    """Return the text after the edits, and the edits that produce it; `UNKNOWN` if the recording does not show it.
 
-    What the hunks say counts where the edits give another text: the strings are recorded as they were sent, the
-    hunks as they were written, in some versions with spaces for leading tabs.
+    The hunks take precedence if the edits produce another text: the strings are recorded as sent, the hunks as
+    written, in some versions with spaces for leading tabs.
     """
     if before is None:
         before = ""
@@ -110,14 +110,14 @@ def recorded_outcome(
 
 
 def worked_on(text: str, edits: Sequence[Edit]) -> tuple[str, bool]:
-    """Give the text that edits are made in, and whether its line ends were made plain: some versions leave them."""
+    """Return the text to edit, and whether its line ends were normalized: some versions do not do that."""
     if any("\r\n" in edit.old and edit.old in text for edit in edits):
         return text, False
     return with_plain_line_ends(text), True
 
 
 def mostly_carriage_returns(text: str) -> bool:
-    """Tell whether Claude Code takes a file for one whose lines end with `\\r\\n`."""
+    """Return whether Claude Code treats `\\r\\n` as the line end of a file."""
     head = text[:_LOOKED_AT]
     both = head.count("\r\n")
     return both > head.count("\n") - both
@@ -141,7 +141,7 @@ def _outcome(base: str, edits: Sequence[Edit], hunks: Sequence[Hunk] | None) -> 
 
 
 def _agreeing(candidates: list[tuple[str, tuple[Edit, ...]]], written: str) -> tuple[str, tuple[Edit, ...]] | None:
-    """Give the candidate that is what was written, or is it but for tabs and a newline at the end."""
+    """Return the candidate that equals the written text, or differs only in tabs and a newline at the end."""
     for candidate in candidates:
         if candidate[0] == written:
             return candidate
@@ -150,7 +150,7 @@ def _agreeing(candidates: list[tuple[str, tuple[Edit, ...]]], written: str) -> t
 
 
 def _variants(text: str, edits: Sequence[Edit]) -> Iterator[tuple[Edit, ...]]:
-    """Give the edits as they are recorded, and as they may have been carried out where quotes are curly."""
+    """Yield the edits as recorded, and as they may have been carried out if there are curly quotes."""
     yield tuple(edits)
     curled = tuple(Edit(edit.old, with_quotes_of(edit.old, edit.new), edit.replace_all) for edit in edits)
     if curled != tuple(edits):
@@ -162,7 +162,7 @@ def _variants(text: str, edits: Sequence[Edit]) -> Iterator[tuple[Edit, ...]]:
 
 
 def _found_in(text: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
-    """Return the edits with the quotes of the text, each as it is found in what those before it left."""
+    """Return the edits with the quotes of the text, each as found in the text that the previous ones left."""
     found: list[Edit] = []
     for edit in edits:
         found.append(find_actual(text, edit))

@@ -1,4 +1,4 @@
-"""Codex's tools: which of ours each is, and what its rollout files say of the files."""
+"""Codex's tools: our equivalent of each, and what its rollout files say about the files."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from weakfs.transcripts.reconstruction.recorded_hunks import Hunk, apply_hunks, 
 
 _ADD, _DELETE, _UPDATE, _MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "
 _HEADS = (_ADD, _DELETE, _UPDATE, _MOVE)
-# What it says instead of all that a command printed.
+# Markers that replace a part of a command's output.
 _SHORTENED = ("tokens truncated", "chars truncated", "[... omitted", "Total output lines:")
 _REFUSALS = ("rejected", "aborted", "sandbox", "approval", "permission denied", "outside of the project")
 _MISSING = ("no such file or directory", "failed to read file to update")
-# Tools that change no file, and start nothing that does; of any other it is not known.
+# Tools that change no file and start nothing that does; of any other tool this is unknown.
 _WITHOUT_FILES = frozenset(
     {
         "update_plan",
@@ -47,11 +47,11 @@ _WITHOUT_FILES = frozenset(
     }
 )
 _ABOUT = 1000
-_ELSEWHERE = "what the machine held besides is not recorded"
+_ELSEWHERE = "the other contents of the machine are not recorded"
 
 
 def step_of(recorded: Recorded) -> Step:
-    """Give the call of ours that a recorded one amounts to; `NotPerformed` says why there is none."""
+    """Return our equivalent of a recorded call; raise `NotPerformed` with the reason if there is none."""
     make = _TOOLS.get(recorded.call.tool)
     if make is None:
         tool = recorded.call.tool
@@ -60,10 +60,10 @@ def step_of(recorded: Recorded) -> Step:
 
 
 def succeeded(recorded: Recorded) -> bool | None:
-    """Tell whether the call succeeded, as far as the recording says."""
-    told, error = recorded.result.get("success"), recorded.call.recorded_error
-    if isinstance(told, bool):
-        return told
+    """Return whether the call succeeded, None if the recording does not say."""
+    success, error = recorded.result.get("success"), recorded.call.recorded_error
+    if isinstance(success, bool):
+        return success
     code = recorded.result.get("exit_code")
     if isinstance(code, int):
         return code == 0
@@ -81,13 +81,13 @@ def _command(recorded: Recorded) -> Step:
     arguments = recorded.arguments
     command = script_of(arguments)
     if not command:
-        raise NotPerformed("its arguments hold no command")
+        raise NotPerformed("its arguments contain no command")
     workdir = recorded.optional_text("workdir") or recorded.optional_text("working_directory")
     found = read_command(command)
     if isinstance(found, PatchCommand):
         done = succeeded(recorded)
         if not found.is_all and recorded.result.get("success") is None:
-            # What the other commands in it did decides how the whole ended.
+            # The exit status of the whole depends on the other commands in it.
             done = "success. updated the following files" in (recorded.call.recorded or "").lower() or None
         patched = _patch(recorded, found.patch, in_directory(workdir, found.workdir), done)
         return patched if found.is_all else attrs.evolve(patched, runs_program=True)
@@ -97,14 +97,14 @@ def _command(recorded: Recorded) -> Step:
             return step
     script = command if isinstance(command, str) else shlex.join(command)
     where = recorded.path(workdir or ".")
-    told: dict[str, object] = {"command": script, "workdir": where}
+    ours: dict[str, object] = {"command": script, "workdir": where}
     if (timeout := whole(arguments.get("timeout_ms"))) is not None:
-        told["timeout"] = timeout / 1000
-    return Step("shell", told, succeeded(recorded), unchecked=_ELSEWHERE, runs_program=not is_reading(script))
+        ours["timeout"] = timeout / 1000
+    return Step("shell", ours, succeeded(recorded), unchecked=_ELSEWHERE, runs_program=not is_reading(script))
 
 
 def _show(recorded: Recorded, command: ShowCommand, workdir: str | None) -> Step | None:
-    """Rebuild a file, or a part of it, from what a command printed; None where something is left out."""
+    """Reconstruct a file, or a part of it, from the output of a command; None if something is omitted."""
     whole_output = recorded.result.get("aggregated_output")
     text = whole_output if isinstance(whole_output, str) else recorded.call.recorded or ""
     if not succeeded(recorded) or any(mark in text for mark in _SHORTENED):
@@ -124,7 +124,7 @@ def _show(recorded: Recorded, command: ShowCommand, workdir: str | None) -> Step
         return None
     lines = text.split("\n")
     if count == wanted and not lines[-1]:
-        # The file may go on, or end with this line break.
+        # The file may continue, or end with this line break.
         lines.pop()
     total = command.first - 1 + len(lines) if count < wanted else None
     arguments["offset"] = command.first
@@ -135,7 +135,7 @@ def _show(recorded: Recorded, command: ShowCommand, workdir: str | None) -> Step
 
 @frozen
 class _Change:
-    """What a patch did to one file; `moved_to` is where it went."""
+    """The change that a patch made to one file; `moved_to` is its new path."""
 
     path: str
     before: Text
@@ -170,7 +170,7 @@ def _patch(recorded: Recorded, patch: str, workdir: str | None, done: bool | Non
 
 
 def _skeletons(changes: list[_Change], patch: str) -> dict[str, Skeleton]:
-    """Rebuild what the recorded differences and the patch show of the files that it updates."""
+    """Reconstruct what the recorded differences and the patch show of the files that it updates."""
     if all(change.hunks is None for change in changes):
         return {}
     try:
@@ -183,7 +183,7 @@ def _skeletons(changes: list[_Change], patch: str) -> dict[str, Skeleton]:
 
 
 def _before(changes: list[_Change]) -> dict[str, Text]:
-    """Give what is told of the files that must be there; a new one may replace anything."""
+    """Return what is known of the files that must exist; a new file may replace anything."""
     return {change.path: change.before for change in reversed(changes) if not change.is_new}
 
 
@@ -194,14 +194,14 @@ def _failed_patch(recorded: Recorded, patch: str, named: list[_Change]) -> Step:
     if "verification failed" not in said and any(refusal in said for refusal in _REFUSALS):
         raise NotPerformed("it was refused, or ended before it was done", unknown)
     if recorded.result.get("success") is False:
-        # It was under way: what it did until then stays, and is not recorded.
-        raise NotPerformed("it ended in the middle", unknown)
+        # It was interrupted: the changes made so far remain, and are not recorded.
+        raise NotPerformed("it was interrupted", unknown)
     only = len(named) == 1 and any(missing in said for missing in _MISSING)
     return Step("apply_patch", {"patch": patch}, False, dict.fromkeys(unknown) if only else unknown)
 
 
 def _outcome(changes: list[_Change], done: bool | None) -> Texts:
-    """Give what is known of the files of a patch that is not performed."""
+    """Return what is known of the files of a patch that is not run."""
     if done is False:
         return {}
     return _after(changes, {})
@@ -220,7 +220,7 @@ def _after(changes: list[_Change], before: Texts) -> Texts:
 
 
 def _recorded_changes(recorded: Recorded) -> tuple[list[_Change], OutsideRoot | None]:
-    """Read `changes` of the event: what became of each file. Those outside are left out, and one is told."""
+    """Read the event's `changes`: what became of each file. Omit those outside, and return the error for one."""
     found: list[_Change] = []
     outside: OutsideRoot | None = None
     for path, value in fields_of(recorded.result.get("changes")).items():
@@ -263,7 +263,7 @@ def _recorded_change(recorded: Recorded, path: str, fields: dict[str, object]) -
 
 
 def _below_root(recorded: Recorded, patch: str, workdir: str | None) -> tuple[str, list[_Change]]:
-    """Give a patch with its paths below our root, and what it does as far as it says so itself."""
+    """Return a patch with its paths mapped below our root, and its changes as far as the patch itself shows them."""
     lines = patch.split("\n")
     named: list[_Change] = []
     for at, line in enumerate(lines):
@@ -297,7 +297,7 @@ def _given(text: Text, _: Text) -> Text:
 
 
 def _gone(held: Text) -> Text:
-    # It was there, or the patch had failed; where nothing is known of it, there is nothing to delete here.
+    # It existed, or the patch would have failed; if nothing is known of it, there is nothing to delete here.
     return UNKNOWN if held is UNKNOWN else None
 
 
@@ -311,7 +311,7 @@ def _read_file(recorded: Recorded) -> Step:
     for name in ("offset", "limit"):
         if (value := whole(recorded.arguments.get(name))) is not None:
             arguments[name] = value
-    unchecked = "what it gave is not recorded as it was in the file"
+    unchecked = "its result is not recorded as it was in the file"
     return Step("read_file", arguments, succeeded(recorded), {path: UNKNOWN}, unchecked=unchecked, needs=path)
 
 
@@ -323,7 +323,7 @@ def _search(tool: str, place: str, renamed: Mapping[str, str], recorded: Recorde
     path = recorded.path(recorded.optional_text(place) or ".")
     arguments["path"] = path
     return Step(
-        tool, arguments, succeeded(recorded), unchecked="what else lay in the directory is not recorded", needs=path
+        tool, arguments, succeeded(recorded), unchecked="the other files in the directory are not recorded", needs=path
     )
 
 

@@ -1,6 +1,6 @@
-"""Copilot CLI's tools: which of ours each is, and what its session files say of the files.
+"""Copilot CLI's tools: our equivalent of each, and what its session files say about the files.
 
-They record less than others: no text from before a change, and of what was read the lines as the model was shown them.
+They record less than others: no text from before a change, and reads only as the lines that the model was shown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LINE = re.compile(r"(\d{1,9})\. ?(.*)", re.DOTALL)
 _REFUSALS = ("denied", "rejected", "permission", "aborted", "cancelled", "canceled", "blocked", "interrupted")
 _MISSING = ("does not exist", "no such file or directory")
 _ABOUT = 1000
-# Tools that change no file, and start nothing that does; of any other it is not known.
+# Tools that change no file and start nothing that does; of any other tool this is unknown.
 _WITHOUT_FILES = frozenset(
     {
         "report_intent",
@@ -41,10 +41,10 @@ _WITHOUT_FILES = frozenset(
 
 
 def step_of(recorded: Recorded) -> Step:
-    """Return the call of ours that a recorded one amounts to; `NotPerformed` says why there is none."""
+    """Return our equivalent of a recorded call; raise `NotPerformed` with the reason if there is none."""
     tool = recorded.call.tool
     if tool == "str_replace_editor":
-        # One tool in earlier versions, whose commands became tools of their own.
+        # A single tool in earlier versions, whose commands became separate tools.
         tool = {"str_replace": "edit", "insert": tool}.get(command := recorded.text("command"), command)
     make = _TOOLS.get(tool)
     if make is None:
@@ -53,7 +53,7 @@ def step_of(recorded: Recorded) -> Step:
 
 
 def succeeded(recorded: Recorded) -> bool | None:
-    """Tell whether the call succeeded, as far as the recording says."""
+    """Return whether the call succeeded, None if the recording does not say."""
     error = recorded.call.recorded_error
     return None if error is None else not error
 
@@ -73,7 +73,7 @@ def _view(recorded: Recorded) -> Step:
         return Step("read_file", arguments, succeeded(recorded), {path: before})
     shown = _read_numbered(recorded.call.recorded or "")
     if shown is None:
-        unchecked = "what it gave is not recorded as the text of a file"
+        unchecked = "its result is not recorded as the text of a file"
         return Step("read_file", arguments, True, {path: UNKNOWN}, unchecked=unchecked, needs=path)
     first, lines = shown
     arguments |= {"offset": first, "limit": len(lines)}
@@ -84,7 +84,7 @@ def _view(recorded: Recorded) -> Step:
 
 
 def _read_numbered(shown: str) -> tuple[int, tuple[str, ...]] | None:
-    """Return the number of the first line and all lines of a text that is shown with numbers; None for any other."""
+    """Return the first line's number and all lines of a text shown with line numbers; None for any other text."""
     found = [_LINE.fullmatch(line) for line in shown.split("\n")]
     lines = [(int(one[1]), one[2]) for one in found if one is not None]
     if len(lines) != len(found) or lines[0][0] < 1:
@@ -109,14 +109,14 @@ def _edit(recorded: Recorded) -> Step:
 
     def after(texts: Texts) -> Texts:
         text = texts[path]
-        # Which of several places is meant is not recorded.
+        # Which of several places was edited is not recorded.
         is_clear = isinstance(text, str) and bool(old) and text.count(old) == 1
         return {path: text.replace(old, new) if is_clear and isinstance(text, str) else UNKNOWN}
 
     def arguments_for(texts: Texts) -> dict[str, object]:
         text = texts[path]
         if isinstance(text, str) and old and not new:
-            # Our tool also takes the line break behind what goes, unless more is named.
+            # Our tool also deletes the line break after the deleted text, unless more is quoted.
             at = text.find(old) + len(old)
             return _arguments(path, old + text[at : at + 1], text[at : at + 1])
         return _arguments(path, old, new)
@@ -134,7 +134,7 @@ def _shell(recorded: Recorded) -> Step:
     arguments: dict[str, object] = {"command": command, "workdir": recorded.path(".")}
     if (timeout := whole(recorded.arguments.get("timeout"))) is not None:
         arguments["timeout"] = timeout
-    unchecked = "what the machine held besides is not recorded"
+    unchecked = "the other contents of the machine are not recorded"
     runs_program = not is_reading(command) or recorded.call.tool != "bash"
     return Step("shell", arguments, succeeded(recorded), unchecked=unchecked, runs_program=runs_program)
 

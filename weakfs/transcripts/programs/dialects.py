@@ -1,4 +1,4 @@
-"""Our tools with the ways of other programs, for performing what those recorded."""
+"""Dialects: variants of our tools that behave like those of other programs, to run what those recorded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from weakfs.transcripts.reconstruction.file_text import common_prefix
 
 @frozen
 class EditParams:
-    """What Claude Code's `Edit` takes."""
+    """The parameters of Claude Code's `Edit`."""
 
     path: str = field(metadata=param("the file"))
     old_string: str = field(repr=False, metadata=param("the text to replace; empty for a new file"))
@@ -47,7 +47,7 @@ class OneEdit:
 
 @frozen
 class MultiEditParams:
-    """What Claude Code's `MultiEdit` takes."""
+    """The parameters of Claude Code's `MultiEdit`."""
 
     path: str = field(metadata=param("the file"))
     edits: tuple[OneEdit, ...] = field(metadata=param("the edits, one after another"))
@@ -55,14 +55,14 @@ class MultiEditParams:
 
 @frozen
 class PatchParams:
-    """What Codex's `apply_patch` takes."""
+    """The parameters of Codex's `apply_patch`."""
 
     patch: str = field(repr=False, metadata=param("the patch"))
 
 
 @frozen(kw_only=True)
 class ChangeReceipt(Receipt):
-    """What was changed; `how` is "exact" unless some text was only found by our more tolerant rules."""
+    """The changes made; `how` is "exact" unless some text was found only by our more tolerant rules."""
 
     paths: tuple[str, ...] = ()
     how: str = "exact"
@@ -106,7 +106,7 @@ def _edit(fs: Filesystem, path: str, edits: Sequence[Edit]) -> ToolResult[Change
     except UnicodeDecodeError as error:
         raise NotText(f"cannot edit {path!r}: the byte at offset {error.start} is not UTF-8") from error
     if creates and text.strip():
-        raise FileExistsError(f"cannot create {path!r}: it is there and not empty; name the text that is to change")
+        raise FileExistsError(f"cannot create {path!r}: it exists and is not empty; give the text to replace")
     has_carriage_returns, hows = mostly_carriage_returns(text), set[str]()
     text, is_plain = worked_on(text, edits)
     for edit in edits:
@@ -130,21 +130,21 @@ def _edited(text: str, edit: Edit) -> tuple[str, str]:
     if not edit.old:
         return edit.new, "exact"
     if text.count(edit.old) > 1 and not edit.replace_all:
-        # Refused, with every line named.
+        # Refused, with the line of every match named.
         replace(text, edit.old, edit.new)
     old = old_text_of(text, edit)
     if not is_bounded(text, old, edit):
-        raise ToolValidationError("the text would grow beyond all bounds; replace less of it at once")
+        raise ToolValidationError("the text would become too large; replace less of it at once")
     try:
         done = replace(text, old, edit.new, replace_all=edit.replace_all)
     except NoChange:
-        # Ours leaves line ends and the byte order mark as they are; theirs does not.
+        # Our tool preserves line ends and the byte order mark; theirs does not.
         if edit.old == edit.new or old not in text:
             raise
         return text.replace(old, edit.new), "exact"
     if done.how != "exact":
         return done.text, done.how
-    # The places are found by our rules, what is put there is left as it was sent.
+    # The places are found by our rules; the text inserted there is used as it was sent.
     parts: list[str] = []
     end = 0
     for start, stop in done.spans:
@@ -154,7 +154,7 @@ def _edited(text: str, edit: Edit) -> tuple[str, str]:
 
 
 def _write_difference(fs: Filesystem, path: str, old: bytes, new: bytes) -> None:
-    """Write what differs and nothing else, so that the record of it is as small as the change."""
+    """Write only what differs, so that the record of it is as small as the change."""
     start = common_prefix(old, new)
     tail = common_prefix(old[start:][::-1], new[start:][::-1])
     fs.splice(path, [(start, len(old) - tail, new[start : len(new) - tail])])

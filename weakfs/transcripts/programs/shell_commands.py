@@ -1,4 +1,4 @@
-"""Shell commands in which a patch is applied or a file shown; all others are only commands."""
+"""Shell commands that apply a patch or print a file; all others are opaque."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _HEREDOC = re.compile(
     r"(?:^|[\s;&|(])(?:apply_patch|applypatch)\s*<<-?\s*(?P<quote>['\"]?)(?P<tag>\w+)(?P=quote)[ \t]*(?=\n)"
 )
 _CHANGE_DIRECTORY = re.compile(r"\s*cd\s+(?P<where>'[^'\n]*'|\"[^\"\n]*\"|[^\s;&|'\"]+)\s*(?:&&|;|\n)\s*")
-# What makes a command more than its words.
+# Characters that make a command more than a list of words.
 _SPECIAL = re.compile(r"[|;&<>$`*?(){}\[\]\n\\~!]")
 _RANGE = re.compile(r"([1-9]\d{0,8}),([1-9]\d{0,8})p")
 
-# Programs that change no file, whatever their arguments are, and others that do with one of these options.
+# Programs that change no file, whatever their arguments, and programs that do so only with one of these options.
 _READERS = frozenset(
     {"cat", "cut", "df", "du", "egrep", "fgrep", "grep", "head", "ls", "nl", "stat", "tail", "tr", "wc"}
 )
@@ -35,9 +35,9 @@ _ACTIONS: Mapping[str, tuple[str, ...]] = {
 }
 # `sed` that prints some lines; other scripts of it can write.
 _SED = re.compile(r"\bsed\s+-n\s+(['\"]?)[\d,$]+p\1(?=\s)")
-# Words in quotes in which a shell expands nothing.
+# Quoted words in which a shell expands nothing.
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\`$]|\\.)*\"")
-# What redirects an output, or runs something within a command, and where one command ends and the next begins.
+# Output redirections, nested commands, and separators between commands.
 _WRITING = re.compile(r">(?!\s*/dev/null\b|&[12]\b)|`|\$\(|<\(|--output|--ext-diff")
 _TARGET = re.compile(r"(?<![>&\d<])1?>\|?[ \t]*(?P<where>'[^'\n]+'|\"[^\"\n$`]+\"|[^\s;&|<>()'\"$`*?]+)")
 _BETWEEN = re.compile(r"\|\||&&|[|;\n]|(?<!>)&")
@@ -45,7 +45,7 @@ _BETWEEN = re.compile(r"\|\||&&|[|;\n]|(?<!>)&")
 
 @frozen
 class PatchCommand:
-    """A command that applies a patch; `is_all` tells that it does nothing else."""
+    """A command that applies a patch; `is_all` says that it does nothing else."""
 
     patch: str
     workdir: str | None
@@ -54,7 +54,7 @@ class PatchCommand:
 
 @frozen
 class ShowCommand:
-    """A command that prints a file: all of it, or the lines from `first` to `last`, perhaps numbered."""
+    """A command that prints a file: all of it, or the lines from `first` to `last`, optionally numbered."""
 
     path: str
     workdir: str | None
@@ -64,7 +64,7 @@ class ShowCommand:
 
 
 def script_of(arguments: Mapping[str, object]) -> str | list[str] | None:
-    """Give the command in a call's arguments: words, or a script for a shell."""
+    """Return the command in a call's arguments: a list of words, or a shell script."""
     for name in ("cmd", "command", "script"):
         value = arguments.get(name)
         if isinstance(value, str):
@@ -79,7 +79,7 @@ def script_of(arguments: Mapping[str, object]) -> str | list[str] | None:
 
 
 def read_command(command: str | list[str]) -> PatchCommand | ShowCommand | None:
-    """Tell what a command does with a file, if that is all that is to be known of it."""
+    """Return what a command does with a file, or None if it cannot be fully understood."""
     if isinstance(command, list):
         if command[0] in _PATCHERS and len(command) == 2:
             return PatchCommand(command[1], None, True)
@@ -100,7 +100,7 @@ def _heredoc(script: str, workdir: str | None) -> PatchCommand | None:
     lines = body.split("\n")
     end = next((at for at, line in enumerate(lines) if line.strip() == tag), None)
     if end is None:
-        # A command that was cut off.
+        # The command was cut off.
         end = len(lines)
     patch = "\n".join(lines[:end]) + "\n"
     is_all = not script[: found.start()].strip() and not "".join(lines[end + 1 :]).strip()
@@ -144,14 +144,14 @@ def _show(words: list[str], workdir: str | None) -> ShowCommand | None:
 
 
 def in_directory(workdir: str | None, inner: str | None) -> str | None:
-    """Give the directory that a command works in: its own, and where it changes to from there."""
+    """Return the directory that a command works in: its own, then the one that it changes to."""
     if inner is None or workdir is None:
         return workdir if inner is None else inner
     return join(workdir, inner)
 
 
 def is_reading(script: str) -> bool:
-    """Tell whether a command only reads: every program in it is known to change no file, and nothing is redirected."""
+    """Return whether a command only reads: all its programs are known to change no file, and nothing is redirected."""
     script = _QUOTED.sub("_", _SED.sub("cat", script))
     return not _WRITING.search(script) and all(_is_reader(part.split()) for part in _BETWEEN.split(script))
 
@@ -168,9 +168,9 @@ def _is_reader(words: list[str]) -> bool:
 
 
 def redirect_targets(script: str) -> list[str]:
-    """Return the files that a command writes its output to, as it names them, except those that it only appends to."""
+    """Return the files to which a command redirects its output, as it names them, except those it only appends to."""
     before, _, behind = script.partition("<<")
-    # What follows the line with `<<` is a text, as far as is looked here.
+    # What follows the line with `<<` is treated as text.
     line = f"{before} {behind.partition(chr(10))[0]}"
     named = (found["where"].strip("'\"") for found in _TARGET.finditer(line))
     return [name for name in named if not name.startswith(("/dev/", "~"))]

@@ -1,1 +1,1 @@
-"""Reconstructing the contents of files from what a transcript shows of them."""
+"""Reconstruction of the contents of files from what a transcript shows of them."""

@@ -1,4 +1,4 @@
-"""Texts rebuilt from parts of them that were read one after another."""
+"""Texts assembled from parts that were read one after another."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from attrs import define, field, frozen
 
 @frozen
 class Part:
-    """Lines of a file, from line `first` on; the text behind the last line break counts as a line, if empty.
+    """Lines of a file, starting at line `first`; text after the last line break counts as a line, even if empty.
 
-    `total` is how many there are, None where that is not known yet.
+    `total` is the number of lines in the file, None if it is not known yet.
     """
 
     first: int
@@ -19,18 +19,18 @@ class Part:
 
 @define
 class Parts:
-    """The parts of files that are not known whole; what a part says anew counts."""
+    """The known parts of files that are not known in full; later parts override earlier ones."""
 
     _lines: dict[str, dict[int, str]] = field(factory=dict[str, dict[int, str]])
     _totals: dict[str, int] = field(factory=dict[str, int])
 
     def learn(self, path: str, part: Part) -> str | None:
-        """Take in a part, and give the text once all of it is known."""
+        """Add a part, and return the text once all of it is known."""
         known = self._lines.setdefault(path, {})
         total = self._totals.get(path)
         is_changed = part.total is not None and total is not None and part.total != total
         if is_changed or any(known.get(number, line) != line for number, line in enumerate(part.lines, part.first)):
-            # The file is another one by now.
+            # The file has changed in the meantime.
             self.forget(path)
             known = self._lines.setdefault(path, {})
         known.update(enumerate(part.lines, part.first))
@@ -44,6 +44,6 @@ class Parts:
         return text
 
     def forget(self, path: str) -> None:
-        """Forget all parts of a file, as it was changed."""
+        """Forget all parts of a file, because it was changed."""
         self._lines.pop(path, None)
         self._totals.pop(path, None)

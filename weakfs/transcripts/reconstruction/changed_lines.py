@@ -1,4 +1,4 @@
-"""As much of a file as a recorded change itself shows of it: its hunks at their lines, and the context of its patch."""
+"""The parts of a file that the record of a change shows: its hunks at their lines, and the context of its patch."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from attrs import field, frozen
 
 from weakfs.transcripts.reconstruction.recorded_hunks import Hunk
 
-# What stands for lines that are not shown.
+# The placeholder for lines that are not shown.
 _NOT_SHOWN = "\ue000\n"
-# No more lines are made up than this.
+# The most placeholder lines in one text.
 _MOST_LINES = 100_000
 
 
 @frozen
 class Skeleton:
-    """A text in which only some lines are those of the file; `is_gapless` tells that all up to its last one are."""
+    """A text in which only some lines are real; `is_gapless` says that all lines up to the last real one are."""
 
     text: str = field(repr=False)
     is_gapless: bool
 
 
 def skeleton_of(hunks: Sequence[Hunk] | None, contexts: Iterable[Sequence[str]] = ()) -> Skeleton | None:
-    """Give what hunks show of the old text, and `contexts`, lines that stand around them; None if they do not fit."""
+    """Return what hunks and `contexts`, the lines around them, show of the old text; None if they do not fit."""
     shown: dict[int, str] = {}
     for hunk in hunks or ():
         if hunk.start + len(hunk.old) > _MOST_LINES or not _place(shown, hunk.old, max(hunk.start, 1)):
@@ -45,7 +45,7 @@ def _place(shown: dict[int, str], lines: Sequence[str], start: int) -> bool:
 
 
 def _place_around(shown: dict[int, str], lines: Sequence[str], hunks: Sequence[Hunk]) -> None:
-    """Put lines where the first line of a hunk that is among them has its place."""
+    """Place lines by the first line of a hunk that occurs among them."""
     for hunk in hunks:
         if hunk.old and hunk.old[0] in lines and _place(shown, lines, hunk.start - lines.index(hunk.old[0])):
             return

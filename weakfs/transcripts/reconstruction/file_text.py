@@ -1,4 +1,4 @@
-"""What a file held: a text, nothing because it was not there, or unknown."""
+"""The contents of a file: a text, None if it did not exist, or unknown."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class Unknown(Enum):
-    """The one value of what is not recorded."""
+    """The type of the single value for contents that are not recorded."""
 
     UNKNOWN = "unknown"
 
 
 UNKNOWN: Final = Unknown.UNKNOWN
 
-# `None` stands for a file that was not there.
+# `None` stands for a file that did not exist.
 Text: TypeAlias = str | Unknown | None
 
 
 @frozen
 class Difference:
-    """The first place where a file is not what is recorded: the byte, from 0, and the line, from 1."""
+    """The first place where a file differs from the recording: the byte, from 0, and the line, from 1."""
 
     path: str
     offset: int
@@ -32,24 +32,24 @@ class Difference:
 
 
 def with_plain_line_ends(text: str) -> str:
-    """Give `text` with `\\n` for `\\r\\n`."""
+    """Return `text` with `\\r\\n` replaced by `\\n`."""
     return text.replace("\r\n", "\n") if "\r" in text else text
 
 
 def as_programs_tell(text: str) -> str:
-    """Give `text` as the programs write it down: some leave out the byte order mark, and all know one line end."""
+    """Return `text` as programs record it: with `\\n` as the only line end, and without a byte order mark."""
     return with_plain_line_ends(text).removeprefix(BYTE_ORDER_MARK)
 
 
-def is_same(held: Text, told: Text) -> bool:
-    """Tell whether a file may be said to hold what a program told of it."""
-    if isinstance(held, str) and isinstance(told, str):
-        return told in (held, with_plain_line_ends(held)) or told == as_programs_tell(held)
-    return held is told
+def is_same(held: Text, recorded: Text) -> bool:
+    """Return whether a file's contents are consistent with what a program recorded of it."""
+    if isinstance(held, str) and isinstance(recorded, str):
+        return recorded in (held, with_plain_line_ends(held)) or recorded == as_programs_tell(held)
+    return held is recorded
 
 
 def first_difference(path: str, ours: Text, theirs: Text) -> Difference:
-    """Find the first byte in which two texts differ. O(text)."""
+    """Return the first byte in which two texts differ. O(text)."""
     one = (ours if isinstance(ours, str) else "").encode()
     other = (theirs if isinstance(theirs, str) else "").encode()
     same = common_prefix(one, other)
@@ -57,7 +57,7 @@ def first_difference(path: str, ours: Text, theirs: Text) -> Difference:
 
 
 def common_prefix(one: bytes, other: bytes) -> int:
-    """Count the bytes that two texts begin with alike, by halves rather than by bytes."""
+    """Return the length of the common prefix of two texts, by bisection rather than byte by byte."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

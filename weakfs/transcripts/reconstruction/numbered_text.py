@@ -1,18 +1,18 @@
-"""Texts as they are shown to models: with a number before each line."""
+"""Texts as models are shown them: with a number before each line."""
 
 from __future__ import annotations
 
 import re
 
 _LINE = re.compile(r" *(\d{1,9})(?:\u2192|\t)(.*)", re.DOTALL)
-# What the program adds behind the lines.
+# What the program appends after the lines.
 _REMINDER = "<system-reminder>"
-# Lines longer than this are shown in part.
+# Lines longer than this are shown truncated.
 _LONGEST = 2000
 
 
 def read_numbered(shown: str) -> tuple[int, str] | None:
-    """Give the number of the first line, and the text of all; None where some are not shown whole."""
+    """Return the number of the first line, and the text of all lines; None if some are not shown in full."""
     shown = shown.partition("\n" + _REMINDER)[0].rstrip("\n")
     first: int | None = None
     texts: list[str] = []

@@ -1,4 +1,4 @@
-"""Texts of which only some lines are known, and what they were before a recorded change."""
+"""Texts of which only some lines are known, and their state before a recorded change."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from weakfs.transcripts.reconstruction.recorded_hunks import Hunk
 
 @frozen
 class Partial:
-    """The known lines of a text by number, from 1; the text behind the last line break counts as a line, if empty.
+    """The known lines of a text by number, from 1; text after the last line break counts as a line, even if empty.
 
-    `total` is how many lines there are, None where that is not known.
+    `total` is the number of lines, None if unknown.
     """
 
     lines: Mapping[int, str] = field(factory=dict[int, str], repr=False)
@@ -23,7 +23,7 @@ class Partial:
 
     @classmethod
     def whole(cls, text: str) -> Partial:
-        """Return the lines of a text that is known completely."""
+        """Return the lines of a text that is known in full."""
         lines = text.split("\n")
         return cls(dict(enumerate(lines, 1)), len(lines))
 
@@ -38,7 +38,7 @@ class Partial:
         return "\n".join(self.lines[number] for number in range(1, len(self.lines) + 1))
 
     def joined(self, part: Part) -> Partial | None:
-        """Return this with the lines of a part; None where they contradict each other."""
+        """Return this text with the lines of a part added; None if they contradict each other."""
         if part.total is not None and self.total is not None and part.total != self.total:
             return None
         shown = dict(enumerate(part.lines, part.first))
@@ -53,9 +53,9 @@ class Partial:
         return Partial(lines, total)
 
     def before_hunks(self, hunks: Sequence[Hunk], is_trusted: Sequence[bool]) -> Partial | None:
-        """Return what a text was before hunks were applied to it; None where they do not fit.
+        """Return the text before hunks were applied to it; None if they do not fit.
 
-        Old lines are known from a hunk itself, where it is trusted to show them as they were.
+        Old lines are taken from a hunk itself if it is trusted to show them exactly.
         """
         lines: dict[int, str] = {}
         shown: dict[int, str] = {}
@@ -81,13 +81,13 @@ class Partial:
                 last = hunk.start + len(old)
                 shown[last] = ""
         if last is not None:
-            # The text ends in the last hunk, before the change or after it without a line break.
+            # The text ends in the last hunk, before the change, or after it without a line break.
             return Partial(lines)._with(shown, last)
         lines.update((number + shift, self.lines[number]) for number in rest[at:])
         return Partial(lines)._with(shown, None if self.total is None else self.total + shift)
 
     def before_edits(self, edits: Iterable[Edit]) -> Partial | None:
-        """Return what a complete text was before edits; None where that is not certain."""
+        """Return a complete text as it was before edits; None if that is not certain."""
         edits = tuple(edits)
         if not self.is_complete or not edits:
             return None
@@ -100,15 +100,15 @@ class Partial:
 
 
 def trusted_hunks(hunks: Sequence[Hunk], edits: Sequence[Edit]) -> tuple[bool, ...]:
-    """Tell of each hunk whether its lines are as they stand in the file.
+    """Return, for each hunk, whether its lines are exactly those of the file.
 
-    Some versions write two spaces for each leading tab, so that lines that begin with two spaces may begin with a tab,
-    unless something else in the recording of the change shows which it is.
+    Some versions write two spaces for each leading tab, so a line that begins with two spaces may really begin with a
+    tab, unless something else in the recording of the change shows which it is.
     """
     lines = [line for hunk in hunks for line in _plain((*hunk.old, *hunk.new))]
     strings = [line for edit in edits for line in (*edit.old.split("\n"), *edit.new.split("\n"))]
     indented = tuple(line for line in strings if line.startswith("  ") and line.strip())
-    # What was sent is text of the file itself, whose lines may go on behind it.
+    # The strings that were sent are text of the file itself; their last lines may continue beyond them.
     is_plain = not edits or any(line.startswith(("\t", *indented)) for line in lines)
     return tuple(
         is_plain or not any(line.startswith("  ") for line in _plain((*hunk.old, *hunk.new))) for hunk in hunks
@@ -120,5 +120,5 @@ def _plain(lines: Sequence[str]) -> list[str]:
 
 
 def _is_unended(lines: Sequence[str]) -> bool:
-    """Tell whether lines end a text without a line break."""
+    """Return whether lines end a text without a line break."""
     return bool(lines) and not lines[-1].endswith("\n")

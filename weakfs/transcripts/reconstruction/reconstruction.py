@@ -1,7 +1,7 @@
-"""What files held before the calls of a recording, as far as the recording shows it at any later place.
+"""The contents of files before the calls of a recording, as far as later calls show them.
 
-Each file has stretches in which its text is not known from what stands above. What a stretch shows (parts that were
-read, lines around a change, in the end perhaps the whole text) is followed backwards through the recorded changes.
+Each file has stretches in which its text is not known from earlier calls. What a stretch shows (parts that were
+read, lines around a change, perhaps the whole text at the end) is traced back through the recorded changes.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from weakfs.transcripts.reconstruction.recorded_hunks import Hunk
 
 @frozen
 class Rebuilt:
-    """A text that was rebuilt; with `is_doubtful` a program ran in between that may have changed it.
+    """A reconstructed text; with `is_doubtful`, a program that ran in between may have changed it.
 
-    With `is_partial` the file may have gone on behind it.
+    With `is_partial`, the file may have continued after it.
     """
 
     text: str = field(repr=False)
@@ -33,7 +33,7 @@ class Rebuilt:
 
 @frozen
 class _Event:
-    """A call about a file whose text is not known then: what it shows of the file, and how it changed it."""
+    """A call on a file whose text is unknown at that point: what it shows of the file, and how it changed it."""
 
     number: int
     programs: int
@@ -44,7 +44,7 @@ class _Event:
     opening: str | None = field(default=None, repr=False)
 
     def before(self, after: Partial) -> Partial | None:
-        """Return what the text was before the change; None where nothing leads there from what it was afterwards."""
+        """Return the text before the change; None if it cannot be derived from the text after it."""
         if not self.is_change:
             return after
         is_trusted = trusted_hunks(self.hunks or (), self.edits)
@@ -58,7 +58,7 @@ class _Event:
 
 @define
 class _File:
-    """What is known of one file at the place that was reached, and what waits for more to be shown."""
+    """What is known of one file at the current position, and the events that wait for more to be shown."""
 
     is_known: bool = False
     is_first: bool = True
@@ -68,37 +68,37 @@ class _File:
 
 @define
 class Reconstruction:
-    """Collects what each call of a recording shows; `finish` says that there are no more.
+    """Collects what each call of a recording shows; call `finish` after the last one.
 
-    `baseline` has the files that were there before the first call, `later` the texts of files before a call, by its
-    number and path, for files whose text was not known at that place.
+    `baseline` has the files that existed before the first call, `later` the texts of files before a call, by its
+    number and path, for files whose text was unknown at that point.
     """
 
     baseline: dict[str, Rebuilt] = field(factory=dict[str, Rebuilt])
     later: dict[tuple[int, str], Rebuilt] = field(factory=dict[tuple[int, str], Rebuilt])
     _files: dict[str, _File] = field(factory=dict[str, _File])
-    # Texts that were read, of which it is not known whether a line break follows.
+    # Texts that were read, for which it is unknown whether a line break follows.
     _unended: dict[str, str] = field(factory=dict[str, str])
     _programs: int = 0
 
     def program_ran(self) -> None:
-        """Count a program that may have changed any file."""
+        """Record that a program ran that may have changed any file."""
         self._programs += 1
         self._unended.clear()
 
     def made(self, path: str) -> None:
-        """Take note that a command made a file: what is shown of it from now on is not what it held at first."""
+        """Note that a command created a file: what is shown of it from now on is not its original content."""
         self._resolve(path, self._file(path), UNKNOWN)
         self._file(path).is_known = False
 
     def collect(self, number: int, step: Step) -> None:
-        """Take in what call `number` shows of each file that it is about."""
+        """Record what call `number` shows of each of its files."""
         after = step.after(step.before) if step.succeeded else step.before
         for path in dict.fromkeys((*step.before, *after)):
             self._collect(number, path, step, step.before.get(path, UNKNOWN), after.get(path, UNKNOWN))
 
     def collect_outcome(self, number: int, texts: Texts) -> None:
-        """Take in what files held after a call that is not performed; `UNKNOWN` where it changed them."""
+        """Record the contents of files after a call that is not run; `UNKNOWN` if it changed them."""
         for path, text in texts.items():
             file = self._file(path)
             if text is not UNKNOWN:
@@ -109,7 +109,7 @@ class Reconstruction:
                 file.waiting.append(_Event(number, self._programs, is_change=True))
 
     def finish(self) -> None:
-        """Follow back what is still waiting."""
+        """Trace back whatever still waits."""
         for path, file in self._files.items():
             self._resolve(path, file, UNKNOWN)
         self._files.clear()
@@ -118,7 +118,7 @@ class Reconstruction:
     def _file(self, path: str) -> _File:
         file = self._files.setdefault(path, _File())
         if file.is_known and file.programs != self._programs:
-            # It may be another text by now: should more be shown, that counts.
+            # The text may have changed; anything shown from now on takes precedence.
             file.is_known = False
         return file
 
@@ -149,7 +149,7 @@ class Reconstruction:
             file.is_known = False
 
     def _see(self, path: str, file: _File, text: Text, *, is_read: bool) -> None:
-        """Take in the whole text of a file."""
+        """Record the whole text of a file."""
         is_first = file.is_first
         known = self._unended.pop(path, None)
         self._resolve(path, file, text)
@@ -162,7 +162,7 @@ class Reconstruction:
             self._unended[path] = text
 
     def _resolve(self, path: str, file: _File, text: Text) -> None:
-        """Follow a text back through what is waiting; after that it is known."""
+        """Trace a text back through the waiting events; after that it is known."""
         waiting, is_first = file.waiting, file.is_first
         file.waiting, file.is_first, file.is_known, file.programs = [], False, True, self._programs
         if not waiting:
@@ -180,7 +180,7 @@ class Reconstruction:
 
 
 def _followed(waiting: Sequence[_Event], text: Text, programs: int) -> Iterator[tuple[_Event, Rebuilt]]:
-    """Yield the first event before which the text is complete, and the first such behind each unrecorded change."""
+    """Yield the first event before which the text is complete, and the first such after each unrecorded change."""
     state = Partial.whole(text) if isinstance(text, str) else None
     found: tuple[_Event, Partial, bool] | None = None
     for event in reversed(waiting):
@@ -188,7 +188,7 @@ def _followed(waiting: Sequence[_Event], text: Text, programs: int) -> Iterator[
         if before is not None and event.part is not None:
             before = before.joined(event.part)
         if before is None:
-            # Nothing is known of it afterwards, or something that is not recorded made it another file there.
+            # The text after it is unknown, or an unrecorded change replaced the file at this point.
             if found is not None:
                 yield found[0], Rebuilt(found[1].text, found[2])
             found = None

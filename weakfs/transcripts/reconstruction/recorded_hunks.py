@@ -1,4 +1,4 @@
-"""Recorded hunks: Claude Code's `structuredPatch` and Codex's `unified_diff`, and applying them to the letter."""
+"""Recorded hunks: Claude Code's `structuredPatch` and Codex's `unified_diff`, and their exact application."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNENDED = "\\"
 
 @frozen
 class Hunk:
-    """Lines with their ends that stand at line `start` (from 1) of the old text, and those that take their place."""
+    """Lines with their ends at line `start` (from 1) of the old text, and the lines that replace them."""
 
     start: int
     old: tuple[str, ...]
@@ -22,7 +22,7 @@ class Hunk:
 
 
 def read_structured(value: object) -> tuple[Hunk, ...] | None:
-    """Read a `structuredPatch`; None for what is none, or says nothing."""
+    """Parse a `structuredPatch`; None if it is invalid or empty."""
     if not isinstance(value, list) or not value:
         return None
     hunks: list[Hunk] = []
@@ -44,7 +44,7 @@ def read_structured(value: object) -> tuple[Hunk, ...] | None:
 
 
 def read_unified(text: str) -> tuple[Hunk, ...] | None:
-    """Read the hunks of a unified diff of one file; None for what is none."""
+    """Parse the hunks of a unified diff of one file; None if it is invalid."""
     hunks: list[Hunk] = []
     lines = text.split("\n")
     if not lines[-1]:
@@ -72,7 +72,7 @@ def read_unified(text: str) -> tuple[Hunk, ...] | None:
 
 
 def _count(digits: str) -> int:
-    # No file has more lines than that, and reading a million digits takes minutes.
+    # No file has more lines than that, and parsing a million digits takes minutes.
     return int(digits[:18])
 
 
@@ -92,19 +92,19 @@ def _hunk(start: int, is_insertion: bool, lines: Iterable[str]) -> Hunk | None:
         last = (old,) if mark == "-" else (new,) if mark == "+" else (old, new)
         for side in last:
             side.append(text)
-    # Before what line an insertion stands is told as the line behind which it stands.
+    # The header of a pure insertion gives the line after which it goes, not the line before which.
     return Hunk(start + 1 if is_insertion and not old else start, tuple(old), tuple(new))
 
 
 def lines_of(text: str) -> list[str]:
-    """Split a text at `\\n` and nothing else, ends kept."""
+    """Split a text at `\\n` and nothing else, keeping the line ends."""
     lines = [line + "\n" for line in text.split("\n")]
     last = lines.pop().removesuffix("\n")
     return [*lines, last] if last else lines
 
 
 def apply_hunks(text: str, hunks: Iterable[Hunk]) -> str | None:
-    """Give the text with hunks applied where they say; None where one is not there to the letter. O(text)."""
+    """Return the text with hunks applied at their stated lines; None if one does not match exactly. O(text)."""
     lines = lines_of(text)
     made: list[str] = []
     at = 0
@@ -114,7 +114,7 @@ def apply_hunks(text: str, hunks: Iterable[Hunk]) -> str | None:
         if start < at or stop > len(lines) or lines[start:stop] != list(hunk.old):
             return None
         if lines and not hunk.old:
-            # Hunks have context, so that one without old lines is of a file that was empty.
+            # Hunks have context, so one without old lines belongs to a file that was empty.
             return None
         made += lines[at:start]
         made += hunk.new

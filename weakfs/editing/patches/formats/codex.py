@@ -1,7 +1,7 @@
 """Updating a text as Codex's own `apply_patch` does, byte for byte, for sessions that were recorded with it.
 
-What differs from ours: the first place that fits is taken, an anchor must be there, lines that only come go to the
-end of the file, context becomes what the patch says, a text ends with a newline afterwards, and one that ended
+The differences from ours: the first place that fits is used, an anchor must exist, hunks that only add go to the
+end of the file, context is replaced by what the patch says, a text ends with a newline afterwards, and one that ended
 with a blank line loses it.
 """
 
@@ -18,7 +18,7 @@ from weakfs.editing.patches.rewrite import HunkMisfit
 
 
 def rewrite_as_codex(text: str, hunks: Sequence[Hunk]) -> tuple[str, tuple[str, ...]]:
-    """Give the new text, and how each hunk fitted. Raises `HunkMisfit` for the first that does not."""
+    """Return the new text, and how each hunk matched. Raise `HunkMisfit` for the first that does not."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -89,7 +89,7 @@ class _Search:
 
 
 def _replaced(lines: list[str], runs: list[Run]) -> list[str]:
-    """Replace runs from the last to the first, as Codex does; they may overlap where one is tied to the end."""
+    """Replace runs from the last to the first, as Codex does; they may overlap if one is tied to the end."""
     if all(one[1] <= other[0] and one[0] < other[0] for one, other in pairwise(runs)):
         return spliced(lines, runs)
     made = list(lines)

@@ -1,4 +1,4 @@
-"""How a patch is read where runtimes differ."""
+"""The dialect of a patch: options for parsing and applying it where runtimes differ."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ FinalNewline = Literal["keep", "add"]
 
 @frozen
 class Dialect:
-    """How a patch is read where runtimes differ; see `weakfs.editing.apply_patch`.
+    """How to parse and apply a patch where runtimes differ; see `weakfs.editing.apply_patch`.
 
-    `is_codex` gives updates the ways of Codex; what is said of places and last newlines is then for nothing.
+    `is_codex` makes updates behave like Codex's; the options about places and final newlines are then ignored.
     """
 
     on_existing: OnExisting = "replace"

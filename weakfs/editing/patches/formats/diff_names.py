@@ -1,4 +1,4 @@
-"""The names of files in the headers of unified diffs: quoted, with prefixes, with times behind them."""
+"""File names in the headers of unified diffs: quoted, with prefixes, followed by times."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from weakfs.reducers.tree import name_escaping as names
 
 NOTHING = "/dev/null"
 
-# What git puts before the old and the new name, `a/` and `b/` unless diff.mnemonicPrefix is set.
+# Git's prefixes of the old and the new name: `a/` and `b/` unless diff.mnemonicPrefix is set.
 _PREFIXES = {("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"), ("1/", "2/"), ("b/", "a/")}
 
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|.)", re.DOTALL)
 _CONTROL = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
-# How diff -N shows a file that is not there, in any time zone.
+# How diff -N shows a file that does not exist, in any time zone.
 _NEVER = re.compile(r"(?:1970-01-01|1969-12-31) \d\d:\d\d:\d\d(?:\.0+)?(?: [+-]\d{4})?")
 
 
 def unquoted(text: str) -> str | None:
-    """Give a name without the quotes and escapes that git writes; `None` for one that starts a quote and ends none."""
+    """Return a name without git's quotes and escapes; `None` if it has an opening quote but no closing one."""
     if not text.startswith('"'):
         return text
     found = _QUOTED.fullmatch(text)
@@ -38,7 +38,7 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 
 
 def name_and_time(text: str) -> tuple[str | None, bool]:
-    """Read what stands behind `---` or `+++`: the name, and whether a time says that there is no such file."""
+    """Parse the text after `---` or `+++`: the name, and whether the time says that there is no such file."""
     if text.startswith('"'):
         found = _QUOTED.match(text)
         return (None, False) if found is None else (_plain(found[1]), False)
@@ -47,7 +47,7 @@ def name_and_time(text: str) -> tuple[str | None, bool]:
 
 
 def both_names(text: str) -> tuple[str, str] | None:
-    """Read what stands behind `diff --git`: both names with their prefixes; `None` where they cannot be told apart."""
+    """Parse the text after `diff --git`: both names with their prefixes; `None` if they cannot be separated."""
     if '"' in text:
         return _quoted_names(text)
     half, odd = divmod(len(text) - 1, 2)
@@ -75,7 +75,7 @@ def _without_prefix(old: str, new: str) -> str | None:
 
 
 def paths_of(old: str, new: str) -> tuple[str, str]:
-    """Take the prefixes from two names, if they have them; one of them may be `/dev/null`."""
+    """Remove the prefixes from two names, if they have them; one of them may be `/dev/null`."""
     prefixed = (old[:2], new[:2]) in _PREFIXES
     if prefixed or (new == NOTHING and old[:2] == "a/") or (old == NOTHING and new[:2] == "b/"):
         return (old if old == NOTHING else old[2:]), (new if new == NOTHING else new[2:])

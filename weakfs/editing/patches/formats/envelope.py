@@ -1,4 +1,4 @@
-"""What stands around a V4A patch where a model writes it as a shell or a chat would have it: heredocs and fences."""
+"""The envelope of a V4A patch that a model writes as for a shell or a chat: heredocs and fences."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 
 from weakfs.editing.patches.errors import malformed, quoted
 
-# A first line that is longer is none of these.
+# A longer first line is none of these.
 LONGEST = 1024
-# One in another: a fence, and a heredoc in it.
+# The deepest nesting: a fence with a heredoc inside.
 DEEPEST = 3
 
 _FENCE = re.compile(r"(?P<fence>`{3,}|~{3,})[\w+-]*")
 
 _PROGRAM = r"(?:\S*/)?apply_?patch"
-# `apply_patch <<'EOF'`, `cat <<EOF | apply_patch`, or the bare redirection, in a shell's own words or in those of one
-# that is started for it. There is never more than one blank, so that each can be matched in one way only.
+# `apply_patch <<'EOF'`, `cat <<EOF | apply_patch`, or the bare redirection, directly or as an argument of a shell that
+# is started for it. There is never more than one blank, so that each can be matched in one way only.
 _HEREDOC = re.compile(
     r"(?:\$ )?"
     r"(?:(?:\S*/)?(?:ba|z|da)?sh -\w*c (?P<word>') ?)?"
@@ -30,7 +30,7 @@ _QUOTE = "'\\''"
 
 
 def unwrapped(lines: list[str]) -> tuple[list[str], int, int]:
-    """Give the lines, and which of them (from, to before) are the patch. Raises `PatchParseError`. O(lines)."""
+    """Return the lines, and the range of the patch in them. Raise `PatchParseError` if it is malformed. O(lines)."""
     at, end = _without_blanks(lines, 0, len(lines))
     for _ in range(DEEPEST):
         first = " ".join(lines[at].split()) if at < end and len(lines[at]) <= LONGEST else ""
@@ -49,7 +49,7 @@ def unwrapped(lines: list[str]) -> tuple[list[str], int, int]:
 
 
 def _dedented(lines: list[str], at: int, end: int) -> list[str]:
-    """Give the lines without the white space that stands before each of the patch."""
+    """Return the lines without the white space that precedes every line of the patch."""
     first = lines[at] if at < end else ""
     indent = first[: len(first) - len(first.lstrip())]
     if not indent or not all(line.startswith(indent) or not line.strip() for line in lines[at:end]):
@@ -66,7 +66,7 @@ def _without_blanks(lines: list[str], at: int, end: int) -> tuple[int, int]:
 
 
 def _end_of_heredoc(lines: list[str], at: int, end: int, found: re.Match[str]) -> int:
-    """Give where the lines of a heredoc end: above its tag and what closes the words around it, if they are there."""
+    """Return the end of a heredoc's lines: before its tag and the closing quotes, if present."""
     tag = found["single"] or found["double"] or found["bare"]
     closing = tag + (")" if found["output"] else "") + (found["inner"] or "") + (found["word"] or "")
     tail = ""
@@ -83,6 +83,6 @@ def _refuse_move(first: str, at: int, *, is_heredoc: bool) -> None:
     if is_heredoc or _MOVE.fullmatch(first):
         raise malformed(
             at + 1,
-            f"{quoted(first)} changes the directory, which a patch cannot; leave the 'cd' out, and give all paths from "
+            f"{quoted(first)} changes the directory, which a patch cannot; omit the 'cd', and give all paths from "
             "the root",
         )

@@ -1,4 +1,4 @@
-"""Parse SEARCH/REPLACE patches: file names, and below them blocks of lines to find and lines to put there."""
+"""Parsing of SEARCH/REPLACE patches: file names, each followed by blocks of lines to find and their replacements."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MARKER = re.compile(
 )
 _OPENING = re.compile(r"^<{5,9}[ \t]*(?:SEARCH|ORIGINAL)[ \t\r]*$", re.MULTILINE)
 
-# A Markdown fence, with a language but no file name behind it, or a horizontal rule: neither is a name.
+# A Markdown fence, with a language but no file name after it, or a horizontal rule: neither is a name.
 _FENCE_OR_RULE = re.compile(r"(?:`{3,}|~{3,})[ \t]*[\w+#-]*|-{3,}|\*{3,}|_{3,}")
 _HEADING = re.compile(r"#{1,6}[ \t]+")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
 _CODE = re.compile(r"(`+)([^`]+)\1")
-# A name without backticks. What has blanks, or ends as a sentence does, is prose.
+# A name without backticks. Text that contains blanks or ends like a sentence is prose.
 _PLAIN = re.compile(r"[^\s`*<>|?\"']+(?<![.,;:!/])")
 # A longer line is prose.
 _LONGEST_NAME = 4096
@@ -43,12 +43,12 @@ def looks_like_search_replace(text: str) -> bool:
 
 
 def parse_search_replace(text: str) -> tuple[Operation, ...]:
-    """Parse a patch into one operation per file, in the order of the patch. Raises `PatchParseError`. O(patch).
+    """Parse a patch into one operation per file, in the order of the patch. O(patch).
 
-    A block belongs to the file that the last line of text above it names; without any text between two blocks, they
-    belong to the same file. Markdown fences are skipped, and so is text further above a name. Lines that look like
-    markers but have another number of signs than those of their block are contents. A carriage return at the end of
-    a line belongs to that line, unless the markers end in one as well.
+    Raise `PatchParseError` if it is malformed. A block belongs to the file named by the last line of text above it;
+    without any text between two blocks, they belong to the same file. Markdown fences are skipped, and so is text
+    further above a name. Lines that look like markers but have another number of signs than those of their block are
+    contents. A carriage return at the end of a line belongs to that line, unless the markers end in one as well.
     """
     lines = text.removeprefix("\ufeff").split("\n")
     markers = _markers(lines)
@@ -74,7 +74,7 @@ def parse_search_replace(text: str) -> tuple[Operation, ...]:
 
 @frozen
 class _Marker:
-    """A line that may be a marker: where it is (from 0), and how many signs it has."""
+    """A line that may be a marker: its index (from 0) and its number of signs."""
 
     at: int
     kind: Literal["search", "divider", "replace"]
@@ -109,7 +109,7 @@ def _no_block(lines: Sequence[str], markers: Sequence[_Marker]) -> PatchParseErr
 
 
 def _blocks(markers: Sequence[_Marker]) -> Iterator[tuple[int, int, int]]:
-    """Yield the lines (from 0) of the three markers of every block, in order. Raises `PatchParseError`."""
+    """Yield the lines (from 0) of the three markers of each block, in order. Raise `PatchParseError` if malformed."""
     end = -1
     for number, marker in enumerate(markers):
         # A divider outside a block may underline a heading in the text there.
@@ -124,8 +124,8 @@ def _blocks(markers: Sequence[_Marker]) -> Iterator[tuple[int, int, int]]:
 def _parts(markers: Sequence[_Marker], number: int) -> tuple[int, int]:
     """Return the lines of the divider and the closing marker that belong to an opening one.
 
-    Markers with as many signs as the opening one come first: others are then contents. If they make no block, all
-    are considered, as models miscount.
+    Markers with the same number of signs as the opening one take precedence, and others are then contents. If they
+    do not form a block, all markers are considered, because models miscount.
     """
     opening = markers[number]
     strict = _Reading.below(markers, number, same_signs=True)
@@ -150,7 +150,7 @@ def _parts(markers: Sequence[_Marker], number: int) -> tuple[int, int]:
 
 @frozen
 class _Reading:
-    """The dividers below an opening marker, and the first other marker, with its place among all of them, if any."""
+    """The dividers after an opening marker, and the first other marker, with its index in all markers, if any."""
 
     dividers: tuple[int, ...]
     closing: _Marker | None
@@ -217,7 +217,7 @@ def _incomplete(opening: _Marker, reading: _Reading) -> PatchParseError:
 
 
 def _name_line(lines: Sequence[str], start: int, stop: int) -> int | None:
-    """Return the last line with text between two blocks, `None` if there is none. Fences and rules are no text."""
+    """Return the last line with text between two blocks, or `None`. Fences and rules do not count as text."""
     for at in range(stop - 1, start - 1, -1):
         line = lines[at].strip()
         if line and not _FENCE_OR_RULE.fullmatch(line):
@@ -226,7 +226,7 @@ def _name_line(lines: Sequence[str], start: int, stop: int) -> int | None:
 
 
 def _path(lines: Sequence[str], at: int) -> str:
-    """Return the path that a line names. Raises `PatchParseError` if it may be something else."""
+    """Return the path that a line names. Raise `PatchParseError` if it may be something else."""
     text = lines[at].strip()
     if len(text) <= _LONGEST_NAME:
         text = _HEADING.sub("", text, count=1)
@@ -245,7 +245,7 @@ def _path(lines: Sequence[str], at: int) -> str:
 
 @define
 class _Draft:
-    """An operation on one file: a new file for a block that finds nothing, else blocks of an update."""
+    """An operation on one file: a new file if the block finds nothing, otherwise blocks of an update."""
 
     path: str
     line: int
@@ -260,7 +260,7 @@ class _Draft:
 
 @define
 class _Files:
-    """The operations so far, and of each file its last one, its blocks and the line that named it last."""
+    """The operations so far, and for each file its last operation, its blocks and the line that named it last."""
 
     at: dict[str, int] = field(factory=dict)
     _drafts: list[_Draft] = field(factory=list)
@@ -268,14 +268,14 @@ class _Files:
     _count: dict[str, int] = field(factory=dict)
 
     def put(self, path: str, line: int, search: tuple[str, ...], replacement: tuple[str, ...]) -> None:
-        """Add a block of a file. Raises `PatchParseError` if it would change nothing."""
+        """Add a block of a file. Raise `PatchParseError` if it would change nothing."""
         number = self._count[path] = self._count.get(path, 0) + 1
         has_text = any(map(str.strip, search))
         if not has_text and not any(map(str.strip, replacement)):
-            raise malformed(line, "the block has no text, neither to find nor to put there; give lines with text")
+            raise malformed(line, "the block has no text, neither to find nor to insert; give lines with text")
         block = Block(number, line, search, replacement)
         if block.old == block.new:
-            raise malformed(line, "SEARCH and REPLACE are the same; give lines that differ, or leave the block out")
+            raise malformed(line, "SEARCH and REPLACE are the same; give lines that differ, or omit the block")
         latest = self._latest.get(path)
         if not has_text:
             self._put(_Draft(path, line, replacement))

@@ -1,4 +1,4 @@
-"""Reading unified diffs, as git and diff -u write them: a file at a time, each problem with its line."""
+"""Parsing of unified diffs, as git and diff -u write them: one file at a time, each problem with its line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weakfs.editing.patches.formats.search_replace import looks_like_search_repl
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 
 GIT = "diff --git "
-MISCOUNTED = "the counts in its header are not those of its lines, which were all taken"
+MISCOUNTED = "the counts in its header do not match its lines, which were all used"
 LINK = 0o120000
 SUBMODULE = 0o160000
 KIND = 0o170000
@@ -25,9 +25,9 @@ _INDEX = re.compile(r"index [0-9a-f]+\.\.[0-9a-f]+(?: ([0-7]{6}))?")
 
 
 def parse_unified(text: str) -> tuple[Operation, ...]:
-    """Read a diff. Raises `PatchParseError` with the line of the patch. O(patch).
+    """Parse a diff. Raise `PatchParseError` with the line of the patch if it is malformed. O(patch).
 
-    Text before, between and behind the files' diffs is passed over, as in a mail. A carriage return at the end of a
+    Text before, between and after the files' diffs is skipped, as in a mail. A carriage return at the end of a
     line belongs to that line, unless the headers end in one as well.
     """
     lines = text.removeprefix("\ufeff").split("\n")
@@ -48,7 +48,7 @@ def parse_unified(text: str) -> tuple[Operation, ...]:
 
 @define
 class _Header:
-    """What the lines above the hunks of one file say."""
+    """The information above the hunks of one file."""
 
     line: int
     is_git: bool
@@ -75,9 +75,9 @@ class _Header:
 
 @define
 class _Body:
-    """The lines of one hunk: which of them (from 0) have no mark, and the marks of those that end without a newline.
+    """The lines of one hunk: those without a mark (from 0), and the marks of those that end without a newline.
 
-    The last `trailing_blanks` of them are empty and may belong to what is between hunks.
+    The last `trailing_blanks` of them are empty and may belong to the text between hunks.
     """
 
     lines: list[str] = field(factory=list)
@@ -87,7 +87,7 @@ class _Body:
 
 
 class _Reader:
-    """The lines of one diff, and how far they were read; `at` counts from 0."""
+    """The lines of one diff, and the current position; `at` counts from 0."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
@@ -142,7 +142,7 @@ class _Reader:
         return self._operation(header)
 
     def _extended(self, header: _Header, line: str) -> bool:
-        """Read one of git's own header lines; false for any other line."""
+        """Parse one of git's own header lines; return False for any other line."""
         word = line.partition(" ")[0]
         if word in ("similarity", "dissimilarity"):
             return True
@@ -162,7 +162,7 @@ class _Reader:
             raise malformed(self.at + 1, f"{quoted(text)} is not a mode; write one such as 100644")
         mode = int(text, 8)
         if mode & KIND == SUBMODULE:
-            raise malformed(self.at + 1, "it changes a submodule, which is not a file; leave it out")
+            raise malformed(self.at + 1, "it changes a submodule, which is not a file; omit it")
         return mode
 
     def _name(self, text: str) -> str:
@@ -195,7 +195,7 @@ class _Reader:
         header.source, header.copies = self._name(value), True
 
     def _two_names(self) -> tuple[str, str, bool, bool]:
-        """Read the names of the `---` and `+++` lines, and whether each stands for no file."""
+        """Parse the names of the `---` and `+++` lines, and whether each stands for no file."""
         old, never_was = name_and_time(self.lines[self.at].removeprefix("--- "))
         new, is_gone = name_and_time(self.lines[self.at + 1].removeprefix("+++ "))
         for number, name in enumerate((old, new), self.at + 1):
@@ -221,7 +221,7 @@ class _Reader:
         while self.at < len(self.lines) and self.lines[self.at].startswith("@@"):
             header.hunks.append(self._hunk())
         if not header.hunks:
-            raise malformed(self.at, "no hunk stands below the names; write '@@ -1,3 +1,4 @@' there")
+            raise malformed(self.at, "there is no hunk below the names; write '@@ -1,3 +1,4 @@' there")
 
     def _hunk(self) -> Hunk:
         start = self.at + 1
@@ -246,7 +246,7 @@ class _Reader:
         )
 
     def _body(self, start: int, old: int, new: int) -> tuple[_Body, bool]:
-        """Read the lines of a hunk, as many as its header says; else all that there are, and say that it was wrong."""
+        """Parse as many lines of a hunk as its header says, else all of them; return whether it was wrong."""
         first = self.at
         if old >= 0:
             for takes_unmarked in (False, True):
@@ -256,13 +256,13 @@ class _Reader:
                     return body, False
         self.at = first
         body = self._uncounted()
-        told = sum(line[0] != "+" for line in body.lines), sum(line[0] != "-" for line in body.lines)
-        if not body.lines or (self.at >= len(self.lines) and self._is_cut_off and (told[0] < old or told[1] < new)):
-            raise self._miscounted(start, *told)
+        counts = sum(line[0] != "+" for line in body.lines), sum(line[0] != "-" for line in body.lines)
+        if not body.lines or (self.at >= len(self.lines) and self._is_cut_off and (counts[0] < old or counts[1] < new)):
+            raise self._miscounted(start, *counts)
         return body, old >= 0
 
     def _counted(self, old: int, new: int, *, takes_unmarked: bool) -> _Body | None:
-        """Read so many old and new lines of a hunk; `None` where it has not as many or more."""
+        """Parse this many old and new lines of a hunk; `None` if it has fewer, or more."""
         body = _Body()
         while self.at < len(self.lines):
             line = self.lines[self.at] or " "
@@ -283,7 +283,7 @@ class _Reader:
         return None if old or new or self._goes_on() else body
 
     def _uncounted(self) -> _Body:
-        """Read the lines of a hunk as far as there are any; empty ones at the end may only stand behind it."""
+        """Parse all lines of a hunk; empty ones at the end may only be separators."""
         body = _Body()
         while self.at < len(self.lines):
             line = self.lines[self.at]
@@ -297,7 +297,7 @@ class _Reader:
                 break
             self.at += 1
         if self.at >= len(self.lines) and body.trailing_blanks:
-            # What is behind the last newline is no line.
+            # There is no line after the last newline.
             body.lines.pop()
             body.trailing_blanks -= 1
         if body.trailing_blanks == len(body.lines) or all(
@@ -313,7 +313,7 @@ class _Reader:
         return self.lines[-1] != ""
 
     def _starts_next(self) -> bool:
-        """Tell whether the line begins the next hunk or the diff of the next file."""
+        """Return whether the line begins the next hunk or the diff of the next file."""
         line = self.lines[self.at]
         if line.startswith(("@@", GIT, "Index: ", "diff -")):
             return True
@@ -324,11 +324,11 @@ class _Reader:
         )
 
     def _still_there(self, line: str) -> bool:
-        """Tell whether an empty line is one of the hunk; the one behind the last newline is none."""
+        """Return whether an empty line belongs to the hunk; the one after the last newline does not."""
         return line != " " or self.at + 1 < len(self.lines) or self.lines[self.at] == " "
 
     def _goes_on(self) -> bool:
-        """Tell whether a line of a hunk follows, where by the header there is none."""
+        """Return whether a line of a hunk follows where there is none according to the header."""
         if self.at >= len(self.lines) or self.lines[self.at][:1] not in (" ", "-", "+"):
             return False
         # What git puts below a diff in a mail, and what starts the next file.
@@ -343,7 +343,7 @@ class _Reader:
             "ones below it, and the patch ends inside the last one: it was cut off; send all of it",
         )
 
-    # What it comes to
+    # The resulting operations
 
     def _operation(self, header: _Header) -> Operation:
         if header.source is not None or header.target is not None:
@@ -356,7 +356,7 @@ class _Reader:
         if header.is_deleted:
             return DeleteFile(old, header.line, tuple(header.hunks), header.is_link)
         if not header.hunks and header.mode is None:
-            raise malformed(header.line, f"the diff of {quoted(new)} says nothing; leave it out, or give its hunks")
+            raise malformed(header.line, f"the diff of {quoted(new)} is empty; omit it, or give its hunks")
         return UpdateFile(
             new,
             header.line,
@@ -393,7 +393,7 @@ class _Reader:
 
 
 def _other_paths(old: str, new: str) -> tuple[str, ...]:
-    """Give what else a diff without a git header may mean: the old name, and both without their first directory."""
+    """Return other possible paths of a diff without a git header: the old name, and both without their first part."""
     others = dict.fromkeys((old, new.partition("/")[2], old.partition("/")[2]))
     return tuple(name for name in others if name and name != new)
 

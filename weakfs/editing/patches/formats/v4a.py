@@ -1,4 +1,4 @@
-"""Reading V4A patches (weakfs specification, section 5): a line at a time, each problem with its line."""
+"""Parsing of V4A patches (weakfs specification, section 5): line by line, each problem with its line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOVE = "*** Move to:"
 END_OF_FILE = "*** End of File"
 UNENDED = re.compile(r"\\ No newline at end of file\s*", re.IGNORECASE)
 MARKERS = (ADD, DELETE, UPDATE, MOVE)
-# What models write for these, which can mean nothing else.
+# What models write for these; it cannot mean anything else.
 SYNONYMS = {
     "*** Create File:": ADD,
     "*** New File:": ADD,
@@ -33,12 +33,12 @@ SYNONYMS = {
 
 
 def parse_v4a(text: str, *, as_codex: bool = False) -> tuple[Operation, ...]:
-    """Read a patch. Raises `PatchParseError` with the line of the patch. O(patch).
+    """Parse a patch. Raise `PatchParseError` with the line of the patch if it is malformed. O(patch).
 
-    A shell's heredoc or a Markdown fence around it is passed over. A carriage return at the end of a line of text
-    belongs to that text, unless the patch's own lines end in one as well. White space before every line is passed over.
-    `as_codex` reads the few things that Codex reads in another way: no line keeps a carriage return, a blank line at
-    the start of a hunk without '@@' is no context, nor is a line without a mark.
+    A shell's heredoc or a Markdown fence around it is skipped. A carriage return at the end of a line of text belongs
+    to that text, unless the patch's own lines end in one as well. White space before every line is skipped.
+    `as_codex` selects Codex's few differences: no line keeps a carriage return, a blank line at the start of a hunk
+    without '@@' is not context, and neither is a line without a mark.
     """
     lines = text.removeprefix("\ufeff").split("\n")
     lines, at, end = unwrapped(lines)
@@ -73,7 +73,7 @@ def _no_end(lines: list[str], at: int, end: int) -> PatchParseError:
 
 
 class _Reader:
-    """The lines of one patch, and how far they were read; `at` counts from 0."""
+    """The lines of one patch, and the current position; `at` counts from 0."""
 
     def __init__(self, lines: list[str], first: int, last: int, *, is_codex: bool) -> None:
         self.lines = lines
@@ -98,7 +98,7 @@ class _Reader:
         return found
 
     def _operation_line(self) -> str:
-        """Give the line with its synonyms as what they stand for."""
+        """Return the line with synonyms replaced by what they stand for."""
         line = self.lines[self.at].strip()
         if not self.is_codex and not line.startswith(MARKERS):
             for synonym, marker in SYNONYMS.items():
@@ -109,15 +109,15 @@ class _Reader:
     def _unexpected(self, line: str, after: Operation | None) -> PatchParseError:
         where = self.at + 1
         if line in (BEGIN, END):
-            return malformed(where, f"{line!r} stands in the middle; send one patch with all operations in it")
+            return malformed(where, f"{line!r} is in the middle; send one patch with all operations in it")
         if isinstance(after, AddFile):
             return malformed(
                 where, f"{quoted(line)} is not a line of an added file; start each one with '+', empty or not"
             )
         if isinstance(after, DeleteFile):
-            return malformed(where, f"{quoted(line)} after {DELETE!r}, which takes only a path; leave it out")
+            return malformed(where, f"{quoted(line)} after {DELETE!r}, which takes only a path; omit it")
         if line.startswith(MOVE):
-            return malformed(where, f"{MOVE!r} can only stand right below {UPDATE!r}; put it there")
+            return malformed(where, f"{MOVE!r} must be right below {UPDATE!r}; put it there")
         if line.startswith(("*** Rename", "*** Move File")):
             remedy = f"to move a file write {UPDATE + ' old path'!r}, and below it {MOVE + ' new path'!r}"
             return malformed(where, f"{quoted(line)} is not an operation; {remedy}")
@@ -151,7 +151,7 @@ class _Reader:
         return AddFile(path, start, lines, ended)
 
     def _is_unended(self) -> bool:
-        """Tell whether the line says that the one above it is the last of its file, without a newline."""
+        """Return whether the line says that the one above it is the last of its file, without a newline."""
         return (
             self.at < self.last
             and self.lines[self.at][:1] == "\\"
@@ -187,7 +187,7 @@ class _Reader:
         return at
 
     def _is_apart(self, below: int) -> bool:
-        """Tell whether empty lines above the first hunk are none of its lines: where '@@' or no hunk is below them."""
+        """Return whether empty lines above the first hunk are not part of it: '@@' or no hunk is below them."""
         return below == self.last or self.lines[below][0] in "@*"
 
     def _hunk(self, *, is_first: bool) -> Hunk:
@@ -231,7 +231,7 @@ class _Reader:
         )
 
     def _body(self) -> tuple[tuple[int, ...], set[str]]:
-        """Read the lines of a hunk; give which have no mark, and the marks of those that end without a newline."""
+        """Parse the lines of a hunk; return those without a mark, and the marks of those that end without a newline."""
         unmarked: list[int] = []
         unended: set[str] = set()
         count = 0

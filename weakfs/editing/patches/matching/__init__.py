@@ -1,1 +1,1 @@
-"""Matching hunks to the place in a file that they mean."""
+"""Matching of hunks to the places in a file that they refer to."""

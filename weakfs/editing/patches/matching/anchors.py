@@ -1,4 +1,4 @@
-"""The lines that the anchors of a patch name: as they are, apart from white space, or by how they begin."""
+"""The lines that the anchors of a patch name: compared exactly, without white space, or by their beginning."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from weakfs.editing.patches.matching.equivalences import FOLDS, LEVELS
 from weakfs.editing.patches.matching.misfit import MAX_PLACES, Misfit
 from weakfs.editing.patches.matching.outline import Outline
 
-# So many lines that an anchor may name are looked at.
+# The most lines for one anchor that are examined.
 MAX_ANCHORS = 1000
 FREEST = len(LEVELS) - 1
 
-# What stands behind `@@` in a unified diff, and what stands for no line at all.
+# What follows `@@` in a unified diff, and what names no line at all.
 _NUMBERS = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
 _NO_ANCHOR = re.compile(r"[\s.…@]*")
 
 
 @frozen
 class Anchors:
-    """The lines of one document that anchors may name, which must not change meanwhile."""
+    """The lines of one document that anchors may name; the document must not change in the meantime."""
 
     document: Document
     outline: Outline
     _occurrences: dict[tuple[str, int], list[int]] = field(factory=dict, init=False, repr=False)
 
     def named(self, anchors: tuple[str, ...]) -> list[str]:
-        """Give the lines that anchors name, less what stands around them as in a unified diff: numbers, `@@` behind."""
+        """Return the anchors without the line numbers and the trailing `@@` of a unified diff."""
         named = [self._unmarked(_NUMBERS.sub("", anchor)) for anchor in anchors]
         return [anchor for anchor in named if not _NO_ANCHOR.fullmatch(anchor)]
 
@@ -44,9 +44,9 @@ class Anchors:
         return bare if is_marked else anchor
 
     def blocks(self, anchors: Sequence[str], cursor: int) -> Iterator[tuple[int, list[int], tuple[str, ...]]]:
-        """Go through the blocks that anchors name, by their first lines, with how freely they were read and notes.
+        """Yield the blocks that anchors name, by their first lines, with the level of comparison and notes.
 
-        Lines behind the hunk before come first, then those above; at last a line of which an anchor is the beginning.
+        Lines after the previous hunk come first, then those above it, and finally lines that begin with an anchor.
         """
         end = len(self.document.lines)
         seen: set[int] = set()
@@ -63,12 +63,12 @@ class Anchors:
                 yield FREEST, [first], notes
 
     def _nested(self, anchors: Sequence[str], lines: list[int]) -> list[int]:
-        """Give the lines of the last anchor, each in the block of the one before; the first anchor is at `lines`."""
+        """Return the lines of the last anchor, each in the block of the previous one; the first one is at `lines`."""
         for anchor in anchors[1:]:
             inner: dict[int, None] = {}
             reached = -1
             for first in lines:
-                # What a former block had is not looked up again.
+                # Parts already searched in a previous block are not searched again.
                 found = self._lines_inside(anchor, max(first, reached), self.outline.end(first))
                 inner.update(dict.fromkeys(found))
                 reached = max(reached, *found, -1)
@@ -86,7 +86,7 @@ class Anchors:
         return []
 
     def _by_beginning(self, anchors: Sequence[str]) -> tuple[int | None, tuple[str, ...]]:
-        """Give the block of anchors of which some are only the beginning of a line, if each can be but one line."""
+        """Return the block of anchors, some of them only beginnings of lines, if each matches a single line."""
         start, stop = 0, len(self.document.lines)
         notes: list[str] = []
         first: int | None = None
@@ -96,7 +96,7 @@ class Anchors:
                 lines = self._beginning_with(anchor, start, stop)
                 if len(lines) == 1:
                     text = quoted(self.document.lines[lines[0]].strip())
-                    notes.append(f"its anchor {quoted(anchor.strip())} was taken for line {lines[0] + 1}, {text}")
+                    notes.append(f"its anchor {quoted(anchor.strip())} was taken to mean line {lines[0] + 1}, {text}")
             if len(lines) != 1:
                 return None, ()
             first = lines[0]
@@ -131,7 +131,7 @@ class Anchors:
                     is_all=True,
                 )
             at, where = lines[0], f" in the block of {quoted(anchor)}, line {lines[0] + 1}"
-        # All are there, and an earlier hunk changes what is there.
+        # All anchors exist, but an earlier hunk changes the lines there.
         return Misfit(
             f"an earlier hunk changes the lines at its anchor {quoted(anchors[-1])}; put both in one hunk",
             lines=(at + 1,),

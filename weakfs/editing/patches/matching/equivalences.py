@@ -1,4 +1,4 @@
-"""When two lines count as the same: four ways, from exact to forgiving; a patch's context is tried in this order."""
+"""The equivalences of two lines: four levels, from exact to loose; a patch's context is tried in this order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 from weakfs.editing.patches.matching.line_index import Fold
 
-# What Unicode calls white space. Python's own `strip` takes U+001C to U+001F as well.
+# Unicode's white space. Python's own `strip` also removes U+001C to U+001F.
 BLANKS = (
     "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
@@ -25,7 +25,7 @@ TYPOGRAPHIC = str.maketrans(
     | dict.fromkeys(_SPACES, " ")
 )
 
-# How a hunk fitted, as a report says it; the place in this row is the level.
+# How a hunk matched, as in a report; the index in this tuple is the level.
 LEVELS = ("exact", "trailing blanks", "indentation", "typographic")
 
 
@@ -49,7 +49,7 @@ def _plain(line: str) -> str:
     return normalize("NFC", line).translate(TYPOGRAPHIC).replace("\u02bc", "'")
 
 
-# Line endings are no part of a line here.
+# Line ends are not part of a line here.
 FOLDS: tuple[Fold, ...] = (_exact, _without_trailing_blanks, _trimmed, _folded)
 
 
@@ -61,5 +61,5 @@ def _folded_as_codex(lines: Sequence[str]) -> list[str]:
     return [line.strip(BLANKS).translate(TYPOGRAPHIC) for line in lines]
 
 
-# The passes of Codex's `seek_sequence`, to which a carriage return is a character like others.
+# The passes of Codex's `seek_sequence`, which treats a carriage return as an ordinary character.
 CODEX_FOLDS: tuple[Fold, ...] = (_as_it_is, _without_trailing_blanks, _trimmed, _folded_as_codex)

@@ -1,4 +1,4 @@
-"""The indentation of the lines that a hunk puts in where it fits only apart from indentation."""
+"""The indentation of the lines that a hunk adds if it matches only apart from indentation."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from weakfs.editing.patches.matching.misfit import Misfit
 from weakfs.editing.patches.matching.placement import BLANKS_PASSED, Place
 from weakfs.editing.reindentation import DoubtfulIndentation, NewLine, OldLine, Reindentation
 
-# So many lines before and after a hunk are looked at for the step of indentation there.
+# The number of lines before and after a hunk that are examined for the step of indentation there.
 NEARBY = 100
 
 WITH_INDENTATION = "its new lines were indented like the lines around them"
 
 
 def reindented(document: Document, place: Place) -> Place:
-    """Give a place with its new lines in the indentation of the file. Raises `Misfit` if that is in doubt. O(file)."""
+    """Return a place with its new lines in the file's indentation. Raise `Misfit` if that is in doubt. O(file)."""
     if place.anchor is not None:
         return _below_anchor(document, place)
     if place.level <= BLANKS_PASSED:
@@ -70,7 +70,7 @@ def _reindentation(document: Document, place: Place) -> Reindentation:
 
 
 def _below_anchor(document: Document, place: Place) -> Place:
-    """Indent lines that are put below an anchor which was given with another indentation than its line has."""
+    """Indent lines that are added below an anchor that was given with another indentation than its line has."""
     assert place.anchor is not None
     anchor = _indent(document.lines[place.anchor])
     texts = [line[1:] for line in place.hunk.lines if line[1:].strip()]
@@ -83,13 +83,13 @@ def _below_anchor(document: Document, place: Place) -> Place:
     given = _indent(min(texts, key=lambda text: len(_indent(text))))
     if given == wanted:
         return place
-    # As deep below the anchor as it was given there, where that is as deep as what is below it in the file.
+    # As deep below the anchor as in the hunk, if the lines below it in the file are as deep.
     if given.startswith(named) and anchor + given[len(named) :] == wanted:
         hunk = evolve(place.hunk, lines=tuple(_shifted(line, given, wanted) for line in place.hunk.lines))
         return evolve(place, hunk=hunk, notes=(*place.notes, WITH_INDENTATION))
     raise Misfit(
         f"its anchor {quoted(place.hunk.anchors[-1])} has another indentation in the file, at line {place.anchor + 1}, "
-        "so that the indentation of the new lines is in doubt; give the anchor and the new lines with the indentation "
+        "so the indentation of the new lines is ambiguous; give the anchor and the new lines with the indentation "
         "of the file, or lines of context around them",
         lines=(place.anchor + 1,),
         is_all=True,

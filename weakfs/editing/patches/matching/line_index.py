@@ -1,4 +1,4 @@
-"""Finding lines among lines: every distinct line is one character, so that a search is one of text in text."""
+"""A line index for finding lines among lines: each distinct line is one character, so this is a text search."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import TypeVar, cast
 
-# A run of lines that is replaced: from which (from 0) to before which, and what comes there.
+# A run of lines to replace: its start (from 0) and stop, and the replacement.
 Run = tuple[int, int, list[str]]
 _Line = TypeVar("_Line")
-# What makes lines comparable.
+# A function that makes lines comparable.
 Fold = Callable[[Sequence[str]], list[str]]
 
-# So many different characters there are.
+# The number of distinct characters.
 ALPHABET = 0x110000
 
-# For more runs than this, building the lines anew is faster than moving the rest of them for each.
+# For more runs than this, building a new list of lines is faster than moving the rest of it for each run.
 FEW_RUNS = 8
 
 
 class LineIndex:
     """Lines as a string with one character for each, equal for equal lines.
 
-    A search costs what `str.find` does, which is linear whatever repeats; looking at lists of lines one by one
-    took minutes for 10,000 hunks in a file of 400,000 lines. Beyond 1,114,112 distinct lines two may share a
-    character, so that what is found is looked at again.
+    A search costs as much as `str.find`, which is linear for any text; comparing lists of lines one by one took
+    minutes for 10,000 hunks in a file of 400,000 lines. Beyond 1,114,112 distinct lines, two may share a character,
+    so matches are then checked again.
     """
 
     __slots__ = ("_codes", "_counts", "_fold", "_lines", "_numbers")
 
     def __init__(self, lines: Sequence[str], fold: Fold, base: LineIndex | None = None) -> None:
-        """Index lines as `fold` makes them; `base` is an index of the same lines by a stricter comparison."""
+        """Index lines folded by `fold`; `base` is an index of the same lines by a stricter comparison."""
         self._fold = fold
         self._numbers: dict[str, int] = {}
         self._lines: list[str] | None = None
         self._counts: Counter[str] | None = None
         self._codes: str
         if base is not None and base._lines is None:
-            # Most files have fewer distinct lines than lines: those alone are folded.
+            # Most files have fewer distinct lines than lines: only those are folded.
             distinct = list(base._numbers)
             self._codes = base._codes.translate(dict(enumerate(self._encode(fold(distinct)))))
         else:
@@ -52,18 +52,18 @@ class LineIndex:
             for line in dict.fromkeys(folded):
                 numbers.setdefault(line, len(numbers))
         else:
-            # Of all lines of a file a loop would take a good part of the time of a patch.
+            # For all lines of a file, a loop would take a large part of the time of a patch.
             numbers.update(zip(dict.fromkeys(folded), count(), strict=False))
         if len(numbers) > ALPHABET:
             return "".join([chr(numbers[line] % ALPHABET) for line in folded])
         return "".join(map(chr, map(numbers.__getitem__, folded)))
 
     def find(self, lines: Sequence[str], start: int) -> int:
-        """Give where lines first stand together, from `start` on; -1 for nowhere."""
+        """Return the first position of consecutive lines, from `start` on; -1 if there is none."""
         return next(self.places(lines, start), -1)
 
     def places(self, lines: Sequence[str], start: int) -> Iterator[int]:
-        """Go through where lines stand together, from `start` on."""
+        """Yield the positions of consecutive lines, from `start` on."""
         wanted = self._fold(lines)
         pattern = self._pattern(wanted)
         at = -1 if pattern is None else self._codes.find(pattern, start)
@@ -73,18 +73,18 @@ class LineIndex:
             at = self._codes.find(cast(str, pattern), at + 1)
 
     def is_again(self, lines: Sequence[str], at: int) -> bool:
-        """Tell whether lines that stand at `at` stand together somewhere behind that as well."""
+        """Return whether the lines at `at` also occur together somewhere after it."""
         if self._counts is None:
             self._counts = Counter(self._codes)
         counts = self._counts
         pattern = self._pattern(self._fold(lines))
-        # A line that is there once is in most hunks, and saves the search to the end of the file.
+        # Most hunks have a line that occurs only once; this saves searching to the end of the file.
         if pattern is None or any(counts[code] == 1 for code in pattern):
             return False
         return self.find(lines, at + 1) >= 0
 
     def is_at(self, lines: Sequence[str], at: int) -> bool:
-        """Tell whether lines stand at `at`."""
+        """Return whether lines are at `at`."""
         wanted = self._fold(lines)
         pattern = self._pattern(wanted)
         if pattern is None or not 0 <= at <= len(self._codes):
@@ -92,7 +92,7 @@ class LineIndex:
         return self._codes.startswith(pattern, at) and self._really(wanted, at)
 
     def _pattern(self, wanted: list[str]) -> str | None:
-        """Give what stands for lines; `None` if one of them is nowhere in the file."""
+        """Return the characters for lines; `None` if one of them is not in the file."""
         try:
             return "".join([chr(self._numbers[line] % ALPHABET) for line in wanted])
         except KeyError:
@@ -102,7 +102,7 @@ class LineIndex:
         return self._lines is None or self._lines[at : at + len(wanted)] == wanted
 
     def replace(self, runs: Sequence[Run], before: list[str]) -> None:
-        """Follow what became of the lines, which were `before`; runs are in order. O(lines), as fast as copying."""
+        """Update the index after runs, in order, were replaced in the lines `before`. O(lines), as fast as copying."""
         codes: list[str] = []
         done = 0
         folded = [(start, stop, self._fold(lines)) for start, stop, lines in runs]
@@ -120,7 +120,7 @@ class LineIndex:
 
 
 def spliced(lines: list[_Line], runs: Sequence[tuple[int, int, list[_Line]]]) -> list[_Line]:
-    """Give lines with runs of them replaced, in order; the list that is given may be changed for it."""
+    """Return lines with runs of them replaced, in order; the given list may be modified."""
     if len(runs) <= FEW_RUNS:
         for start, stop, inserted in reversed(runs):
             lines[start:stop] = inserted

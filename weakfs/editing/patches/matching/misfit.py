@@ -1,21 +1,21 @@
-"""Why a hunk has no place of its own."""
+"""The error for a hunk that has no unique place."""
 
 from __future__ import annotations
 
 from weakfs.editing.patches.operations import Hunk
 
-# A message names so many of the places where a hunk fits.
+# The most places of an ambiguous hunk that a message names.
 MAX_PLACES = 20
 
-# Lines (from 0): the first of a block, and the one behind its last.
+# A range of lines (from 0): the first of a block, and the one after its last.
 Block = tuple[int, int]
 
 
 class Misfit(Exception):
-    """A hunk has no place of its own; `places` are the lines (from 1) where it fits, if it does in several.
+    """A hunk has no unique place; `places` are the lines (from 1) where it fits, if there are several.
 
-    `lines` are others that the reason names, `blocks` those (from 0) in which an anchor wants it, `hunk` is the hunk
-    as it was read at last. `is_all` says that there is no more to tell than the reason.
+    `lines` are others that the reason names, `blocks` the ones (from 0) that its anchor selects, `hunk` is the hunk
+    as last interpreted. `is_all` says that there is nothing to add to the reason.
     """
 
     def __init__(

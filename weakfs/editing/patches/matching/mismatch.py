@@ -1,4 +1,4 @@
-"""Why a hunk does not fit: the reason that its search gave, and what is wrong with the lines that it quotes."""
+"""The diagnosis of a hunk that does not fit: the reason from its search, and what is wrong with the quoted lines."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from weakfs.editing.patches.matching.equivalences import LEVELS
 from weakfs.editing.patches.matching.misfit import MAX_PLACES, Misfit
 from weakfs.editing.patches.operations import Hunk
 
-# Lines are compared as freely as anywhere when it is asked whether they are in the file at all.
+# To find out whether lines are in the file at all, they are compared at the loosest level.
 FREEST = len(LEVELS) - 1
-# A line that a hunk removes or adds is taken for context with its mark only where that is nearly exact.
+# A line that a hunk removes or adds is compared as context with its mark only if that is nearly exact.
 TRAILING_SPACES = LEVELS.index("trailing blanks")
-# Of so many lines with a mark it is asked whether that is a part of the line.
+# The most lines with a mark for which it is checked whether the mark is part of the line.
 MOST_MARKED = 20_000
-# What a hunk is called in a diagnosis.
+# How a diagnosis calls a hunk.
 NAME = "the hunk"
 
-# Why, and the lines of the file (from 1) that this names.
+# The reason, and the lines of the file (from 1) that it names.
 Reason = tuple[str, tuple[int, ...]]
 
 
@@ -39,7 +39,7 @@ class Mismatches:
         return QuotedFile("\n".join([line.removesuffix("\r") for line in self.document.lines]))
 
     def reason(self, hunk: Hunk, misfit: Misfit, cursor: int) -> Reason:
-        """Say why a hunk has no place; `cursor` is the line (from 0) behind the hunk before it. O(file)."""
+        """Return why a hunk has no place; `cursor` is the line (from 0) after the previous hunk. O(file)."""
         why, lines = self._reason(hunk, misfit, cursor)
         return clipped_message(why), lines
 
@@ -56,16 +56,14 @@ class Mismatches:
         return found, lines
 
     def _elsewhere(self, hunk: Hunk, misfit: Misfit, cursor: int) -> Reason | None:
-        """Say where the lines of a hunk stand together, `None` where they do not."""
+        """Return where else the lines of a hunk occur together, or `None` if nowhere."""
         at = self.document.find(hunk.old, FREEST, cursor)
         if at < 0:
             at = self.document.find(hunk.old, FREEST, 0)
         if at < 0:
             return None
         if hunk.at_end and misfit.reason:
-            return f"they are at line {at + 1}; give the last lines, or leave out what marks the end of the file", (
-                at + 1,
-            )
+            return f"they are at line {at + 1}; give the last lines, or omit what marks the end of the file", (at + 1,)
         if at < cursor:
             where = f"it fits at line {at + 1}, above the place of the hunk before it"
             return f"{where}; put hunks in the order of the file", (at + 1,)
@@ -74,7 +72,7 @@ class Mismatches:
         return f"its lines are at line {at + 1}, which is not where the hunk must be; read the file again", (at + 1,)
 
     def _nowhere(self, hunk: Hunk, misfit: Misfit, cursor: int) -> Reason:
-        """Say what is wrong with lines that do not stand together in the file."""
+        """Return what is wrong with lines that do not occur together in the file."""
         marked = self._context_without_mark(hunk)
         if marked is not None:
             return marked
@@ -91,12 +89,12 @@ class Mismatches:
         return found.reason, found.lines
 
     def misquote(self, hunk: Hunk) -> str:
-        """Return what else is wrong with the old lines of a hunk, as the end of a sentence; "" where it has no name."""
+        """Return what else is wrong with the old lines of a hunk, as the end of a sentence, "" if nothing is known."""
         found = self._file.diagnose(Subject("\n".join(hunk.old), "", NAME, counts_blanks=True, shows_lines=False))
         return "" if found.hint in (None, "similar") else f"; besides, {found.reason}"
 
     def _context_without_mark(self, hunk: Hunk) -> Reason | None:
-        """Say that a line which begins with '-' or '+' in the file was given as context without the ' ' before it."""
+        """Return a reason if a file line that begins with '-' or '+' was given as context without a leading ' '."""
         marked = islice((line for line in dict.fromkeys(hunk.lines) if line[0] != " "), MOST_MARKED)
         unmarked = {line for line in marked if self._is_unmarked(line)}
         if not unmarked:
@@ -121,7 +119,7 @@ class Mismatches:
 
 def _several(hunk: Hunk, misfit: Misfit) -> Reason:
     named = ", ".join(map(str, misfit.places[:MAX_PLACES]))
-    more = " and further ones" if len(misfit.places) > MAX_PLACES else ""
+    more = " and more" if len(misfit.places) > MAX_PLACES else ""
     remedy = (
         "or correct the line numbers in the hunk's header"
         if hunk.start is not None

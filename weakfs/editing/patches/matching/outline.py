@@ -1,9 +1,9 @@
-"""The outline of a text, as its indentation shows it: a line and the block of what is further in below it.
+"""The outline of a text, according to its indentation: a line and the block of deeper lines below it.
 
-An anchor of a patch names a block. Read without knowing the language: a block that a brace or a tag opens ends where it
-is closed. Under a line that opens none, such as a decorator, the block is what stands beside it, down to a blank line
-or to the end of the first block that it leads to. Under a heading of Markdown or of an INI file it is what stands
-above the next one.
+An anchor of a patch names a block. The language is not known: a block that a brace or a tag opens ends where it is
+closed. For a line that opens no block, such as a decorator, the block is the lines at its depth, up to a blank line
+or to the end of the first block that they open. For a heading of Markdown or of an INI file it is the text up to the
+next one.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from weakfs.editing.line_context import TRIPLE_QUOTES
 
 TAB = 8
-# To find out whether a line is in a block, so many lines are read before the end of the block is looked for.
+# To find out whether a line is in a block, this many lines are read before the end of the block is computed.
 NEAR = 100
 
-# Lines at the depth of a block's first one that belong to it, and lines whose depth says nothing.
+# Lines at the depth of a block's first line that belong to it, and lines whose depth is not significant.
 _BRACKETS = ("{", "}", ")", "]")
 _DIRECTIVE = re.compile(r"#\s*(?:if|ifdef|ifndef|else|elif|endif|define|undef|include|pragma|region|endregion)\b")
 _MARKDOWN = re.compile(r"(#{1,6})\s")
@@ -28,14 +28,14 @@ _COMMENT = re.compile(r"#|//|/\*|--|;")
 
 
 class Outline:
-    """The blocks of lines, which must not change meanwhile."""
+    """The blocks of lines; the lines must not change in the meantime."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self._ends: dict[int, int] = {}
 
     def contains(self, first: int, at: int) -> bool:
-        """Tell whether a line is in the block that begins at another. O(lines between them)."""
+        """Return whether a line is in the block that begins at another. O(lines between them)."""
         if at <= first:
             return at == first
         if first in self._ends or at - first > NEAR:
@@ -44,7 +44,7 @@ class Outline:
         return not any(is_behind(number) for number in range(first + 1, min(at + 1, len(self.lines))))
 
     def end(self, first: int) -> int:
-        """Give the line (from 0) before which the block ends that begins at a line. O(block)."""
+        """Return the line (from 0) after the block that begins at a line. O(block)."""
         if first not in self._ends:
             self._ends[first] = self._end(first)
         return self._ends[first]
@@ -62,7 +62,7 @@ class Outline:
         return last + 1
 
     def _rule(self, first: int) -> Callable[[int], bool]:
-        """Give what tells, asked of one line after the other, whether it is behind the block of a line."""
+        """Return a predicate for lines in ascending order: whether each is after the block of a line."""
         text = self.lines[first]
         if _SECTION.match(text):
             return lambda at: self.lines[at].startswith("[")
@@ -82,14 +82,14 @@ class Outline:
         if self._depth(below) > depth or (self._depth(below) == depth and self._text(below).startswith(_BRACKETS)):
             return self._outside_strings(lambda at: self._is_out(at, depth))
         if text.rstrip().endswith(":") and self._depth(below) == depth and self._text(below).startswith("- "):
-            # A list of YAML may be no deeper than its key.
+            # A list in YAML may be no deeper than its key.
             return lambda at: (
                 self._is_out(at, depth) and not (self._depth(at) == depth and self._text(at).startswith("- "))
             )
         return self._paragraph(first, depth)
 
     def _below_heading(self, first: int) -> Callable[[int], bool]:
-        """Tell what is behind a section of Markdown; what seems to be a heading in a fence is none."""
+        """Return a predicate for the end of a Markdown section, which ignores headings inside a fence."""
         found = _MARKDOWN.match(self.lines[first])
         assert found is not None
         level, fence = len(found[1]), ""
@@ -105,7 +105,7 @@ class Outline:
         return is_behind
 
     def _until_closed(self, closes: Callable[[int], bool], depth: int) -> Callable[[int], bool]:
-        """Tell what is behind the line that closes a block; nothing less ends it."""
+        """Return a predicate for lines after the one that closes a block; nothing else ends it."""
         is_closed = False
 
         def is_behind(at: int) -> bool:
@@ -120,7 +120,7 @@ class Outline:
         return is_behind
 
     def _outside_strings(self, is_out: Callable[[int], bool]) -> Callable[[int], bool]:
-        """Tell what is behind a block; lines inside a string of several lines are not."""
+        """Return a predicate for the end of a block that ignores lines inside a multi-line string."""
         in_string = False
 
         def is_behind(at: int) -> bool:
@@ -132,7 +132,7 @@ class Outline:
         return is_behind
 
     def _paragraph(self, first: int, depth: int) -> Callable[[int], bool]:
-        """Tell what is behind the lines beside a line: a blank line, or the end of the first block that they open."""
+        """Return a predicate for the end of the lines beside a line: a blank line, or the end of their first block."""
         opened = False
 
         def is_behind(at: int) -> bool:
@@ -173,7 +173,7 @@ class Outline:
             return False
         if not _COMMENT.match(self._text(at)):
             return True
-        # A comment is where the line below it is.
+        # A comment is as deep as the line below it.
         below = next((line for line in range(at + 1, len(self.lines)) if self._is_code(line)), None)
         return below is None or self._is_out(below, depth)
 

@@ -1,7 +1,7 @@
-"""Finding the one place of a file that a hunk means, or saying why there is none.
+"""Placement: finding the one place in a file that a hunk refers to, or the reason why there is none.
 
-A place is found in this order: where the anchor or the header of the hunk says, from exact to forgiving; elsewhere
-only if there is no other. What fits in several places is refused.
+The search order is: the place that the anchor or the header of the hunk names, from exact to loose comparison, and
+other places only if there is exactly one. A hunk that fits in several places is refused.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from weakfs.editing.patches.matching.equivalences import LEVELS
 from weakfs.editing.patches.matching.misfit import MAX_PLACES, Block, Misfit
 from weakfs.editing.patches.operations import Hunk
 
-# So many places of a hunk of a diff are looked at.
+# The most places of a hunk of a diff that are examined.
 MOST_PLACES = 1000
-# Of a block so many lines are looked through for what a hunk nearly is, and of the hunk so many.
+# The most lines of a block, and of a hunk, that are examined for near matches.
 MOST_COMPARED = 400
 MOST_LINES = 40
 NEARLY = 0.5
 # Short lines share characters by chance.
 SHORT = 30
 SHORT_LESS = 0.1
-# A place of a diff is the nearest to the stated line if the next one is so many times further away.
+# The place nearest to the stated line of a diff is chosen if the next one is this many times further away.
 CLEARLY = 10
 
 EXACT = LEVELS.index("exact")
 BLANKS_PASSED = LEVELS.index("trailing blanks")
 
-# Lines that a hunk changes: from which to before which, the same twice where others only come.
+# The lines that a hunk changes: start and stop, which are equal if it only adds lines.
 Span = tuple[int, int]
 
-UNMARKED = "its context lines have no ' ' in front: start each of them with a ' '"
+UNMARKED = "its context lines do not start with ' '; start each of them with a ' '"
 
 
 @frozen
 class Place:
-    """Where a hunk goes: its first line (from 0), the hunk as it fitted there, and how far it was folded for that.
+    """The place of a hunk: its first line (from 0), the hunk as it matched there, and the level of comparison.
 
-    `notes` say what else was passed over. An addition names the line of its `anchor` (from 0).
+    `notes` say what else was ignored. An addition names the line of its `anchor` (from 0).
     """
 
     at: int
@@ -56,7 +56,7 @@ class Place:
 
     @property
     def changes(self) -> Iterator[Span]:
-        """Give the lines that go, or between which others come: from which to before which."""
+        """Yield the ranges of lines that are removed, or between which others are added."""
         at = start = self.at
         is_changing = False
         for line in (*self.hunk.lines, " "):
@@ -71,7 +71,7 @@ class Place:
 
     @property
     def cursor(self) -> int:
-        """The line behind the last changed one."""
+        """The line after the last changed one."""
         return max((stop for _, stop in self.changes), default=self.at + len(self.hunk.old))
 
 
@@ -79,8 +79,8 @@ class Place:
 class Search:
     """A search in one document from `cursor` on.
 
-    `drift` is by how much earlier hunks of a diff were beside their stated lines, `taken` the lines that earlier hunks
-    change.
+    `drift` is the distance of earlier hunks of a diff from their stated lines, `taken` are the lines that earlier
+    hunks change.
     """
 
     document: Document
@@ -91,7 +91,7 @@ class Search:
     takes_first: bool = False
 
     def place(self, hunk: Hunk) -> Place:
-        """Find where a hunk goes. Raises `Misfit`. O(file), whatever repeats in it."""
+        """Find the place of a hunk. Raise `Misfit` if there is none. O(file), even for repetitive files."""
         *others, last = _readings(hunk)
         for wanted in others:
             try:
@@ -120,7 +120,7 @@ class Search:
         unmarked = self._as_unmarked(hunk)
         if unmarked is not None:
             return unmarked
-        # Lines without a mark are context only where they stand to the letter.
+        # Lines without a mark are context only if they match exactly.
         if found is None or hunk.unmarked:
             raise failure
         return found
@@ -134,7 +134,7 @@ class Search:
         return self._anchored(hunk, anchors) if anchors else self._anywhere(hunk)
 
     def _as_unmarked(self, hunk: Hunk) -> Place | None:
-        """Find a hunk whose context was given without the blank that marks it, where it stands to the letter."""
+        """Find a hunk whose context was given without the leading blank, if it matches exactly."""
         wanted = hunk.with_context_unmarked()
         if hunk.start is not None or wanted.lines == hunk.lines:
             return None
@@ -168,7 +168,7 @@ class Search:
     # Hunks with lines to find
 
     def _is_free(self, place: Place) -> bool:
-        """Tell whether no earlier hunk changes what this one quotes, nor this one what lies around their lines."""
+        """Return whether this hunk and earlier ones do not change each other's lines or context."""
         if not self.taken:
             return True
         first, last = place.at, place.at + len(place.hunk.old)
@@ -194,7 +194,7 @@ class Search:
         raise Misfit("its lines are not the last ones of the file")
 
     def _anywhere(self, hunk: Hunk, notes: tuple[str, ...] = ()) -> Place:
-        """Find a hunk without an anchor, behind the one before it; both may have lines between them as context."""
+        """Find a hunk without an anchor, after the previous one; both may share the lines between them as context."""
         old = hunk.old
         lead = next((at for at, line in enumerate(hunk.lines) if line[0] != " "), 0)
         for start in dict.fromkeys((self.cursor, max(0, self.cursor - lead))):
@@ -213,7 +213,7 @@ class Search:
         raise Misfit(self._why_not_free(hunk))
 
     def _why_not_free(self, hunk: Hunk) -> str:
-        """Say that a hunk would fit, but for the lines that an earlier one changes."""
+        """Return the reason if a hunk would fit but for the lines that an earlier one changes."""
         if not self.taken:
             return ""
         at = self.document.find(hunk.old, FREEST, 0)
@@ -222,7 +222,7 @@ class Search:
         return f"it overlaps what an earlier hunk of the patch changes, at line {at + 1}; put both in one hunk"
 
     def _anchored(self, hunk: Hunk, anchors: list[str]) -> Place:
-        """Find a hunk in the block of its anchor; beyond that only if there is no other place."""
+        """Find a hunk in the block of its anchor; elsewhere only if there is no other place."""
         named: list[int] = []
         for level, blocks, notes in self.anchors.blocks(anchors, self.cursor):
             named += blocks
@@ -232,7 +232,7 @@ class Search:
         if not named:
             if len(anchors) > 1:
                 raise self.anchors.unmatched(anchors)
-            note = f"its anchor {quoted(anchors[0].strip())} is not in the file, and was passed over"
+            note = f"its anchor {quoted(anchors[0].strip())} is not in the file, and was ignored"
             return self._without_anchor(hunk, anchors, note)
         return self._beyond(hunk, named, anchors)
 
@@ -247,7 +247,7 @@ class Search:
             raise error from None
 
     def _in_blocks(self, hunk: Hunk, blocks: Sequence[int], *, is_loose: bool) -> Place | None:
-        """Find a hunk in one of the blocks that its anchor names; `is_loose` says that the anchor fitted freely."""
+        """Find a hunk in one of the blocks that its anchor names; `is_loose` says that the anchor matched loosely."""
         found: dict[int, int] = {}
         left = [*blocks]
         for level in range(FREEST + 1):
@@ -276,11 +276,11 @@ class Search:
         return inside
 
     def _is_inside(self, hunk: Hunk, at: int, first: int) -> bool:
-        """Tell whether a place begins in a block, or quotes its first line."""
+        """Return whether a place begins in a block, or quotes its first line."""
         return at + len(hunk.old) > first and (at <= first or self.anchors.outline.contains(first, at))
 
     def _is_next_to(self, at: int, first: int) -> bool:
-        """Tell whether a place follows the anchor at once, or quotes it."""
+        """Return whether a place immediately follows the anchor, or quotes it."""
         return at <= first or not any(line.strip() for line in self.document.lines[first + 1 : at])
 
     def _beyond(self, hunk: Hunk, named: Sequence[int], anchors: Sequence[str]) -> Place:
@@ -307,7 +307,7 @@ class Search:
         return Place(at, hunk, level, (note,))
 
     def _refuse_near(self, hunk: Hunk, at: int, blocks: Sequence[Block], anchor: str) -> None:
-        """Raise `Misfit` for a place outside of blocks if something like the hunk is in one of them."""
+        """Raise `Misfit` for a place outside of blocks if something similar to the hunk is in one of them."""
         for first, end in blocks:
             near = self._nearly(hunk, (first, end))
             if near is not None:
@@ -320,7 +320,7 @@ class Search:
                 )
 
     def _nearly(self, hunk: Hunk, block: Block) -> int | None:
-        """Give a line of a block where a hunk nearly stands, `None` where nothing is like it."""
+        """Return a line of a block where a hunk nearly fits, or `None` if nothing is similar."""
         old = [line.strip() for line in hunk.old if any(map(str.isalnum, line))][:MOST_LINES]
         wanted = [line[1:].strip() for line in hunk.lines if line[0] == "-" and any(map(str.isalnum, line))] or old
         lines = [line.strip() for line in self.document.lines[block[0] + 1 : min(block[1], block[0] + MOST_COMPARED)]]
@@ -334,7 +334,7 @@ class Search:
         return None
 
     def _near(self, hunk: Hunk, stated: int) -> Place:
-        """Find a hunk at the line that a diff names, else at the one place that is clearly nearest to it."""
+        """Find a hunk at the line that a diff names, or else at the place that is clearly nearest to it."""
         if hunk.at_end:
             return self._at_end(hunk)
         old = hunk.old
@@ -365,7 +365,7 @@ class Search:
         return Place(at, hunk, levels[at], (note,))
 
     def _under_heading(self, hunk: Hunk, levels: dict[int, int]) -> int:
-        """Choose among places by the heading that a diff gives behind the numbers."""
+        """Choose among places by the heading that a diff gives after the line numbers."""
         for heading in self.anchors.named(hunk.anchors):
             lines = islice(self.document.places([heading], BLANKS_PASSED, 0), MOST_PLACES)
             inside = {at for line in lines for at in levels if line < at and self.anchors.outline.contains(line, at)}
@@ -378,14 +378,14 @@ class Search:
 
 
 def _likeness(one: str, other: str) -> float:
-    """Give how alike two lines are, from 0 to 1; of short ones each character counts."""
+    """Return the similarity of two lines, from 0 to 1; in short ones each character counts."""
     if max(len(one), len(other)) > SHORT:
         return alike(one, other)
     return SequenceMatcher(None, one, other, autojunk=False).ratio() - SHORT_LESS
 
 
 def _readings(hunk: Hunk) -> Iterator[Hunk]:
-    """Give what a hunk may mean: its empty lines at both ends as context, then only as what separates hunks."""
+    """Yield the interpretations of a hunk: empty lines at both ends as context, then only as separators of hunks."""
     first, last = hunk.leading_blanks, hunk.trailing_blanks
     if not first and not last:
         yield hunk
@@ -393,7 +393,7 @@ def _readings(hunk: Hunk) -> Iterator[Hunk]:
     if hunk.is_blank:
         yield hunk
         return
-    # Around lines that only come, empty lines separate hunks: as context they would draw it to any blank line.
+    # Around lines that are only added, empty lines separate hunks: as context they would match any blank line.
     if all(line[0] == "+" for line in hunk.lines[first : len(hunk.lines) - last]):
         yield hunk.without_blanks(first, last)
         return
