@@ -23,7 +23,7 @@ from weakfs.reducers.events import FileSpliced
 def test_a_part_of_a_line_is_not_replaced(content: str, search: str) -> None:
     error = refused(filesystem(a=content), "a.txt\n" + block(search, "B\n"))
     assert isinstance(error, HunkRejected)
-    assert "whole lines" in str(error) or "not in the file" in str(error)
+    assert "whole lines" in str(error) or "not in it" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_block_that_is_not_there_is_refused_with_the_nearest_lines() -> None:
     assert isinstance(error, HunkRejected)
     assert str(error).startswith(
         "cannot apply the patch: /a.txt: block 1, line 2 of the patch, does not fit: "
-        "the text to replace is not in the file; did you mean line 2?"
+        "the text to replace is not in it; did you mean line 2?"
     )
     assert (error.errors[0].hunk, error.errors[0].file_lines) == (1, (2, 2))
 

@@ -232,7 +232,7 @@ def test_a_file_that_holds_more_than_the_diff_says_is_not_deleted() -> None:
         ("diff --git a/x b/x\nnew file mode 160000\n", 2, "it changes a submodule"),
         ("diff --git a/x b/x\nold mode 100644\nnew mode 1x\n", 3, "is not a mode"),
         ("diff --git a/x b/x\nrename from x\n", 1, "names one path"),
-        ("diff --git a/x b/x\n", 1, "is empty; omit it"),
+        ("diff --git a/x b/x\n", 1, "is empty; leave it out"),
         ("diff --git a b c d\nold mode 100644\nnew mode 100755\n", 1, "cannot be told apart"),
         ("diff --cc x\nindex 1,2..3\n", 1, "a combined diff"),
         ('--- "a/x\n+++ "b/x\n@@ -1 +1 @@\n-a\n+b\n', 1, "names no file"),

@@ -106,7 +106,7 @@ def test_a_refusal_tells_a_model_what_to_do_next(toolset: Toolset) -> None:
     result = edit(toolset, "def area(w, h):\n    return w * h\n", "return w + h", "return w * h * 2")
 
     assert result.message == (
-        "cannot edit '/f': the text to replace is not in the file; did you mean line 2? Line 2 differs: the file has "
+        "cannot edit '/f': the text to replace is not in it; did you mean line 2? Line 2 differs: the file has "
         "'return w * h', the text to replace has 'return w + h'."
     )
     assert "\n" not in result.summary_text

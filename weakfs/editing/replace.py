@@ -168,7 +168,7 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
         also = None if first is None or at_mark or count > 1 else haystack.overlapping(needle, first)
     except TooRepetitive:
         why = "it has too many near matches to check each; give more of the text around one of them"
-        raise TargetNotFound(f"the text to replace is not in the file: {why}", matches=0) from None
+        raise TargetNotFound(f"the text to replace is not in it: {why}", matches=0) from None
     if first is None:
         raise _missing(haystack, old, new)
     if not replace_all and not at_mark and (count > 1 or also is not None):
@@ -190,7 +190,7 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
 def _missing(haystack: Haystack, old: str, new: str) -> TargetNotFound:
     found = QuotedFile(haystack.text, haystack).diagnose(Subject(old, new))
     but = ";" if found.hint in (None, "similar") else ":"
-    reason = f"the text to replace is not in the file{but} {found.reason}"
+    reason = f"the text to replace is not in it{but} {found.reason}"
     return TargetNotFound(reason, lines=found.lines, matches=0, hint=found.hint)
 
 

@@ -213,7 +213,7 @@ class _Comparison:
         text = self.lines[line].strip()
         what = _in_quotes(_clip(text)) if text else "a blank line"
         where = f"on line {line + 1}" if count == 1 else f"on the first of lines {line + 1}-{gap.lines[1]}"
-        leaves = f"which {self.name} omits" if count == 1 else f"and {self.name} omits these"
+        leaves = f"which {self.name} leaves out" if count == 1 else f"and {self.name} leaves these out"
         return Difference(f"The file has {what} {where}, {leaves}{more}.", line)
 
     def _elsewhere(self, place: int) -> int | None:

@@ -143,7 +143,7 @@ def _escaped(old: str) -> Iterator[Misquote]:
 def _unescaped(old: str) -> Iterator[Misquote]:
     """Yield readings in which the file has escapes for these characters."""
     if '"' in old or "\\" in old or "\n" in old.strip():
-        why = "it omits backslashes that the file has"
+        why = "it leaves out backslashes that the file has"
         doubled = old.replace("\\", "\\\\")
         for meant in (doubled, old.replace('"', '\\"'), doubled.replace('"', '\\"')):
             yield _escapes(why, meant)

@@ -15,5 +15,5 @@ def why_absent(fs: Filesystem, path: str, gone: Mapping[str, str | None]) -> str
     to = gone[path]
     reason = "there is no such file then: an earlier operation of this patch"
     if to is None:
-        return f"{reason} deletes it; put this one before that, or omit it"
+        return f"{reason} deletes it; put this one before that, or leave it out"
     return f"{reason} moves it to {to!r}; use that path"

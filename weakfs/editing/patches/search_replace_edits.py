@@ -200,7 +200,7 @@ def _missing(text: str, old: str, new: str) -> EditError:
     except EditError as error:
         return error
     return TargetNotFound(
-        f"the text to replace is not in the file as whole lines, only as part of others, as on line {lines[0]}; give "
+        f"the text to replace is not in it as whole lines, only as part of others, as on line {lines[0]}; give "
         "those lines as they are, from start to end",
         lines=lines,
         matches=0,

@@ -124,7 +124,7 @@ class Stage:
         try:
             return text.encode()
         except UnicodeEncodeError as error:
-            what = f"it puts half of a surrogate pair into {path!r}, which is not text; omit it"
+            what = f"it puts half of a surrogate pair into {path!r}, which is not text; leave it out"
             raise Refused(PatchProblem("patch_parse_error", f"line {line} of the patch: {what}", path, line)) from error
 
     def _room(self, operation: Operation, path: str, *, follow: bool = True) -> tuple[str, Entry | None]:

@@ -83,6 +83,6 @@ def _refuse_move(first: str, at: int, *, is_heredoc: bool) -> None:
     if is_heredoc or _MOVE.fullmatch(first):
         raise malformed(
             at + 1,
-            f"{quoted(first)} changes the directory, which a patch cannot; omit the 'cd', and give all paths from "
+            f"{quoted(first)} changes the directory, which a patch cannot; leave the 'cd' out, and give all paths from "
             "the root",
         )

@@ -275,7 +275,7 @@ class _Files:
             raise malformed(line, "the block has no text, neither to find nor to insert; give lines with text")
         block = Block(number, line, search, replacement)
         if block.old == block.new:
-            raise malformed(line, "SEARCH and REPLACE are the same; give lines that differ, or omit the block")
+            raise malformed(line, "SEARCH and REPLACE are the same; give lines that differ, or leave the block out")
         latest = self._latest.get(path)
         if not has_text:
             self._put(_Draft(path, line, replacement))

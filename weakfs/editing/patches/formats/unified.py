@@ -162,7 +162,7 @@ class _Reader:
             raise malformed(self.at + 1, f"{quoted(text)} is not a mode; write one such as 100644")
         mode = int(text, 8)
         if mode & KIND == SUBMODULE:
-            raise malformed(self.at + 1, "it changes a submodule, which is not a file; omit it")
+            raise malformed(self.at + 1, "it changes a submodule, which is not a file; leave it out")
         return mode
 
     def _name(self, text: str) -> str:
@@ -356,7 +356,7 @@ class _Reader:
         if header.is_deleted:
             return DeleteFile(old, header.line, tuple(header.hunks), header.is_link)
         if not header.hunks and header.mode is None:
-            raise malformed(header.line, f"the diff of {quoted(new)} is empty; omit it, or give its hunks")
+            raise malformed(header.line, f"the diff of {quoted(new)} is empty; leave it out, or give its hunks")
         return UpdateFile(
             new,
             header.line,

@@ -115,7 +115,7 @@ class _Reader:
                 where, f"{quoted(line)} is not a line of an added file; start each one with '+', empty or not"
             )
         if isinstance(after, DeleteFile):
-            return malformed(where, f"{quoted(line)} after {DELETE!r}, which takes only a path; omit it")
+            return malformed(where, f"{quoted(line)} after {DELETE!r}, which takes only a path; leave it out")
         if line.startswith(MOVE):
             return malformed(where, f"{MOVE!r} must be right below {UPDATE!r}; put it there")
         if line.startswith(("*** Rename", "*** Move File")):
