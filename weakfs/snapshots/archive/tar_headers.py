@@ -1,6 +1,6 @@
-"""The heads of a tar archive's members: POSIX ustar, and pax records for what that cannot say.
+"""Tar member headers: POSIX ustar, and pax records for what ustar cannot represent.
 
-Written here because `tarfile` takes 36 microseconds for one, and this takes 7.
+Implemented here because `tarfile` takes 36 microseconds per header, and this takes 7.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ BILLION = 1_000_000_000
 
 FILE, LINK, DIRECTORY, FIFO, RECORDS = b"0", b"2", b"5", b"6", b"x"
 
-# name, mode, uid, gid, size, mtime, checksum, type, link's target, magic, version, names of nobody, device, prefix
+# name, mode, uid, gid, size, mtime, checksum, type, link target, magic, version, user and group names, device, prefix
 HEADER = struct.Struct("100s8s8s8s12s12s8s1s100s6s2s32s32s8s8s155s12x")
 NOBODY = b"0000000\0"
 NAME_SIZE = 100
-# What eleven octal digits can say.
+# The largest number that eleven octal digits can hold.
 LARGEST = 8**11 - 1
 
 
 def head(name: bytes, kind: bytes, mode: int, size: int, modified_at: int, target: bytes = b"") -> bytes:
-    """Give what comes before a member's content. `modified_at` is in nanoseconds."""
+    """Return what precedes a member's content. `modified_at` is in nanoseconds."""
     said = records(name, size, modified_at, target)
     seconds = modified_at // BILLION
     own = _header(
@@ -38,13 +38,13 @@ def head(name: bytes, kind: bytes, mode: int, size: int, modified_at: int, targe
 
 
 def head_size(name: bytes, size: int, modified_at: int, target: bytes = b"") -> int:
-    """Give how long that is."""
+    """Return the length of what `head` returns."""
     said = len(records(name, size, modified_at, target))
     return BLOCK + (BLOCK + padded(said) if said else 0)
 
 
 def records(name: bytes, size: int, modified_at: int, target: bytes) -> bytes:
-    """Give the pax records of a member: what a ustar header has no place for."""
+    """Return the pax records of a member: values that do not fit a ustar header."""
     seconds, rest = divmod(modified_at, BILLION)
     if (
         not rest
@@ -72,12 +72,12 @@ def records(name: bytes, size: int, modified_at: int, target: bytes) -> bytes:
 
 
 def padded(size: int) -> int:
-    """Give the length of a content with what fills its last block."""
+    """Return the length of a content padded to whole blocks."""
     return -(-size // BLOCK) * BLOCK
 
 
 def padding(size: int) -> bytes:
-    """Give what fills the last block."""
+    """Return the zeros that fill a content's last block."""
     return bytes(-size % BLOCK)
 
 
