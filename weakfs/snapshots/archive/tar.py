@@ -218,7 +218,7 @@ class _Unpacking:
         self._check_quota(member.name)
         content = self._content(archive, member)
         if len(content) != member.size:
-                raise ValueError(f"cannot import the archive: {member.name!r} is truncated; use another copy")
+            raise ValueError(f"cannot import the archive: {member.name!r} is truncated; use another copy")
         return leaves.file(content, mode=mode, at=at)
 
     def _content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | Stored:
@@ -284,7 +284,7 @@ def _time(member: tarfile.TarInfo) -> int:
     else:
         raise _damaged(member, f"has the time {member.mtime}")
     if not FIRST_SECOND <= seconds <= LAST_SECOND:
-            raise _damaged(member, f"has a time out of range, {seconds}")
+        raise _damaged(member, f"has a time out of range, {seconds}")
     return seconds * BILLION + rest
 
 
