@@ -79,8 +79,7 @@ class Catalogue:
         return fault(
             FileExistsError,
             errno.EEXIST,
-            f"cannot record snapshot {snapshot_id!r}: {self.path_of(snapshot_id)!r} already exists; choose another "
-            f"id",
+            f"cannot record snapshot {snapshot_id!r}: {self.path_of(snapshot_id)!r} already exists; choose another id",
         )
 
     def get(self, snapshot_id: str) -> StoredSnapshot:
