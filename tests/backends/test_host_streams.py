@@ -122,7 +122,7 @@ def test_negative_numbers_are_refused_whatever_the_path_holds(fs: HostFilesystem
         lambda: files.grep("a", path=path, max_matches=-2),
         lambda: files.glob("a", path=path, max_results=-2),
     ):
-        with pytest.raises(ValueError, match="from 0 on"):
+        with pytest.raises(ValueError, match="position of 0 or more"):
             call()
 
 

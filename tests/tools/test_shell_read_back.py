@@ -79,8 +79,8 @@ def test_a_file_that_is_too_large_is_refused_and_undone_without_being_read(tools
 
     assert result.error_code == "file_too_large"
     assert f"/{name}" in result.message
-    assert f"{200 << 30} bytes and a file may have {32 << 20}" in result.message
-    assert "All changes of the program are undone" in result.message
+    assert f"{200 << 30} bytes and the limit for a file is {32 << 20}" in result.message
+    assert "All changes made by the program are undone" in result.message
 
 
 @pytest.mark.usefixtures("nothing_large_is_read")
@@ -215,5 +215,5 @@ def test_a_file_that_was_set_uid_before_a_command_stays_so_until_its_content_cha
 
 @pytest.mark.parametrize("name", ["max_new_entries", "max_changed_bytes"])
 def test_a_bound_that_makes_no_sense_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} is -1; give a whole number from 0 on, or None for no limit"):
+    with pytest.raises(ValueError, match=f"{name} is -1; use a whole number of 0 or more, or None for no limit"):
         ShellOptions(**{name: -1})  # type: ignore[arg-type]

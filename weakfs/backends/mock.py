@@ -170,12 +170,12 @@ class MockFilesystem:
 
     @property
     def read_only(self) -> bool:
-        """The value given to the constructor; it refuses nothing."""
+        """The value given to the constructor; nothing is refused because of it."""
         return self._read_only
 
     @property
     def limits(self) -> Limits:
-        """The value given to the constructor; it refuses nothing."""
+        """The value given to the constructor; nothing is refused because of it."""
         return self._limits
 
     def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:

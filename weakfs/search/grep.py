@@ -34,7 +34,7 @@ MAX_PROGRAM_SIZE: Final = 20_000
 # default of 8 MiB and 50 ms with 32 MiB. Small programs gain nothing, and RE2 keeps the last 128 patterns.
 LARGE_PROGRAM: Final = 2_000
 LARGE_MEMORY: Final = 32 * 1024 * 1024
-# In texts that are searched together, at most this many lines are examined for containing part of the pattern. If
+# In texts that are searched together, at most this many lines are examined because they have part of the pattern. If
 # there are more, the part is common here, and the rest is searched for the whole pattern.
 MOST_SCOUTED: Final = 4
 # A longer text is searched in parts that end at line ends, so that a call can be interrupted between them.

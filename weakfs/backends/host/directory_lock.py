@@ -57,7 +57,7 @@ class RootLock:
                     raise fault(
                         OSError,
                         EBUSY,
-                        f"cannot use {self._directory.root!r}: another process has been at work in it for a minute; "
+                        f"cannot use {self._directory.root!r}: another process has been using it for a minute; "
                         f"try again when it is done",
                     ) from None
             check_interrupted()

@@ -116,7 +116,7 @@ class HostExternal:
         self._filesystem.exchange(snapshot, on_kept)
 
     def known_at(self, then: SessionView, now: SessionView) -> Rewind:
-        """Return the known paths that differ between two moments. O(differences)."""
+        """Return what changed between two moments, for the entries that the session knows. O(differences)."""
         name = self.filesystem_id
         before, after = ((view[ExternalTrees].latest() or ExternalTrees()).known(name) for view in (then, now))
         # An entry that one of the two moments does not know about was there all the same.

@@ -50,7 +50,7 @@ def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: boo
         created = directory.born_at(place, node[leaves.MODIFIED_AT])
         if as_whole or not leaves.is_file(node) or created >= known[leaves.CREATED_AT]:
             return None
-        # Scans do not read birth times, and an edit creates a new file, so correct the time that is known.
+        # Scans do not read birth times, and an edit creates a new file, so the known creation time is corrected.
         content, mode, at, _, digest = known
         return tree_of({place[-1]: (content, mode, at, created, digest)})
     elif leaves.is_link(node) or leaves.is_special(node):

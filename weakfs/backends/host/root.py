@@ -210,7 +210,7 @@ class HostRoot:
     def check_in_place(self) -> None:
         """Raise `FileNotFoundError` if the directory was removed or renamed.
 
-        Its descriptor stays open, so reads and writes would otherwise go unnoticed to the wrong place.
+        Its descriptor stays open, so reads and writes would otherwise continue in the removed or renamed directory.
         """
         if not self.is_in_place:
             raise fault(
@@ -237,7 +237,7 @@ class HostRoot:
     def _see_others(self, *paths: Segments) -> None:
         others = self._settle()
         if others.undone:
-            logger.warning("undid %d units of work in %s of a process that has ended", others.undone, self.path)
+            logger.warning("undid %d units of work in %s that were left unfinished", others.undone, self.path)
         for changed in others.at_work:
             self.claims.check_beside(changed, *paths)
 

@@ -24,7 +24,7 @@ class Ranged(Protocol):
 
 
 class Archived:
-    """The contents of one archive: a source of those whose offsets it has been given."""
+    """The contents of one archive: a source of the contents whose offsets are known."""
 
     def __init__(self, data: Stored | bytes) -> None:
         """Wrap a stored archive. If its source cannot read ranges, the archive is read whole when needed."""
@@ -63,7 +63,7 @@ class Archived:
             yield piece
         if found.digest() != content.digest:
             raise MissingBlob(
-                f"the content {content.digest.hex()} was damaged in its archive; put the archive back from a copy",
+                f"the content {content.digest.hex()} was damaged in its archive; restore the archive from a copy",
                 where=repr(self),
                 digest=content.digest,
             )
@@ -91,7 +91,7 @@ class Archived:
         place = self._places.get(digest)
         if place is None:
             raise MissingBlob(
-                f"the content {digest.hex()} is not in its archive; put the archive back from a copy",
+                f"the content {digest.hex()} is not in its archive; restore the archive from a copy",
                 where=repr(self),
                 digest=digest,
             )

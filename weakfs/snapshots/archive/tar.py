@@ -34,7 +34,7 @@ RECORD = tarfile.RECORDSIZE
 # Total size to which sparse files may unpack.
 MAX_HOLES = 64 << 20
 
-# Bytes that an implied directory (one that appears only in paths of others) takes, plus some per name in its path.
+# Bytes that an implied directory takes (it appears only in the paths of others), and bytes per name in its path.
 DIRECTORY, NAME = 600, 8
 
 # The range of 64-bit nanoseconds: the years 1677 to 2262.
@@ -71,7 +71,7 @@ def packed(tree: FileTree, on_content: Callable[[Leaf, int], object] = lambda le
                     break
                 yield piece
             if left:
-                raise OSError(EBUSY, f"cannot archive {os.fsdecode(name)!r}: its size changes; try again")
+                raise OSError(EBUSY, f"cannot archive {os.fsdecode(name)!r}: its size is changing; try again")
             yield members.padding(size)
             offset += members.padded(size)
     yield bytes(-(-(offset + END) // RECORD) * RECORD - offset)
@@ -131,7 +131,7 @@ def _unpacked(stream: IO[bytes], work: _Unpacking) -> FileTree:
         with tarfile.open(fileobj=stream, mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
             return work.run(archive)
     except (tarfile.TarError, OverflowError, RecursionError) as error:
-        raise ValueError(f"cannot import the archive: {error}; give an uncompressed tar file") from None
+        raise ValueError(f"cannot import the archive: {error}; use an uncompressed tar file") from None
 
 
 class _Unpacking:
@@ -176,7 +176,7 @@ class _Unpacking:
         missing = path[:-1]
         while missing not in self.directories:
             if missing in self.files:
-                raise ValueError(f"cannot import the archive: {_shown(path)!r} lies below a file; it is damaged")
+                raise ValueError(f"cannot import the archive: {_shown(path)!r} is below a file; use another copy")
             self.room -= DIRECTORY + NAME * len(missing)
             if self.room < 0:
                 raise ValueError(
@@ -267,7 +267,7 @@ def _member_path(name: str) -> tuple[str, ...]:
     parts = [part for part in canonical.split("/") if part not in ("", ".")]
     if name.startswith("/") or ".." in parts or "\0" in name:
         raise ValueError(
-            f"cannot import the archive: the name {name!r} is absolute or leads out of it; archive relative names"
+            f"cannot import the archive: the name {name!r} is absolute or leads out of it; use relative names"
         )
     return tuple(parts)
 

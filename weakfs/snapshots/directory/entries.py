@@ -80,7 +80,7 @@ def make_leaf(directory: int, name: bytes, leaf: Leaf) -> None:
         return
     if isinstance(content, leaves.Special):
         if content not in (leaves.FIFO, leaves.SOCKET):
-            raise OSError(EINVAL, "a device cannot be created; create it by hand")
+            raise OSError(EINVAL, "devices are not created; create it by hand")
         kind = stat.S_IFSOCK if content is leaves.SOCKET else stat.S_IFIFO
         os.mknod(name, kind | 0o600, dir_fd=directory)
         set_status(directory, name, mode=mode, modified_at=modified_at)

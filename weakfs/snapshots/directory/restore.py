@@ -193,7 +193,7 @@ def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, 
     for segments, node in steps:
         if type(node) is tuple and node[CONTENT] is DEVICE:
             shown = "/" + "/".join(segments)
-            raise OSError(EINVAL, f"the device {shown!r} is gone and cannot be created; create it by hand")
+            raise OSError(EINVAL, f"the device {shown!r} is gone, and devices are not created; create it by hand")
     staging = (temporary_name().decode(),)
     journal.absent(staging)
     disk.make_directory(staging, mode=0o700)

@@ -45,7 +45,7 @@ class GitReader:
                     # Interrupted in the middle of a reply: the next read would return the wrong content.
                     self._batch = None
                     raise
-        raise _missing(self._git_dir, digest, "git cannot read it; look at the repository with 'git fsck'")
+        raise _missing(self._git_dir, digest, "git cannot read it; check the repository with 'git fsck'")
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
         """Yield a content in pieces."""

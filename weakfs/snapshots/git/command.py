@@ -112,7 +112,7 @@ def version() -> str:
 
 def failure(git_dir: str, command: str, complained: bytes) -> StoreUnwritable | StoreDamaged:
     """Return the error to raise for git's error output."""
-    told = complained.decode("utf-8", "replace").strip().replace("\n", "; ")[-400:] or "it was ended from outside"
+    told = complained.decode("utf-8", "replace").strip().replace("\n", "; ")[-400:] or "it was killed"
     for number, text in (
         (errno.ENOSPC, "No space left"),
         (errno.ENOSPC, "Out of diskspace"),

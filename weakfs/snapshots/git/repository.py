@@ -156,7 +156,7 @@ class GitRepository:
             raise fault(
                 FileExistsError,
                 errno.EEXIST,
-                f"cannot name a snapshot {' or '.join(refs)} in {self.path!r}: that name is taken; give it another id",
+                f"cannot name a snapshot {' or '.join(refs)} in {self.path!r}: that name is taken; choose another id",
             ) from error
 
     def remove_refs(self, refs: Collection[str]) -> None:
@@ -179,7 +179,7 @@ class GitRepository:
             self.remove_refs((ref_of(snapshot_id), ref_of(snapshot_id, BESIDE_REFS)))
 
     def collect(self, snapshot_ids: Iterable[str], keep: Iterable[bytes] = ()) -> None:
-        """Remove all but these snapshots and contents. Nobody may be writing."""
+        """Remove all but these snapshots and contents. Requires that nobody is writing."""
         remove_leftovers(self.imports)
         if not self.is_there:
             return

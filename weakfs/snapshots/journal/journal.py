@@ -203,7 +203,7 @@ class Journal:
         line = orjson.dumps(frame) + b"\n"
         written = os.pwrite(self._log, line, self._end)
         if written < len(line):
-            # Only part was written, so the disk is probably full: writing the rest raises the reason.
+            # Only part was written, so the disk is probably full: writing the rest raises the actual error.
             os.pwrite(self._log, line[written:], self._end + written)
         self._frames.append((self._end, frame))
         self._end += len(line)

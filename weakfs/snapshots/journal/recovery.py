@@ -1,4 +1,4 @@
-"""Recovery: undoing the journals that ended processes left, and reading the journals of processes at work."""
+"""Recovery: undoing the journals of processes that have ended, and reading those of running ones."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def settle(
 
 
 def count_left_behind(start: str) -> int:
-    """Return how many journals ended processes left unfinished; change nothing."""
+    """Return how many journals were left unfinished by processes that have ended; change nothing."""
     left = 0
     for path in _journals(start):
         with suppress(OSError):

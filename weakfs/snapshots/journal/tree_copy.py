@@ -25,7 +25,7 @@ Lost = tuple[Segments, str]
 
 @define
 class _Linked:
-    """A file with several names: the first name that was copied, its copy, the number of names, and of those seen."""
+    """A file with several names: the first one copied, its copy, how many names it has, and how many were seen."""
 
     source: Segments
     target: Segments

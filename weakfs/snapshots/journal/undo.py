@@ -133,7 +133,7 @@ class UndoStep:
     def _copy_back(
         self, segments: Segments, kept: Segments, status: os.stat_result, there: os.stat_result | None
     ) -> None:
-        """Copy an entry from the journal to a path: a directory to an empty place, a file over what is there."""
+        """Copy an entry from the journal to a path: a directory where nothing is, a file in place of what is there."""
         copy = TreeCopy(HostDirectory(self.path), self.disk)
         if stat.S_ISDIR(status.st_mode):
             copy.copy(kept, segments)

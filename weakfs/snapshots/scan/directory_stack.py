@@ -44,7 +44,7 @@ class Frame:
         self.status = status
         self.known = known
         self.fresh: dict[str, Status] = {}
-        # Whether the directory is as in the cache so far. If so, `nodes` and `below` are not filled in.
+        # Whether the directory matches the cache so far. If so, `nodes` and `below` are not filled in.
         self.is_same = False
         self.nodes: dict[str, Node] = {}
         self.below: dict[str, Directory] = {}

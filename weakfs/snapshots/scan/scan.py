@@ -157,7 +157,7 @@ class _Scanning:
             if not self.selection.wants_directory(path) or self._refused(path):
                 return None
             if len(above) > MAX_DEPTH:
-                return self._skip(path, f"lies more than {MAX_DEPTH} directories deep")
+                return self._skip(path, f"is more than {MAX_DEPTH} directories deep")
             with _opened(entry.name, READ | os.O_DIRECTORY, descriptor) as below:
                 return self._wanted_tree(below, path, above)
         if not self.selection.wants_file(path) or self._refused(path):
@@ -197,7 +197,7 @@ class _Scanning:
                 if stat.S_ISREG(found.st_mode):
                     return self._file(opened, path)
                 if len(above) > MAX_DEPTH:
-                    return self._skip(path, f"lies more than {MAX_DEPTH} directories deep")
+                    return self._skip(path, f"is more than {MAX_DEPTH} directories deep")
                 self.through_links += 1
                 try:
                     return self._wanted_tree(opened, path, above)

@@ -13,7 +13,7 @@ class Observer:
     """Sink of surveys that do not become snapshots. Created by `Store.observer`; for one thread."""
 
     def __init__(self, writer: StoreWriter, known: Container[bytes], places: Container[str]) -> None:
-        """`known` are contents elsewhere in the store; `places` are token places that the store covers."""
+        """`known` are contents elsewhere in the store; `places` are those whose contents are all in the store."""
         self._writer = writer
         self._known = known
         self._places = places

@@ -66,7 +66,7 @@ class Catalogue:
     def adding(self, snapshot: StoredSnapshot) -> Generator[Callable[[], None]]:
         """Write the entry of a snapshot; yield a function that publishes it durably.
 
-        Once published, the entry is permanent. Raises `FileExistsError` if the id is taken.
+        Once published, the entry survives a crash. Raises `FileExistsError` if the id is taken.
         """
         path = self.path_of(snapshot.snapshot_id)
         if os.path.lexists(path):

@@ -17,7 +17,7 @@ class StoreUnwritable(WeakfsError, OSError):
 
 
 def unwritable(errno: int, message: str) -> StoreUnwritable:
-    """Return the error to raise."""
+    """Return a `StoreUnwritable` with an errno."""
     error = StoreUnwritable(message)
     error.errno = errno
     return error
