@@ -215,5 +215,5 @@ def test_a_file_that_was_set_uid_before_a_command_stays_so_until_its_content_cha
 
 @pytest.mark.parametrize("name", ["max_new_entries", "max_changed_bytes"])
 def test_a_bound_that_makes_no_sense_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} is -1; use a whole number of 0 or more, or None for no limit"):
+    with pytest.raises(ValueError, match=f"{name} is -1; give a whole number from 0 on, or None for no limit"):
         ShellOptions(**{name: -1})  # type: ignore[arg-type]
