@@ -68,10 +68,10 @@ def _read_otherwise(layers: Layers, read: Mapping[str, LowerEntry]) -> Iterator[
             content = layers.lower._content(path, node)
         again = seen(layers.lower, segments, node, content)
         exact = entry.digest is not None
-        told = [
+        descriptions = [
             (one.kind, one.mode, one.digest, *(() if exact else (one.size, one.modified_ns))) for one in (entry, again)
         ]
-        if told[0] != told[1]:
+        if descriptions[0] != descriptions[1]:
             yield path
 
 

@@ -216,10 +216,10 @@ def seen(lower: Primitives, segments: Segments, node: Node, content: bytes | Non
             digest.update(one)
         return LowerEntry(path, "directory", 0, node.modified_at, node.mode, digest.hexdigest())
     size, at, mode = leaves.size_of(node), node[leaves.MODIFIED_AT], node[leaves.MODE]
-    told = None if content is None else digest_of(content).hex()
+    content_digest = None if content is None else digest_of(content).hex()
     if leaves.is_link(node):
-        told = digest_of(leaves.content_of(node)).hex()
-    return LowerEntry(path, leaves.kind_of(node), size, at, mode, told)
+        content_digest = digest_of(leaves.content_of(node)).hex()
+    return LowerEntry(path, leaves.kind_of(node), size, at, mode, content_digest)
 
 
 def _told(lower: Primitives, segments: Segments) -> Iterator[bytes]:
@@ -230,7 +230,7 @@ def _told(lower: Primitives, segments: Segments) -> Iterator[bytes]:
         for name, node in sorted(lower._entries(here), key=_by_name):
             if type(node) is FileTree:
                 stack.append((*here, name))
-                told = f"directory {node.mode} {shown((*here, name))}"
+                line = f"directory {node.mode} {shown((*here, name))}"
             else:
-                told = f"{leaves.kind_of(node)} {leaves.size_of(node)} {node[1]} {node[2]} {shown((*here, name))}"
-            yield told.encode() + b"\0"
+                line = f"{leaves.kind_of(node)} {leaves.size_of(node)} {node[1]} {node[2]} {shown((*here, name))}"
+            yield line.encode() + b"\0"

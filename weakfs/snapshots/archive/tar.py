@@ -58,9 +58,9 @@ def packed(tree: FileTree, on_content: Callable[[Leaf, int], object] = lambda le
     offset = 0
     for name, node in _members(tree):
         check_interrupted()
-        said = members.head(name, *_described(node))
-        offset += len(said)
-        yield said
+        header = members.head(name, *_described(node))
+        offset += len(header)
+        yield header
         if type(node) is not FileTree and leaves.is_file(node):
             size = leaves.size_of(node)
             on_content(node, offset)
@@ -273,8 +273,8 @@ def _member_path(name: str) -> tuple[str, ...]:
 
 
 def _time(member: tarfile.TarInfo) -> int:
-    told = member.pax_headers.get("mtime")
-    exact = EXACT_TIME.fullmatch(told) if isinstance(told, str) else None
+    recorded = member.pax_headers.get("mtime")
+    exact = EXACT_TIME.fullmatch(recorded) if isinstance(recorded, str) else None
     if exact is not None:
         seconds, rest = int(exact[1]), int((exact[2] or "0").ljust(9, "0"))
         if exact[1].startswith("-") and rest:

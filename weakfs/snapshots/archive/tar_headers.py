@@ -22,9 +22,9 @@ LARGEST = 8**11 - 1
 
 def head(name: bytes, kind: bytes, mode: int, size: int, modified_at: int, target: bytes = b"") -> bytes:
     """Return what precedes a member's content. `modified_at` is in nanoseconds."""
-    said = records(name, size, modified_at, target)
+    pax = records(name, size, modified_at, target)
     seconds = modified_at // BILLION
-    own = _header(
+    header = _header(
         name[:NAME_SIZE],
         kind,
         mode,
@@ -32,15 +32,15 @@ def head(name: bytes, kind: bytes, mode: int, size: int, modified_at: int, targe
         seconds if 0 <= seconds <= LARGEST else 0,
         target[:NAME_SIZE],
     )
-    if not said:
-        return own
-    return b"".join((_header(b"././@PaxHeader", RECORDS, 0, len(said), 0, b""), said, padding(len(said)), own))
+    if not pax:
+        return header
+    return b"".join((_header(b"././@PaxHeader", RECORDS, 0, len(pax), 0, b""), pax, padding(len(pax)), header))
 
 
 def head_size(name: bytes, size: int, modified_at: int, target: bytes = b"") -> int:
     """Return the length of what `head` returns."""
-    said = len(records(name, size, modified_at, target))
-    return BLOCK + (BLOCK + padded(said) if said else 0)
+    pax = len(records(name, size, modified_at, target))
+    return BLOCK + (BLOCK + padded(pax) if pax else 0)
 
 
 def records(name: bytes, size: int, modified_at: int, target: bytes) -> bytes:
@@ -54,21 +54,21 @@ def records(name: bytes, size: int, modified_at: int, target: bytes) -> bytes:
         and seconds >= 0
     ):
         return b""
-    said = []
+    fields = []
     if len(name) > NAME_SIZE:
-        said.append((b"path", name))
+        fields.append((b"path", name))
     if len(target) > NAME_SIZE:
-        said.append((b"linkpath", target))
+        fields.append((b"linkpath", target))
     if rest:
         # A decimal number: half a second before 1970 is -0.5.
         whole, part = divmod(abs(modified_at), BILLION)
-        said.append((b"mtime", b"%s%d.%09d" % (b"-" if modified_at < 0 else b"", whole, part)))
+        fields.append((b"mtime", b"%s%d.%09d" % (b"-" if modified_at < 0 else b"", whole, part)))
     elif not 0 <= seconds <= LARGEST:
-        said.append((b"mtime", b"%d" % seconds))
+        fields.append((b"mtime", b"%d" % seconds))
     if size > LARGEST:
-        said.append((b"size", b"%d" % size))
+        fields.append((b"size", b"%d" % size))
     binary = [] if _is_text(name) and _is_text(target) else [(b"hdrcharset", b"BINARY")]
-    return b"".join(_record(key, value) for key, value in binary + said)
+    return b"".join(_record(key, value) for key, value in binary + fields)
 
 
 def padded(size: int) -> int:

@@ -78,13 +78,13 @@ def run(git_dir: str, *arguments: str, given: bytes = b"") -> bytes:
     process = start(git_dir, *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     with process:
         try:
-            said, complained = process.communicate(given)
+            output, errors = process.communicate(given)
         except BaseException:
             process.kill()
             raise
     if process.returncode:
-        raise failure(git_dir, arguments[0], complained)
-    return said
+        raise failure(git_dir, arguments[0], errors)
+    return output
 
 
 def initialise(git_dir: str) -> None:
@@ -93,12 +93,12 @@ def initialise(git_dir: str) -> None:
         git_dir, "init", "--quiet", "--bare", "--object-format=sha256", "--template=", stderr=subprocess.PIPE
     )
     with process:
-        _, complained = process.communicate()
+        _, errors = process.communicate()
     if process.returncode == 0:
         return
-    if b"object-format" in complained or b"hash algorithm" in complained:
+    if b"object-format" in errors or b"hash algorithm" in errors:
         raise _unavailable(f"{version()} cannot make repositories with SHA-256 object ids", errno.ENOSYS)
-    raise failure(git_dir, "init", complained)
+    raise failure(git_dir, "init", errors)
 
 
 def version() -> str:
@@ -112,7 +112,7 @@ def version() -> str:
 
 def failure(git_dir: str, command: str, complained: bytes) -> StoreUnwritable | StoreDamaged:
     """Return the error to raise for git's error output."""
-    told = complained.decode("utf-8", "replace").strip().replace("\n", "; ")[-400:] or "it was killed"
+    message = complained.decode("utf-8", "replace").strip().replace("\n", "; ")[-400:] or "it was killed"
     for number, text in (
         (errno.ENOSPC, "No space left"),
         (errno.ENOSPC, "Out of diskspace"),
@@ -120,10 +120,10 @@ def failure(git_dir: str, command: str, complained: bytes) -> StoreUnwritable | 
         (errno.EROFS, "Read-only file system"),
         (errno.EACCES, "Permission denied"),
     ):
-        if text in told:
+        if text in message:
             return _unwritten(git_dir, number)
     return StoreDamaged(
-        f"cannot use the repository {git_dir!r}: 'git {command}' failed ({told}); check it with 'git fsck', and "
+        f"cannot use the repository {git_dir!r}: 'git {command}' failed ({message}); check it with 'git fsck', and "
         f"restore damaged files from a copy"
     )
 

@@ -175,8 +175,8 @@ class FastImport:
 
     def _fail(self) -> NoReturn:
         process = cast("subprocess.Popen[bytes]", self._process)
-        complained = process.stderr.read() if process.stderr is not None else b""
-        raise failure(self._objects, "fast-import", complained.split(b"\nfast-import: dumping")[0])
+        errors = process.stderr.read() if process.stderr is not None else b""
+        raise failure(self._objects, "fast-import", errors.split(b"\nfast-import: dumping")[0])
 
 
 def remove_leftovers(folder: str) -> None:

@@ -129,8 +129,8 @@ class GitRepository:
     def sizes(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
         """Return how many bytes each of the given contents takes on disk."""
         given = "".join(f"{digest.hex()}\n" for digest in digests).encode()
-        said = run(self.path, "cat-file", "--batch-check=%(objectname) %(objectsize:disk)", "--buffer", given=given)
-        rows = (line.split() for line in said.decode().splitlines())
+        output = run(self.path, "cat-file", "--batch-check=%(objectname) %(objectsize:disk)", "--buffer", given=given)
+        rows = (line.split() for line in output.decode().splitlines())
         return {bytes.fromhex(row[0]): int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
     def disk_size(self) -> int:
@@ -139,8 +139,8 @@ class GitRepository:
 
     def refs(self) -> dict[str, str]:
         """Return our refs and the commits that they point to."""
-        said = run(self.path, "for-each-ref", "--format=%(refname) %(objectname)", *OURS)
-        rows = (line.partition(" ") for line in said.decode().splitlines())
+        output = run(self.path, "for-each-ref", "--format=%(refname) %(objectname)", *OURS)
+        rows = (line.partition(" ") for line in output.decode().splitlines())
         return {name: commit for name, _, commit in rows}
 
     # Changing.
