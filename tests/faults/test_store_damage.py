@@ -70,7 +70,7 @@ def test_a_pack_cut_off_under_an_open_store_is_named(folder: Path) -> None:
     tree = store.tree(store.get("s"))
     pack = only_file(folder / "packs")
     os.truncate(pack, 20)
-    with pytest.raises(StoreDamaged, match=f"{pack.name}.*cut off"):
+    with pytest.raises(StoreDamaged, match=f"{pack.name}.*truncated"):
         contents(tree)
 
 
