@@ -156,7 +156,7 @@ def test_a_snapshot_that_does_not_fit_is_refused_and_the_others_are_whole(root: 
 def test_a_machine_without_git_is_told(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fs = HostFilesystem(root, store=tmp_path / "store", snapshots="git")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(GitUnavailable, match=r"there is no git .* install git 2.29 or newer, or .*snapshots='tree'"):
+    with pytest.raises(GitUnavailable, match=r"no executable git .* install git 2.29 or newer, or .*snapshots='tree'"):
         fs.snapshot()
     assert HostFilesystem(root, store=tmp_path / "store").snapshot().kind == "tree"
 

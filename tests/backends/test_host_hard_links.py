@@ -221,7 +221,7 @@ def test_a_tool_says_in_its_answer_that_a_hard_link_was_broken(root: Path, tmp_p
     result = toolset.call("edit_file", {"path": "/a", "old_string": "before", "new_string": "after"})
     assert (result.success, result.message.count("\n")) == (True, 1)
     assert result.message.endswith(
-        "/a: it was a hard link to a file with a name outside this directory, and is a file of its own now"
+        "/a: it was a hard link to a file with a name outside this directory, and is now a separate file"
     )
 
 

@@ -70,7 +70,7 @@ def test_every_method_names_a_root_that_vanished(
     fs: HostFilesystem, root: Path, call: str, vanish: Callable[[Path], None]
 ) -> None:
     vanish(root)
-    with pytest.raises(FileNotFoundError, match="the directory that was opened is not there any more") as caught:
+    with pytest.raises(FileNotFoundError, match="the directory that was opened is no longer there") as caught:
         CALLS[call](fs)
     assert str(root) in str(caught.value)
 

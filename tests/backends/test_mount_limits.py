@@ -41,7 +41,7 @@ def test_a_file_beyond_the_size_limit_is_left_out_with_its_size(tmp_path: Path) 
     lay(tmp_path, {"/fits": f(10), "/large": f(11)})
     fs = InMemoryFilesystem(mounts=[HostMount(str(tmp_path))], limits=Limits(max_file_size=10))
     assert paths(fs) == ["/fits"]
-    assert fs.mounts[0].skipped == (("/large", "has 11 bytes, more than fit in"),)
+    assert fs.mounts[0].skipped == (("/large", "has 11 bytes, more than the limits allow"),)
 
 
 def test_max_bytes_bounds_all_contents_together_and_what_still_fits_comes(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ OUTSIDE = [
 def test_within_the_root_no_link_leads_out(root: Path, target: str) -> None:
     (root / "link").symlink_to(target)
     fs = mounted(root, "within_root_only")
-    assert reasons(fs) == {"/link": "is a link that leads outside"}
+    assert reasons(fs) == {"/link": "is a link to a path outside the directory"}
     assert not fs.exists("/link")
 
 
@@ -102,7 +102,7 @@ def test_a_neighbour_whose_name_begins_like_the_roots_is_outside(root: Path) -> 
     neighbour.mkdir()
     (neighbour / "f").write_text("secret")
     (root / "link").symlink_to(f"../{neighbour.name}/f")
-    assert reasons(mounted(root, "within_root_only")) == {"/link": "is a link that leads outside"}
+    assert reasons(mounted(root, "within_root_only")) == {"/link": "is a link to a path outside the directory"}
 
 
 def test_where_all_links_are_followed_they_may_lead_out(root: Path, outside: Path) -> None:
@@ -126,8 +126,8 @@ def test_loops_end_and_are_reported(root: Path, follow: SymlinkPolicy) -> None:
     (root / "b" / "to_a").symlink_to("../a")
     fs = mounted(root, follow)
     told = reasons(fs)
-    assert told["/real/up"] == told["/real/here"] == "is a link to a directory that it lies in"
-    assert told["/a/to_b/to_a"] == told["/b/to_a/to_b"] == "is a link to a directory that it lies in"
+    assert told["/real/up"] == told["/real/here"] == "is a link to one of its own parent directories"
+    assert told["/a/to_b/to_a"] == told["/b/to_a/to_b"] == "is a link to one of its own parent directories"
     assert {"/self", "/one", "/two"} <= told.keys()
     assert fs.is_directory("/a/to_b")
 

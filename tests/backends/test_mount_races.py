@@ -87,7 +87,7 @@ def test_a_file_swapped_for_a_fifo_is_not_waited_for(host: Path, swapped: Arrang
         os.mkfifo(host / "f")
 
     swapped("f", swap)
-    assert mounted(host).mounts[0].skipped == (("/f", "is not a regular file any more"),)
+    assert mounted(host).mounts[0].skipped == (("/f", "is no longer a regular file"),)
 
 
 @pytest.mark.parametrize("name", ["f", "d"])

@@ -129,7 +129,7 @@ def test_a_mount_path_that_is_taken_is_refused_and_nothing_changes(host: Path, t
     else:
         fs.write("/m/file", "mine")
     before = fs.tree()
-    with pytest.raises(FileExistsError, match="mount at a path that is free") as caught:
+    with pytest.raises(FileExistsError, match="mount at an unused path") as caught:
         opened(session, host, taken)
     assert caught.value.errno == EEXIST
     assert fs.tree() is before

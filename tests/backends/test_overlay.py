@@ -226,7 +226,7 @@ def test_special_entries_are_hidden_copied_up_and_written_down() -> None:
 
 def test_a_layer_needs_a_session_of_its_own() -> None:
     lower = memory()
-    with pytest.raises(ValueError, match="session of its own"):
+    with pytest.raises(ValueError, match="its own session"):
         OverlayFilesystem(lower, lower.session)
 
 

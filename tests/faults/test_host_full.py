@@ -129,7 +129,7 @@ def test_an_operation_on_a_full_disk_takes_place_or_leaves_everything_as_it_was(
             refused += 1
             assert refusal.errno == errno.ENOSPC, refusal
             assert "cannot" in str(refusal)
-            assert any(remedy in str(refusal) for remedy in ("make room", "free some space"))
+            assert any(remedy in str(refusal) for remedy in ("free some disk space", "free some space"))
             assert exact(record(place.root)) == expected, f"with {left} pages left"
         place.make_room()
         if refusal is None:

@@ -70,7 +70,7 @@ def test_a_pack_cut_off_under_an_open_store_is_named(folder: Path) -> None:
     tree = store.tree(store.get("s"))
     pack = only_file(folder / "packs")
     os.truncate(pack, 20)
-    with pytest.raises(StoreDamaged, match=f"{pack.name}.*cut off"):
+    with pytest.raises(StoreDamaged, match=f"{pack.name}.*truncated"):
         contents(tree)
 
 
@@ -102,7 +102,7 @@ def test_an_entry_that_is_something_else_is_named_and_can_be_dropped(folder: Pat
     path.write_bytes(content)
     store = Store(folder)
     for work in (store.list, store.newest, store.account, store.compact, lambda: store.keep_last(1)):
-        with pytest.raises(StoreDamaged, match="by dropping it"):
+        with pytest.raises(StoreDamaged, match="drop the snapshot to give it up"):
             work()
     store.drop("s")
     entry, _ = snapshot(store, root, "s")
@@ -129,7 +129,7 @@ def test_a_damaged_store_is_not_compacted(folder: Path, root: Path) -> None:
 def test_a_snapshot_without_its_manifests_stops_a_compaction_by_name(folder: Path, root: Path) -> None:
     only_file(folder / "packs").unlink()
     store = Store(folder)
-    with pytest.raises(StoreDamaged, match=r"snapshot 's' is not whole.*drop it first"):
+    with pytest.raises(StoreDamaged, match=r"snapshot 's' is incomplete.*drop it first"):
         store.compact()
     store.drop("s")
     store.compact()

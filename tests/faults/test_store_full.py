@@ -79,7 +79,7 @@ def test_a_compaction_on_a_full_disk_throws_nothing_away(small_disk: Path, tmp_p
     snapshot(store, root, "second", known)
     before = files_of(small_disk / "store")
     (small_disk / "ballast").write_bytes(bytes(500_000))
-    with pytest.raises(StoreUnwritable, match="nothing was thrown away") as caught:
+    with pytest.raises(StoreUnwritable, match="nothing was removed") as caught:
         store.compact()
     assert caught.value.errno == errno.ENOSPC
     assert files_of(small_disk / "store") == before

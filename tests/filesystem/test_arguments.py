@@ -110,6 +110,6 @@ def test_text_without_a_form_in_utf8_is_refused_with_the_place(fs: InMemoryFiles
 
 @pytest.mark.parametrize("mode", [0o644 + 0.0, "644", True, None, -1, 0o10000])
 def test_permission_bits_are_a_whole_number_in_range(fs: InMemoryFilesystem, mode: Any) -> None:
-    with pytest.raises(ValueError, match="give permission bits from 0 to 0o7777"):
+    with pytest.raises(ValueError, match="use permission bits from 0 to 0o7777"):
         fs.chmod("/f", mode)
     assert fs.stat("/f").mode == 0o644

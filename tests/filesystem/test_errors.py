@@ -106,7 +106,7 @@ MUTATIONS: dict[str, Call] = {
 def test_read_only_refuses_every_mutation_even_one_that_would_change_nothing(call: Call) -> None:
     fs = workspace(read_only=True)
     before = fs.tree()
-    with pytest.raises(PermissionError, match="read-only; open one that is not to make changes") as caught:
+    with pytest.raises(PermissionError, match="read-only; open it for writing to make changes") as caught:
         call(fs)
     assert caught.value.errno == EROFS
     assert fs.tree() is before

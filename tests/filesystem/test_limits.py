@@ -50,7 +50,7 @@ NAMES = [field.name for field in fields(Limits)]
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", [-1, 1.5, "5", True, object()])
 def test_a_limit_is_a_whole_number_from_zero_on_or_none(name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=f"{name} is .*; give a whole number from 0 on, or None for no limit"):
+    with pytest.raises(ValueError, match=f"{name} is .*; use a whole number of 0 or more, or None for no limit"):
         Limits(**{name: value})
 
 
@@ -68,7 +68,7 @@ def test_zero_and_none_are_taken_and_nothing_is_changed_later(name: str) -> None
 def test_a_file_may_be_as_large_as_the_limit() -> None:
     limits = Limits(max_file_size=10)
     limits.check_size("/a", 10)
-    with pytest.raises(OSError, match="would be 11 bytes and a file may have 10") as caught:
+    with pytest.raises(OSError, match="would be 11 bytes and the limit for a file is 10") as caught:
         limits.check_size("/a", 11)
     assert caught.value.errno == EFBIG
     Limits(max_file_size=None).check_size("/a", 1 << 60)

@@ -68,7 +68,7 @@ def test_a_path_has_the_canonical_form_of_the_table(path: str, wanted: str) -> N
     "path", ["..", "../a", "/..", "a/../..", "/a/../../b", "\\..", "..\\a", "./..", "a/b/../../../c"]
 )
 def test_climbing_above_the_root_is_a_permission_error(path: str) -> None:
-    with pytest.raises(PermissionError, match="climbs above the root; give a path inside it") as caught:
+    with pytest.raises(PermissionError, match="climbs above the root; use a path inside it") as caught:
         normalize(path)
     assert caught.value.errno == EACCES
     assert repr(path) in str(caught.value)

@@ -28,7 +28,7 @@ def test_a_read_starts_where_it_is_told_to(fs: InMemoryFilesystem, offset: int) 
 
 
 def test_a_read_from_before_the_start_is_refused(fs: InMemoryFilesystem) -> None:
-    with pytest.raises(ValueError, match=r"cannot read '/a.txt' from line -1; give an offset from 0 on"):
+    with pytest.raises(ValueError, match=r"cannot read '/a.txt' from line -1; use an offset of 0 or more"):
         fs.read("/a.txt", offset=-1)
 
 

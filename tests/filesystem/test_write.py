@@ -15,7 +15,7 @@ def test_a_mode_that_is_no_permission_bits_is_refused(mode: int) -> None:
     fs = InMemoryFilesystem()
     fs.write("/a", "x")
     before = fs.tree().fingerprint
-    with pytest.raises(ValueError, match=r"cannot set the mode of '/a' .* give permission bits from 0 to 0o7777"):
+    with pytest.raises(ValueError, match=r"cannot set the mode of '/a' .* use permission bits from 0 to 0o7777"):
         fs.chmod("/a", mode)
     assert fs.tree().fingerprint == before
 

@@ -236,7 +236,7 @@ class FilesystemMachine(RuleBasedStateMachine):
             self.fs.import_bytes(archive)
             assert self.fs.tree().fingerprint == before.fingerprint
         else:
-            with pytest.raises(OSError, match=r"allowed|may have"):
+            with pytest.raises(OSError, match=r"allowed|the limit"):
                 self.fs.import_bytes(archive)
             assert self.fs.tree() is before
         self.remember()

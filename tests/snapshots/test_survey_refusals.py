@@ -70,7 +70,7 @@ def survey_as_nobody(root: Path) -> str:
 def test_what_may_not_be_read_refuses_the_survey_by_name(root: Path, path: str, mode: int, named: str) -> None:
     (root / path).chmod(mode)
     assert survey_as_nobody(root) == (
-        f"PermissionError: cannot scan {named!r}: Permission denied; make it readable, or take it out of the directory"
+        f"PermissionError: cannot scan {named!r}: Permission denied; make it readable, or move it out of the directory"
     )
 
 

@@ -182,7 +182,7 @@ def test_a_large_file_that_is_cut_shorter_whenever_it_is_read_is_refused_by_name
 
     monkeypatch.setattr(os, "pread", reading)
     store = Store(tmp_path / "store")
-    with pytest.raises(OSError, match="cannot scan '/d/file': it is cut shorter whenever it is read"):
+    with pytest.raises(OSError, match="cannot scan '/d/file': it becomes shorter every time it is read"):
         snapshot(store, root, "shrinking")
     monkeypatch.undo()
     assert files_of(tmp_path / "store") == []

@@ -79,8 +79,8 @@ def test_a_file_that_is_too_large_is_refused_and_undone_without_being_read(tools
 
     assert result.error_code == "file_too_large"
     assert f"/{name}" in result.message
-    assert f"{200 << 30} bytes and a file may have {32 << 20}" in result.message
-    assert "All changes of the program are undone" in result.message
+    assert f"{200 << 30} bytes and the limit for a file is {32 << 20}" in result.message
+    assert "All changes made by the program are undone" in result.message
 
 
 @pytest.mark.usefixtures("nothing_large_is_read")

@@ -1,4 +1,4 @@
-"""Where files can live: one class a place, all with the same answers."""
+"""Filesystem backends: one class per place where files can be stored, all with the same behaviour."""
 
 from weakfs.backends.host import HostFilesystem
 from weakfs.backends.memory import InMemoryFilesystem

@@ -1,4 +1,4 @@
-"""Files that lie in no directory of the host, laid out in a private one while a program works on them."""
+"""Checkouts: files that are not in a host directory, written to a private one while a program works on them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from weakfs.snapshots.scan.survey import survey
 
 @define
 class Laid:
-    """A directory that stands for some files; all but `directory` is known when the program is done."""
+    """A directory that represents some files; all fields but `directory` are set when the program is done."""
 
     directory: str
     changed: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Laid:
 
 
 class Checkable(Protocol):
-    """What a filesystem needs for its files to be laid out."""
+    """What a filesystem must provide for its files to be checked out."""
 
     limits: Limits
 
@@ -47,9 +47,9 @@ class Checkable(Protocol):
 
 @contextmanager
 def private_checkout(filesystem: Checkable, session: Session, path: str, read_back: ReadBack) -> Iterator[Laid]:
-    """Lay files out, and make what became of them events of the session when the block ends well.
+    """Check files out, and turn the changes made to them into events of the session if the block succeeds.
 
-    Costs what writing and reading all of them costs. Whatever is raised, nothing has changed.
+    Costs one write and one read of all the files. If anything is raised, nothing has changed.
     """
     filesystem._refuse_if_read_only("run a program in", path)
     canonical, segments = filesystem._directory(path, "run a program in")
@@ -73,7 +73,7 @@ def private_checkout(filesystem: Checkable, session: Session, path: str, read_ba
 
 
 def check_made(limits: Limits, before: FileTree, after: FileTree, prefix: str, whole: FileTree) -> None:
-    """Refuse what a program made that goes over the limits: `OSError`. What was there before it is not its fault."""
+    """Raise `OSError` if what a program made exceeds the limits. What was already there is not counted against it."""
     limits.check_quota(
         prefix,
         size=0,
@@ -91,7 +91,7 @@ def check_made(limits: Limits, before: FileTree, after: FileTree, prefix: str, w
 
 
 def changed_paths(before: FileTree, after: FileTree, prefix: str) -> tuple[str, ...]:
-    """Give the paths that were added, changed or removed, sorted."""
+    """Return the paths that were added, changed or removed, sorted."""
     found = diff(before, after)
     moved = {one for pair in found.moved for one in pair}
     paths = {*found.added, *found.removed, *found.changed, *moved}

@@ -1,4 +1,4 @@
-"""A filesystem whose files are a slice of a session: snapshots are the session's own, O(1)."""
+"""A filesystem stored in a slice of a session: its snapshots are the session's own, O(1)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Self = TypeVar("Self", bound="InMemoryFilesystem")
 class InMemoryFilesystem(SessionFilesystem):
     """Files in a session's `FileTree` slice.
 
-    Without a session it makes one of its own. `mounts` are copied in as one event each; one that a loaded
-    session holds already is not repeated. Over a `SessionView` it shows the files of that moment, read-only.
-    Limits are of this object: another one over the same session may have others.
+    Without a session it creates its own. Each of `mounts` is copied in as one event; a mount that a loaded session
+    already holds is not repeated. With a `SessionView` it shows the files of that moment, read-only.
+    Limits apply to this object: another one with the same session may have others.
     """
 
     __slots__ = ()
@@ -61,30 +61,30 @@ class InMemoryFilesystem(SessionFilesystem):
 
     @property
     def root(self) -> str:
-        """The root, which is `/`: there is no other place where these files lie."""
+        """The root, always `/`: the files have no other location."""
         return "/"
 
     @property
     def filesystem_id(self) -> str:
-        """What snapshots of this filesystem are known by: the session, or the one that it was forked from."""
+        """The id of this filesystem in snapshots: that of the session, or of the one it was forked from."""
         session = self._session
         return f"memory:{session.origin_id}" if isinstance(session, Session) else "memory:view"
 
     @property
     def mounts(self) -> tuple[MountReport, ...]:
-        """What was mounted into the session, with what was left out."""
+        """Reports of what was mounted into the session, and of what was left out."""
         return self._session[MountReport].all()
 
     def bind(self, session: Session) -> InMemoryFilesystem:
-        """Give the same filesystem over another session, such as a fork."""
+        """Return the same filesystem bound to another session, such as a fork."""
         return InMemoryFilesystem(
             session, limits=self.limits, read_only=self._read_only, follow_symlinks=self.follow_symlinks
         )
 
-    # The whole
+    # Whole trees
 
     def tree(self) -> FileTree:
-        """Give all files as one immutable value. O(1)."""
+        """Return all files as one immutable value. O(1)."""
         return self._slice.latest() or EMPTY_TREE
 
     # Primitives
@@ -96,7 +96,7 @@ class InMemoryFilesystem(SessionFilesystem):
         return InMemoryFilesystem(session.view(), limits=self.limits, follow_symlinks=self.follow_symlinks)
 
     def _find(self, segments: Segments) -> Node | None:
-        # The same as `find(self.tree(), segments)`, written out: every call comes through here.
+        # The same as `find(self.tree(), segments)`, inlined because every call passes through here.
         node: Node | None = self._slice.latest() or EMPTY_TREE
         for name in segments:
             if type(node) is not FileTree:

@@ -1,4 +1,4 @@
-"""A filesystem that is a script: it records every call and gives the answers that it was told to give."""
+"""A scripted filesystem for tests: it records every call and returns the configured answers."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ T = TypeVar("T")
 
 
 class UnansweredCallError(WeakfsError, LookupError):
-    """A call for which the script has no answer.
+    """Raised for a call to which the script has no answer.
 
-    Neither an `OSError` nor a `ValueError`: a tool must not turn a hole in a script into a receipt.
+    Neither an `OSError` nor a `ValueError`: a tool must not turn a gap in a script into a receipt.
     """
 
 
@@ -49,16 +49,16 @@ def _frozen(arguments: Mapping[str, object]) -> Mapping[str, object]:
 
 @frozen
 class Call:
-    """One call: the method and all its arguments by name, those that were left out with their defaults."""
+    """One call: the method and all its arguments by name, including defaults."""
 
     name: str
     arguments: Mapping[str, object] = field(converter=_frozen, hash=False)
 
     @property
     def path(self) -> str | None:
-        """The path that the call is about, in canonical form; `src` of a move or copy; `None` if it has none.
+        """The path of the call in canonical form; `src` for a move or copy; `None` if it has none.
 
-        A path that has no canonical form (it climbs above the root, or holds a NUL) is given as it came.
+        A path that has no canonical form (it climbs above the root, or contains a NUL) is returned unchanged.
         """
         path = self.arguments.get("path", self.arguments.get("src"))
         return None if path is None else _canonical(cast(PathArg, path))
@@ -77,9 +77,9 @@ class _Answer:
 class MockFilesystem:
     """A filesystem that holds no files.
 
-    `answer` writes the script, `calls` and `calls_to` tell what was asked. A call that the script does not
-    answer raises `UnansweredCallError`; only `bind` answers itself, with this very object. Nothing is checked
-    or normalised: `read_only` and `limits` are what was given and refuse nothing.
+    `answer` adds to the script; `calls` and `calls_to` return the recorded calls. A call that the script does not
+    answer raises `UnansweredCallError`; only `bind` has a default answer, the filesystem itself. Nothing is checked
+    or normalized: `read_only` and `limits` have the given values but refuse nothing.
     """
 
     def __init__(self, *, root: str = "/", read_only: bool = False, limits: Limits | None = None) -> None:
@@ -96,21 +96,21 @@ class MockFilesystem:
     # The script
 
     def answer(self, name: str, result: object, *, path: PathArg | None = None, times: int | None = None) -> None:
-        """Answer calls of the method `name` with `result`; an exception, or a class of one, is raised.
+        """Answer calls of the method `name` with `result`; an exception instance or class is raised.
 
-        Only calls about `path`, if one is given; only the first `times` of them. Answers for a path go before
-        those for any. Among equals the oldest that is not used up goes first, and one without `times` takes
-        the place of an earlier one without `times`.
+        With `path`, only calls with that path are answered; with `times`, only that many. Answers with a path take
+        precedence over those without. Otherwise the oldest answer that is not used up comes first, and one without
+        `times` replaces an earlier one without `times`.
 
-        Raises `ValueError` for a name that is no method of a filesystem, or `times` below 1. The call raises
-        `TypeError` if `result` is nothing that the method gives; `list`, `walk` and `read_lines` give tuples.
+        Raises `ValueError` if `name` is not a method of a filesystem, or `times` is below 1. The call raises
+        `TypeError` if `result` is not of the method's return type; `list`, `walk` and `read_lines` need tuples.
         """
         if name not in _METHODS:
             raise ValueError(
                 f"cannot answer {name!r}: a filesystem has no such method; use one of {', '.join(_METHODS)}"
             )
         if times is not None and times < 1:
-            raise ValueError(f"cannot answer {name!r} {times} times; give a number from 1 on, or None for always")
+            raise ValueError(f"cannot answer {name!r} {times} times; use a number of at least 1, or None for always")
         wanted = None if path is None else _canonical(path)
         with self._lock:
             answers = self._answers.setdefault(name, [])
@@ -120,11 +120,11 @@ class MockFilesystem:
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """All calls so far, in order, answered or not."""
+        """All calls so far, in order, whether answered or not."""
         return tuple(self._calls)
 
     def calls_to(self, name: str) -> tuple[Call, ...]:
-        """Give the calls of one method, in order. Raises `ValueError` for a name that is no method."""
+        """Return the calls of one method, in order. Raises `ValueError` if there is no such method."""
         if name not in _METHODS:
             raise ValueError(f"no calls of {name!r}: a filesystem has no such method; use one of {', '.join(_METHODS)}")
         return tuple(call for call in self._calls if call.name == name)
@@ -138,7 +138,7 @@ class MockFilesystem:
             raise result
         if not isinstance(result, kind):
             raise TypeError(
-                f"cannot answer {call} with {result!r}: the method gives {kind.__name__}; "
+                f"cannot answer {call} with {result!r}: the method returns {kind.__name__}; "
                 f"correct the answer to {name!r}"
             )
         return result
@@ -152,7 +152,7 @@ class MockFilesystem:
             about = "" if path is None else f", path={path!r}"
             raise UnansweredCallError(
                 f"no answer to {call}: the script has none left for it; "
-                f"give one with answer({call.name!r}, result{about})"
+                f"add one with answer({call.name!r}, result{about})"
             )
         chosen = matching[0]
         if chosen.left is not None:
@@ -165,17 +165,17 @@ class MockFilesystem:
 
     @property
     def root(self) -> str:
-        """The root that was given."""
+        """The root given to the constructor."""
         return self._root
 
     @property
     def read_only(self) -> bool:
-        """What was given; nothing is refused for it."""
+        """The value given to the constructor; nothing is refused because of it."""
         return self._read_only
 
     @property
     def limits(self) -> Limits:
-        """What was given; nothing is refused for it."""
+        """The value given to the constructor; nothing is refused because of it."""
         return self._limits
 
     def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:

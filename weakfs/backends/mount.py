@@ -1,4 +1,4 @@
-"""Copying a host tree into memory: one walk, one event, and a report of what was left out."""
+"""Mounts: host trees copied into memory with one walk, one event, and a report of what was left out."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class HostMount:
     """A host tree to be copied into memory.
 
     `include` and `exclude` are globs relative to `host_path` (`*.py`, `docs/**`, `build/`); a directory that
-    `exclude` matches is left out with all that is in it. `max_bytes` bounds all contents together; what does not
-    fit is left out and reported. `follow_symlinks`: "deny" copies links as links, "within_root_only" copies
-    what a link inside `host_path` points to inside it, "allow" whatever it points to.
+    `exclude` matches is left out with everything in it. `max_bytes` limits the total size of contents; files that do
+    not fit are left out and reported. `follow_symlinks`: "deny" copies links as links, "within_root_only" copies the
+    targets of links that point inside `host_path`, "allow" copies any target.
     """
 
     host_path: str = field(converter=_host_path)
@@ -73,14 +73,14 @@ def mount(
 ) -> MountReport | None:
     """Copy a host tree into a session's files as one event, and report what was left out and why.
 
-    `None` if the session holds a mount at that path already. Raises `FileNotFoundError` or `NotADirectoryError` if
-    there is no such host directory, `FileExistsError` if the mount path is taken by something else than an empty
-    directory, and `OSError` for what goes over the limits as a whole.
+    Returns `None` if the session already holds a mount at that path. Raises `FileNotFoundError` or
+    `NotADirectoryError` if there is no such host directory, `FileExistsError` if the mount path is anything other than
+    an empty directory, and `OSError` if the mount as a whole exceeds the limits.
     """
     source = os.path.realpath(wanted.host_path)
     path = normalize(wanted.mount_path)
     name = "/".join(names.from_bytes(os.fsencode(part)) for part in source.split("/"))
-    # From wherever it came: a resumed session holds what was mounted on another machine, or in another place.
+    # The host path is not compared: a resumed session may have been mounted on another machine or from another place.
     if any(report.path == path for report in session[MountReport].all()):
         return None
     segments = segments_of(path)
@@ -106,7 +106,7 @@ def mount(
         raise fault(
             NotADirectoryError,
             ENOTDIR,
-            f"cannot mount {wanted.host_path!r}: it is no directory; name a directory of the host",
+            f"cannot mount {wanted.host_path!r}: it is not a directory; name a directory of the host",
         )
     found = scan(source, selection, prefix_depth=len(segments), held=with_parents, on_file=on_file)
     skipped = tuple((join(path, name[1:]), reason) for name, reason in found.skipped)
@@ -126,5 +126,5 @@ def _check_place(tree: FileTree, path: str, segments: tuple[str, ...]) -> None:
             raise fault(
                 FileExistsError,
                 EEXIST,
-                f"cannot mount at {path!r}: there is something already; mount at a path that is free",
+                f"cannot mount at {path!r}: something is already there; mount at an unused path",
             )

@@ -1,4 +1,4 @@
-"""What backends have in common whose changes are slices of a session, and nothing outside it."""
+"""Base class of backends whose changes are stored only in slices of a session."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class SessionFilesystem(BaseFilesystem):
     @property
     @abstractmethod
     def filesystem_id(self) -> str:
-        """What snapshots of this filesystem are known by: the session, or the one that it was forked from."""
+        """The id of this filesystem in snapshots: that of the session, or of the one it was forked from."""
 
     @abstractmethod
     def tree(self) -> FileTree:
-        """Give all files as one immutable value."""
+        """Return all files as one immutable value."""
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
-        """Keep the files as they are now. Costs what `tree` costs. The session's own snapshots keep all its slices."""
+        """Take a snapshot of the current files, at the cost of `tree`. The session's own snapshots cover all slices."""
         session = self._session
         ref = session.next_id("files") if isinstance(session, Session) else f"record {session.seq}"
         return FilesystemSnapshot(ref, self.filesystem_id, self._now(), "memory", ref, "/", tag, None, self.tree())
@@ -65,7 +65,7 @@ class SessionFilesystem(BaseFilesystem):
     def restore(
         self, snapshot: FilesystemSnapshot | ExternalFsSnapshot, *, dry_run: bool = False, foreign: bool = False
     ) -> RestoreReport:
-        """Go back to a snapshot: files only, no other slice. O(what differs), for the report.
+        """Restore a snapshot: files only, no other slice. O(differences), for the report.
 
         Raises `ValueError` for a snapshot of another filesystem, unless `foreign`.
         """
@@ -82,7 +82,7 @@ class SessionFilesystem(BaseFilesystem):
         if snapshot.filesystem_id != self.filesystem_id:
             self.limits.check_tree(tree)
         with self._exclusive():
-            # Before anything changes: two trees may be too large to be compared.
+            # Computed before anything changes: the comparison raises if the trees are too large.
             found = report(snapshot.snapshot_id, self.tree(), tree, dry_run=dry_run)
             if not dry_run:
                 self._commit(TreeRestored(tree, snapshot.snapshot_id, self._now()))
@@ -90,7 +90,7 @@ class SessionFilesystem(BaseFilesystem):
         return found
 
     def export_bytes(self) -> bytes:
-        """Give all files as one tar archive; the same files give the same bytes."""
+        """Return all files as one tar archive; equal files give equal bytes."""
         return to_tar(self.tree())
 
     def import_bytes(self, data: bytes) -> None:
@@ -107,7 +107,7 @@ class SessionFilesystem(BaseFilesystem):
         *,
         read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
     ) -> AbstractContextManager[Checkout]:
-        """Lay the files out in a private directory of the host, for a program to work on; see `SupportsCheckout`."""
+        """Check the files out into a private host directory, for a program to work on; see `SupportsCheckout`."""
         return private_checkout(self, self._changing("run a program in", path), path, read_back)
 
     def _changing(self, verb: str, path: str) -> Session:

@@ -1,9 +1,9 @@
 """Scratch directories: private temporary directories that the next process removes if their owner was killed.
 
-A scratch directory lies in the directory for temporary files and is called `weakfs-scratch-` and 16 hex digits. Its
-owner holds a lock (`flock`) on it for as long as it lives, so one without a lock was left behind. The files are in a
-directory below it, which its users may lock as they like; see also `weakfs.processes.sandbox`, which shows a command
-nothing beside it.
+A scratch directory is in the directory for temporary files; its name is `weakfs-scratch-` and 16 hex digits. Its
+owner holds a lock (`flock`) on it while it lives, so an unlocked one was left behind. The files are in a directory
+inside it, which its users may lock themselves; see also `weakfs.processes.sandbox`, which hides everything beside
+it from a command.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from weakfs.snapshots.directory.entries import DIRECTORY, remove
 
 NAME = re.compile(r"weakfs-scratch-[0-9a-f]{16}")
 
-# How long the making of one scratch directory may take longer because of leftovers, in seconds.
+# How many seconds removing leftovers may delay the creation of one scratch directory.
 REMOVAL = 2.0
 
 
 class Scratch:
-    """One scratch directory. `files` is the path of the directory to work in, empty at first."""
+    """One scratch directory. `files` is the path of the directory to work in, initially empty."""
 
     def __init__(self, folder: str | None = None) -> None:
         folder = os.path.realpath(tempfile.gettempdir() if folder is None else folder)
@@ -36,7 +36,7 @@ class Scratch:
         os.mkdir(self.files, 0o700)
 
     def close(self) -> None:
-        """Remove the directory with all that is in it; nothing happens the second time."""
+        """Remove the directory with everything in it; further calls do nothing."""
         if self._lock < 0:
             return
         folder, name = os.path.split(self._path)
@@ -50,7 +50,7 @@ class Scratch:
 
 @contextmanager
 def scratch() -> Iterator[str]:
-    """Make a scratch directory for a block, and give the path to work in."""
+    """Create a scratch directory for a block, and yield the path to work in."""
     made = Scratch()
     try:
         yield made.files
@@ -61,8 +61,8 @@ def scratch() -> Iterator[str]:
 def remove_leftovers(folder: str, *, seconds: float = REMOVAL, clock: Callable[[], float] = monotonic) -> None:
     """Remove the scratch directories of processes that were killed.
 
-    Removes only what has the name of a scratch directory, belongs to this user and is locked by nobody, and follows
-    no links. Stops after so many seconds; the next call goes on. What cannot be removed stays.
+    Removes only directories that have the name of a scratch directory, belong to this user and are not locked; follows
+    no links. Stops after `seconds`; the next call continues. Directories that cannot be removed stay.
     """
     until = clock() + seconds
 
@@ -79,7 +79,7 @@ def remove_leftovers(folder: str, *, seconds: float = REMOVAL, clock: Callable[[
 
 
 class _TimeIsUp(Exception):
-    """The time for removing leftovers is over."""
+    """Raised when the time for removing leftovers is over."""
 
 
 def _remove_if_left(parent: int, name: str, check: Callable[[], object]) -> None:
@@ -87,14 +87,14 @@ def _remove_if_left(parent: int, name: str, check: Callable[[], object]) -> None
         status = os.fstat(directory)
         if status.st_uid != os.geteuid():
             return
-        # Raises if the owner lives.
+        # Raises if the owner is alive.
         fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(status, os.stat(name, dir_fd=parent, follow_symlinks=False)):
             remove(parent, os.fsencode(name), check)
 
 
 def _make(folder: str) -> tuple[int, str]:
-    """Make a directory and lock it: `(descriptor, path)`."""
+    """Create a directory and lock it; return `(descriptor, path)`."""
     while True:
         path = os.path.join(folder, f"weakfs-scratch-{secrets.token_hex(8)}")
         os.mkdir(path, 0o700)
@@ -102,7 +102,7 @@ def _make(folder: str) -> tuple[int, str]:
             descriptor = os.open(path, DIRECTORY)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                # Another process may have taken it for a leftover in the moment before the lock.
+                # Before it was locked, another process may have removed it as a leftover.
                 if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
                     return descriptor, path
             except BaseException:

@@ -1,4 +1,4 @@
-"""Recursion that is as deep as a tree is, without Python's own stack."""
+"""A trampoline: recursion as deep as a tree, without using Python's own stack."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
-# A function that yields its recursive calls and is sent what they give.
+# A generator that yields its recursive calls and is sent their results.
 Steps = Generator[Any, Any, T]
 
 
 def run(steps: Steps[T]) -> T:
-    """Run a function that is written as a generator: `inner = yield function(part)` calls itself."""
+    """Run a recursive function written as a generator: `inner = yield function(part)` makes the recursive call."""
     stack: list[Steps[Any]] = [steps]
     given: Any = None
     while stack:

@@ -100,7 +100,7 @@ def tell_of_unfinished(directory: str, number: int) -> None:
 @contextmanager
 def scanning(files: HostFilesystem, doing: str) -> Generator[None]:
     """Show the number of files read during an operation that scans the directory."""
-    root = files.external.root
+    root = files._root
     with progress(doing) as advance:
         root.on_file = lambda _path, _size: advance()
         try:

@@ -1,4 +1,4 @@
-"""The filesystem as its users meet it: protocol, results, paths, limits, and what follows from a few primitives."""
+"""The public filesystem API: protocol, results, paths, limits, and operations derived from a few primitives."""
 
 from weakfs.filesystem.base import BaseFilesystem
 from weakfs.filesystem.checkout import Checkout, ReadBack, SupportsCheckout

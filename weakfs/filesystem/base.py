@@ -1,4 +1,4 @@
-"""The filesystem that a backend extends: all methods, derived from its primitives."""
+"""The base class of backends: all methods, derived from a backend's primitives."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from weakfs.filesystem.operations.streams import Streaming
 
 
 class BaseFilesystem(Searching, Streaming):
-    """Everything that the protocol asks for except what concerns the whole: snapshots, trees, archives."""
+    """All methods of the protocol except those for whole trees: snapshots, trees, archives."""
 
     __slots__ = ()

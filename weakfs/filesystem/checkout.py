@@ -1,4 +1,4 @@
-"""A filesystem's files in a directory of the host, for programs that know nothing of this library."""
+"""Checkouts: a filesystem's files in a directory of the host, for programs that do not use this library."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from attrs import frozen
 
 
 def _go_on() -> None:
-    """Never stop a scan."""
+    """Do nothing, so that a scan continues."""
 
 
 @frozen(kw_only=True)
 class ReadBack:
-    """Bounds on reading back what a program changed, besides the limits of the filesystem; `None` is no bound.
+    """Limits on reading back what a program changed, in addition to those of the filesystem; `None` means no limit.
 
-    `max_entries` is how many files and directories may be new, `max_bytes` how large all new and changed files may be
-    together. `check` is called all the time and raises to stop, for instance when the time is over.
+    `max_entries` limits the number of new files and directories, `max_bytes` the total size of new and changed files.
+    `check` is called repeatedly and raises to stop, for instance at a timeout.
     """
 
     max_entries: int | None = None
@@ -27,21 +27,21 @@ class ReadBack:
 
 
 class Checkout(Protocol):
-    """Files laid out in a directory while a program works on them."""
+    """Files checked out into a directory while a program works on them."""
 
     @property
     def directory(self) -> str:
-        """The absolute path, on the host, of the directory that stands for what was checked out."""
+        """The absolute path, on the host, of the directory with the files that were checked out."""
         ...
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The canonical paths that were added, changed, moved or removed, sorted; empty until the block is left."""
+        """The canonical paths that were added, changed, moved or removed, sorted; empty until the block ends."""
         ...
 
     @property
     def set_id_removed(self) -> tuple[str, ...]:
-        """The canonical paths of the files that the program left set-uid or set-gid, and that are not so any more."""
+        """The canonical paths of files from which set-uid or set-gid bits left by the program were removed."""
         ...
 
 
@@ -49,17 +49,17 @@ class Checkout(Protocol):
 class SupportsCheckout(Protocol):
     """A filesystem whose files a program of the host can work on.
 
-    Not every filesystem can: a script of answers has no files, a view of the past takes no changes.
+    Not every filesystem can: a mock has no files, and a view of the past accepts no changes.
     """
 
     def checkout(self, path: str = "/", *, read_back: ReadBack = ReadBack()) -> AbstractContextManager[Checkout]:
-        """Lay the files below `path` out in a directory, and read back what became of them.
+        """Check out the files below `path` into a directory, and read changes back.
 
-        When the block is left without an exception, what changed in the directory has become events like any
-        other change, or the reading back raises and the filesystem is as it was before. When it is left with
-        an exception, the filesystem is as it was before, however far the program came. A host's own
-        directory is used as it is and put back; other filesystems fill a private one, which then goes away.
-        What goes over the limits or `read_back` is refused by its status, before any of it is read. New and changed
+        If the block ends without an exception, the changes in the directory become events like any other change, or
+        reading them back raises and the filesystem is unchanged. If the block raises, the filesystem is unchanged
+        whatever the program did. A host filesystem uses its own directory in place and undoes changes there; other
+        filesystems fill a private directory, which is removed afterwards.
+        Files that exceed the limits or `read_back` are refused by their status, before they are read. New and changed
         files lose their set-uid and set-gid bits.
         """
         ...

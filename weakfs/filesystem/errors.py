@@ -1,4 +1,4 @@
-"""Making the built-in errors: with an errno, and a message of thing, cause and remedy without a prefix."""
+"""Built-in exceptions with an errno, and a message of thing, cause and remedy without a prefix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ E = TypeVar("E", bound=OSError)
 
 
 def fault(kind: type[E], errno: int, message: str) -> E:
-    """Give an error to raise. `str()` of it is the message alone, so that it can go to a model as it is."""
+    """Return an error to raise. Its `str()` is the message alone, so that it can be sent to a model unchanged."""
     error = kind(message)
     error.errno = errno
     return error
@@ -40,5 +40,5 @@ def absence_in(error: BaseException) -> Absence | None:
 
 
 def no_directory(missing: str) -> str:
-    """Say that a directory does not exist in its parent, which does."""
+    """Return the text that a directory does not exist in its parent, which exists."""
     return f"there is no directory {missing!r} in {missing.rpartition('/')[0] or '/'!r}"

@@ -1,4 +1,4 @@
-"""How large things may grow: limits of one filesystem, checked before every change."""
+"""Size limits of a filesystem, checked before every change."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from weakfs.reducers.tree.node import MAX_NODES, FileTree, walk
 
 MIB = 1 << 20
 
-# So few more entries never go over what a tree can hold.
+# Adding up to this many entries never exceeds what a tree can hold.
 FEW = 1000
 
 
 def _not_negative(instance: object, attribute: object, value: int | None) -> None:
     name = getattr(attribute, "name", "a limit")
     if value is not None and (type(value) is not int or value < 0):
-        raise ValueError(f"{name} is {value!r}; give a whole number from 0 on, or None for no limit")
+        raise ValueError(f"{name} is {value!r}; use a whole number of 0 or more, or None for no limit")
 
 
 @frozen
 class Limits:
-    """Limits of one filesystem; `None` stands for no limit.
+    """Limits of one filesystem; `None` means no limit.
 
     `max_file_size` and `max_total_size` are in bytes, `max_path_depth` in segments, `max_segment_length` in
-    bytes of UTF-8. `default_read_limit` is what `read` gives in lines and `max_grep_matches` what `grep`
-    gives in lines when the caller says nothing.
+    bytes of UTF-8. `default_read_limit` is how many lines `read` returns, and `max_grep_matches` how many lines
+    `grep` returns, unless the caller passes a limit.
     """
 
     max_file_size: int | None = field(default=32 * MIB, validator=_not_negative)
@@ -42,16 +42,16 @@ class Limits:
 
     @classmethod
     def tools(cls) -> Limits:
-        """Give what suits answers to a model: 2,000 read lines and 100 grep matches, and 1,000,000 entries.
+        """Return limits for answers to a model: 2,000 read lines, 100 grep matches, and 1,000,000 entries.
 
-        The quota of entries is more than any project has, and keeps a tree that is copied into itself a few dozen
-        times from becoming one that no search gets to the end of.
+        The quota of entries exceeds any real project. It stops a tree from being copied into itself a few dozen times,
+        after which no search of it would end.
         """
         return cls(default_read_limit=2000, max_grep_matches=100, max_node_count=1_000_000)
 
     @classmethod
     def strict(cls) -> Limits:
-        """Give the tight preset: 48,000 bytes a file, 16 segments of 80 bytes, 2,000 lines, 1,000 matches."""
+        """Return the tight preset: 48,000 bytes a file, 16 segments of 80 bytes, 2,000 lines, 1,000 matches."""
         return cls(
             max_file_size=48_000,
             max_path_depth=16,
@@ -61,14 +61,14 @@ class Limits:
         )
 
     def for_files(self) -> Limits:
-        """Return these limits without those of answers, for the filesystem that tools work on.
+        """Return these limits without those on answers, for the filesystem that tools work on.
 
-        What a tool reads to change it and write it back must be all of it: only the answer to the model is cut.
+        A tool that reads a file to change it and write it back must get all of it: only the model's answer is cut.
         """
         return evolve(self, default_read_limit=None, max_grep_matches=None)
 
     def check_path(self, path: str, segments: tuple[str, ...]) -> None:
-        """Refuse a path that is too deep or has too long a segment: `OSError`, ENAMETOOLONG."""
+        """Raise `OSError` (ENAMETOOLONG) if a path is too deep or has a segment that is too long."""
         if self.max_path_depth is not None and len(segments) > self.max_path_depth:
             raise fault(
                 OSError,
@@ -89,17 +89,17 @@ class Limits:
                     )
 
     def check_size(self, path: str, size: int) -> None:
-        """Refuse a file that is too large: `OSError`, EFBIG."""
+        """Raise `OSError` (EFBIG) if a file is too large."""
         if self.max_file_size is not None and size > self.max_file_size:
             raise fault(
                 OSError,
                 EFBIG,
-                f"cannot write {path!r}: it would be {size} bytes and a file may have {self.max_file_size}; "
+                f"cannot write {path!r}: it would be {size} bytes and the limit for a file is {self.max_file_size}; "
                 f"split it, or raise Limits.max_file_size",
             )
 
     def check_tree(self, tree: FileTree) -> None:
-        """Refuse a whole tree that breaks any of these limits. O(entries)."""
+        """Raise `OSError` if a whole tree exceeds any of these limits. O(entries)."""
         self.check_quota("/", size=0, more_size=tree.total_size, nodes=0, more_nodes=tree.node_count)
         for path, node in walk(tree):
             self.check_path(path, tuple(path[1:].split("/")))
@@ -107,11 +107,11 @@ class Limits:
                 self.check_size(path, size_of(node))
 
     def may_refuse(self, more_nodes: int) -> bool:
-        """Tell whether a quota could be in the way of so many more entries."""
+        """Return whether a quota could refuse this many more entries."""
         return self.max_total_size is not None or self.max_node_count is not None or more_nodes > FEW
 
     def check_quota(self, path: str, *, size: int, more_size: int, nodes: int, more_nodes: int) -> None:
-        """Refuse what would go over a quota: `OSError`, EDQUOT. What makes things smaller is never refused."""
+        """Raise `OSError` (EDQUOT) if a change would exceed a quota. Changes that shrink the tree are never refused."""
         if self.max_total_size is not None and more_size > 0 and size + more_size > self.max_total_size:
             raise fault(
                 OSError,

@@ -1,4 +1,4 @@
-"""Messages about a path that does not exist: which directory is missing, and which path may be meant."""
+"""Error messages for missing paths: which directory is missing, and which path may be meant."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from weakfs.filesystem.paths import join, parent
 from weakfs.filesystem.protocol import Filesystem
 from weakfs.filesystem.results import FileEntry
 
-# Bounds of one search for a similar path.
+# Limits on one search for a similar path.
 MAX_ENTRIES = 1000
 MAX_DIRECTORIES = 100
-# How many entries of the same name are compared with the path.
+# How many entries with the same name are compared with the path.
 MAX_SAME = 50
 
 
 @runtime_checkable
 class SupportsNaming(Protocol):
-    """A filesystem that decides which paths a message may propose."""
+    """A filesystem that decides which paths a message may suggest."""
 
     def may_name(self, path: str) -> bool: ...
 
 
 def why_absent(fs: Filesystem, path: str, *, excluded: Callable[[str], bool] = lambda path: False) -> str:
-    """Say why there is nothing at a canonical path and what to do. Paths that are `excluded` are not proposed."""
+    """Return why nothing is at a canonical path, and what to do. Paths that are `excluded` are not suggested."""
     similar = similar_path(fs, path, excluded=excluded)
     directory, missing = parent(path), None
     while directory != "/" and not _is_directory(fs, directory):
@@ -39,7 +39,7 @@ def why_absent(fs: Filesystem, path: str, *, excluded: Callable[[str], bool] = l
 
 
 def with_proposal(fs: Filesystem, absence: Absence) -> str:
-    """Give the message of an error, with the path that may be meant as its remedy if there is one."""
+    """Return an error's message, with the path that may be meant as its remedy if there is one."""
     return f"{absence.cause}; {_remedy(similar_path(fs, absence.path)) or absence.remedy}"
 
 
@@ -48,10 +48,10 @@ def _remedy(similar: str | None) -> str | None:
 
 
 def similar_path(fs: Filesystem, path: str, *, excluded: Callable[[str], bool] = lambda path: False) -> str | None:
-    """Return the existing path that may be meant by one that does not exist; `None` if none is known.
+    """Return the existing path that may be meant by a missing one; `None` if none is known.
 
-    A path that differs only in letter case comes first, then a similar name in the same directory, then the same name
-    elsewhere, with the most similar path. Looks at up to `MAX_ENTRIES` entries, from the nearest directory outwards.
+    Prefers a path that differs only in letter case, then a similar name in the same directory, then the same name
+    elsewhere with the most similar path. Examines up to `MAX_ENTRIES` entries, from the nearest directory outwards.
     """
     if path.count("/") > MAX_DEPTH:
         return None
@@ -76,20 +76,20 @@ def _within(paths: Iterator[str], most: int) -> list[str]:
     return [path for _, path in zip(range(most), paths, strict=False)]
 
 
-# No path is proposed for a deeper one: each directory above it would be looked into.
+# For deeper paths nothing is suggested, because each parent directory would have to be listed.
 MAX_DEPTH = 64
 
 
 @define
 class _Look:
-    """Lists directories, each once and within the bounds; one that may not be listed counts as empty."""
+    """Lists directories, each once and within the limits; one that may not be listed counts as empty."""
 
     fs: Filesystem
     left: int = field(factory=lambda: MAX_ENTRIES)
     listed: dict[str, tuple[FileEntry, ...]] = field(factory=dict[str, "tuple[FileEntry, ...]"])
 
     def entries(self, directory: str) -> tuple[FileEntry, ...]:
-        """Give the entries of a directory by name, as many as may still be looked at."""
+        """Return the entries of a directory by name, up to the remaining limit."""
         if directory not in self.listed:
             if not self.left or len(self.listed) >= MAX_DIRECTORIES:
                 return ()
@@ -103,7 +103,7 @@ class _Look:
 
 
 def _but_for_case(look: _Look, path: str) -> str | None:
-    """Give the path of an entry that differs from a path in letter case only."""
+    """Return the existing path that differs from `path` only in letter case."""
     found = "/"
     for segment in path[1:].split("/"):
         names = [entry.name for entry in look.entries(found)]
@@ -115,7 +115,7 @@ def _but_for_case(look: _Look, path: str) -> str | None:
 
 
 def _of_name(look: _Look, directory: str, name: str) -> Iterator[str]:
-    """Go through the entries of a name, nearest first: below the nearest directory that exists, then above it."""
+    """Yield the paths with a name, nearest first: below the nearest existing directory, then above it."""
     seen: set[str] = set()
     top = directory
     while True:
@@ -129,7 +129,7 @@ def _of_name(look: _Look, directory: str, name: str) -> Iterator[str]:
                 path = join(here, entry.name)
                 if entry.name == name:
                     yield path
-                # The files of tools, such as those in .git, are not what is meant.
+                # Files of tools, such as those in .git, are not suggested.
                 if entry.is_directory and not entry.name.startswith("."):
                     waiting.append(path)
         if top == "/":

@@ -1,4 +1,4 @@
-"""Paths: one canonical form, on every backend (weakfs specification, section 2)."""
+"""Canonical paths, the same on every backend (weakfs specification, section 2)."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from weakfs.reducers.validation import is_plain
 # A canonical path and its segments.
 Parsed = tuple[str, tuple[str, ...]]
 
-# Most paths that arrive are canonical already.
+# Most paths are canonical already.
 _CANONICAL = re.compile(r"(?:/(?!\.\.?(?:/|\Z))[^/\\\0\ud800-\udfff\uf700-\uf7ff]+)+")
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 
 ROOT: Parsed = ("/", ())
 
-# No path has more segments, whatever the limits: Linux takes none of more than 4,096 bytes, and the work that a path
-# makes may grow with the square of its depth.
+# No path may have more segments, whatever the limits: Linux accepts paths of at most 4,096 bytes, and the cost of a
+# path may grow with the square of its depth.
 MAX_SEGMENTS = 2048
 
 
 def normalize(path: str | os.PathLike[str]) -> str:
-    """Give the canonical form of a path.
+    """Return the canonical form of a path.
 
     Raises `PermissionError` for a path that climbs above the root, `ValueError` for NUL and lone surrogates,
-    `TypeError` for what is not a path, `OSError` (ENAMETOOLONG) for one of more than 2,048 segments.
+    `TypeError` for anything that is not a path, `OSError` (ENAMETOOLONG) for more than 2,048 segments.
     """
     return parse(path)[0]
 
 
 def parse(path: str | os.PathLike[str]) -> Parsed:
-    """Give the canonical form of a path and its segments; see `normalize`."""
+    """Return the canonical form of a path and its segments; see `normalize`."""
     if type(path) is str:
         return _parse(path)
     return _parse(_as_text(path))
@@ -45,7 +45,7 @@ def _as_text(path: object) -> str:
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str):
         raise TypeError(f"a path is text, not {type(path).__name__}: {path!r}")
-    # The characters themselves: a subclass may show itself as something else.
+    # Take the characters themselves: a subclass may override `__str__`.
     return str.__str__(text)
 
 
@@ -58,12 +58,12 @@ def _parse(path: str) -> Parsed:
     bad = _FORBIDDEN.search(path)
     if bad:
         what = "a NUL character" if bad.group() == "\0" else "a lone surrogate"
-        raise ValueError(f"the path {path!r} holds {what} at {bad.start()}; give a path of ordinary characters")
+        raise ValueError(f"the path {path!r} has {what} at {bad.start()}; use a path of ordinary characters")
     segments: list[str] = []
     for segment in path.replace("\\", "/").split("/"):
         if segment == "..":
             if not segments:
-                raise fault(PermissionError, EACCES, f"the path {path!r} climbs above the root; give a path inside it")
+                raise fault(PermissionError, EACCES, f"the path {path!r} climbs above the root; use a path inside it")
             segments.pop()
         elif segment and segment != ".":
             segments.append(names.canonical(segment))
@@ -76,21 +76,21 @@ def _too_deep(path: str) -> OSError:
     return fault(
         OSError,
         ENAMETOOLONG,
-        f"cannot use the path '{path[:60]}...': it is more than {MAX_SEGMENTS} segments deep, and no path may be; "
+        f"cannot use the path '{path[:60]}...': it is more than {MAX_SEGMENTS} segments deep, which no path may be; "
         f"use a shorter path",
     )
 
 
 def join(directory: str, name: str) -> str:
-    """Give the path of a name in a directory; both canonical."""
+    """Return the path of a name in a directory; both must be canonical."""
     return f"/{name}" if directory == "/" else f"{directory}/{name}"
 
 
 def parent(path: str) -> str:
-    """Give the directory that a canonical path lies in; the root's is the root."""
+    """Return the directory that contains a canonical path; the root's parent is the root."""
     return path.rpartition("/")[0] or "/"
 
 
 def is_within(path: str, directory: str) -> bool:
-    """Tell whether a canonical path is a directory or lies below it."""
+    """Return whether a canonical path is a directory or is below it."""
     return directory == "/" or path == directory or path.startswith(directory + "/")

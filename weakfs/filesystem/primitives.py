@@ -1,4 +1,4 @@
-"""What a backend supplies, and how a path becomes a place: everything else is derived from these few."""
+"""The primitives that a backend implements, and path lookup; everything else is derived from them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from weakfs.reducers.tree.repetition import check_repeats
 
 SymlinkPolicy = Literal["deny", "within_root_only", "allow"]
 
-# As many as Linux follows for one path.
+# The same number as Linux follows for one path.
 MAX_LINKS = 40
 
-# A path after links were followed, its segments, and what is there.
+# A path after following links, its segments, and the node there.
 Place = tuple[str, Segments, Node | None]
 
 _name: Callable[[tuple[str, Node]], str] = itemgetter(0)
@@ -35,8 +35,8 @@ _name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 class Primitives(ABC):
     """The part of a filesystem that differs between backends.
 
-    Nodes are those of `weakfs.reducers`: leaves and trees. A backend whose files lie elsewhere gives leaves
-    with a lazy content and directories without children; nobody but the backend looks inside them.
+    Nodes are those of `weakfs.reducers`: leaves and trees. A backend that stores files elsewhere returns leaves
+    with lazy content and directories without children; only the backend itself looks inside them.
     """
 
     limits: Limits
@@ -49,41 +49,41 @@ class Primitives(ABC):
 
     @abstractmethod
     def _find(self, segments: Segments) -> Node | None:
-        """Give the node at exactly this path, following no link."""
+        """Return the node at exactly this path, following no link."""
 
     @abstractmethod
     def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
-        """Give the entries of a directory, in any order."""
+        """Return the entries of a directory, in any order."""
 
     def _listed(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
-        """Give the entries of a directory as a listing shows them, by name. Their paths begin with `prefix`."""
+        """Return the entries of a directory for a listing, by name. Their paths start with `prefix`."""
         return tuple(entry_of(name, prefix + name, node) for name, node in sorted(self._entries(segments), key=_name))
 
     @abstractmethod
     def _content(self, path: str, leaf: Leaf) -> bytes:
-        """Give a file's bytes."""
+        """Return a file's bytes."""
 
     def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
-        """Give a part of a file's bytes."""
+        """Return part of a file's bytes."""
         return self._content(path, leaf)[start:stop]
 
     def _stream(self, path: str, leaf: Leaf) -> BufferedReader:
-        """Open a file's bytes for reading, as they are now."""
+        """Open a file's current bytes for reading."""
         return BufferedReader(cast(RawIOBase, BytesIO(self._content(path, leaf))))
 
     def _entries_if_readable(self, segments: Segments) -> Iterable[tuple[str, Node]]:
-        """Give the entries of a directory on the way of a search, which passes over what it may not look into."""
+        """Return the entries of a directory for a search; none if it may not be listed or is gone."""
         try:
             return self._entries(segments)
         except (PermissionError, FileNotFoundError, NotADirectoryError):
             return ()
 
     def _listing(self, segments: Segments) -> Listing:
-        """Give a directory as a search goes through it, without what the search may not look into."""
+        """Return a directory's listing for a search, without what the search may not read."""
         return listing_of(self._entries_if_readable(segments))
 
     def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
-        """Give a file's bytes to a search, which passes over what it may not read, what is gone or is too large."""
+        """Return a file's bytes for a search; `None` if it may not be read, is gone or is too large."""
         try:
             return self._content(path, leaf)
         except OSError as error:
@@ -92,33 +92,33 @@ class Primitives(ABC):
             raise
 
     def _content_searched_alone(self, path: str, leaf: Leaf) -> bytes | None:
-        """Give what a search may see of the one file that it is asked to look into, `None` if that is nothing."""
+        """Return the bytes of the one file to search, `None` if the search may not read it."""
         return self._content_if_readable(path, leaf)
 
     def _check_repeats(self, segments: Segments) -> None:
-        """Raise `TreeTooLarge` for a directory that is mostly copies of itself, before all of it is gone through."""
+        """Raise `TreeTooLarge` for a directory that is mostly copies of itself, before it is walked."""
         node = self._find(segments)
         if type(node) is FileTree:
             check_repeats(node)
 
     @abstractmethod
     def _totals(self, segments: Segments) -> tuple[int, int, int]:
-        """Give bytes, files (with links) and directories below a directory, without itself."""
+        """Return the bytes, files (including links) and directories below a directory, without itself."""
 
     @abstractmethod
     def _height(self, segments: Segments) -> int:
-        """Give how many segments the deepest path below a node adds to its own."""
+        """Return how many segments the deepest path below a node adds to the node's own."""
 
     @abstractmethod
     def _commit(self, event: Event) -> tuple[Note, ...] | None:
-        """Make a change that was checked and found possible; return what the files lost by it, if anything."""
+        """Apply a change that has been checked; return what the files lost by it, if anything."""
 
     def _created(self, segments: Segments, node: Node) -> int:
-        """Give when an entry was made, in nanoseconds."""
+        """Return when an entry was created, in nanoseconds."""
         return node.created_at if type(node) is FileTree else node[CREATED_AT]
 
     def _other_names(self, segments: Segments) -> tuple[Segments, ...]:
-        """Give the other paths of the same file, which a change of it changes as well: its hard links on a host."""
+        """Return the other paths of the same file, which change along with it: its hard links on a host."""
         return ()
 
     @abstractmethod
@@ -127,23 +127,23 @@ class Primitives(ABC):
 
     @abstractmethod
     def _exclusive(self) -> AbstractContextManager[object]:
-        """Hold off other changes while one is checked and made."""
+        """Block other changes while one is checked and applied."""
 
     def _pinned(self) -> Primitives:
-        """Give these files as they are now, for a call that looks at many of them, where that can be had."""
+        """Return an immutable view of the current files if possible, for a call that reads many of them."""
         return self
 
     def _told(self) -> None:
-        """Let others be told of a change, now that it is made and `_exclusive` has ended."""
+        """Notify subscribers of a change after `_exclusive` has been released."""
         return
 
-    # Places
+    # Path lookup
 
-    # A backend that also takes other forms of a path puts its own in this place.
+    # A backend that also accepts other forms of a path overrides this.
     _parse = staticmethod(paths.parse)
 
     def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
-        """Find what a path names. A link on the way, or at the end if `follow`, is followed as allowed."""
+        """Look up a path. A link on the way, or at the end if `follow`, is followed if the policy allows."""
         canonical, segments = self._parse(path)
         node = self._find(segments)
         if node is None or (type(node) is tuple and follow and is_link(node)):
@@ -177,7 +177,7 @@ class Primitives(ABC):
                 raise fault(
                     OSError,
                     ELOOP,
-                    f"cannot use {path!r}: it leads through more than {MAX_LINKS} symbolic links",
+                    f"cannot use {path!r}: it leads through more than {MAX_LINKS} symbolic links; name the real path",
                 )
             if target.startswith("/"):
                 done[:], target = self._from_the_top(target, path)
@@ -188,19 +188,19 @@ class Primitives(ABC):
             raise fault(
                 OSError,
                 EBUSY,
-                f"cannot use {path!r}: {_shown(found)!r} became a symbolic link while it was looked at; try again",
+                f"cannot use {path!r}: {_shown(found)!r} became a symbolic link during the lookup; try again",
             )
-        # What lies outside has no path of its own here.
+        # An entry outside the root has no canonical path here.
         return (_shown(found) if found[:1] != ("..",) else path), found, node
 
     def _climb(self, done: list[str], path: str) -> None:
-        """Go up one directory, as a link on the way of `path` says."""
+        """Go up one directory for a ".." in the target of a link on `path`."""
         if not done:
             raise self._outside(path)
         done.pop()
 
     def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
-        """Tell where an absolute target of a link on the way of `path` starts, and how it goes on from there."""
+        """Return where the absolute target of a link on `path` starts, and the path to follow from there."""
         return [], target
 
     def _outside(self, path: str) -> PermissionError:
@@ -217,11 +217,11 @@ class Primitives(ABC):
         return cast("tuple[str, Segments, Node]", place)
 
     def _missing(self, path: str, segments: Segments, verb: str) -> OSError:
-        """Say why there is nothing at a path: no entry, or a file where a directory should be."""
+        """Return the error for a path with nothing at it: no entry, or a file in place of a directory."""
         for depth in range(1, len(segments)):
             node = self._find(segments[:depth])
             if node is None and segments[0] == "..":
-                # Where a link leads outside is not told.
+                # Do not reveal where a link outside the root leads.
                 break
             if node is None:
                 missing = _shown(segments[:depth])
@@ -261,7 +261,7 @@ class Primitives(ABC):
         return canonical, node
 
     def _noted(self, path: str, leaf: Leaf, verb: str) -> Leaf:
-        """Give a file that was found as it is to be read, for a backend that takes note of what was."""
+        """Return a file that is about to be read; a backend that records reads overrides this."""
         return leaf
 
     def _refuse_special(self, path: str, leaf: Leaf, verb: str) -> None:
@@ -287,7 +287,7 @@ class Primitives(ABC):
             raise fault(
                 PermissionError,
                 EROFS,
-                f"cannot {verb} {path!r}: the filesystem is read-only; open one that is not to make changes",
+                f"cannot {verb} {path!r}: the filesystem is read-only; open it for writing to make changes",
             )
 
 
@@ -296,7 +296,7 @@ def _shown(segments: Segments) -> str:
 
 
 def entry_of(name: str, path: str, node: Node) -> FileEntry:
-    """Give a node as a listing shows it."""
+    """Return a node as an entry of a listing."""
     if type(node) is FileTree:
         return FileEntry(name, path, False, True)
     return FileEntry(name, path, True, False) if is_file(node) else FileEntry(name, path, False, False, is_link(node))

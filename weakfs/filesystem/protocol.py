@@ -1,4 +1,4 @@
-"""The one interface that every backend answers and every tool talks to."""
+"""The filesystem protocol, which every backend implements and every tool uses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from weakfs.session import Session
 class Filesystem(Protocol):
     """Files and directories below one root.
 
-    Every backend gives the same answer to the same call; `weakfs.testing.FilesystemConformance` checks it. The
+    Every backend returns the same result for the same call; `weakfs.testing.FilesystemConformance` checks it. The
     methods are documented in `weakfs.filesystem.operations`.
     """
 

@@ -1,4 +1,4 @@
-"""The types that filesystems put into sessions and their files."""
+"""The types that filesystems add to sessions and their files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TREES = TreePool()
 
 
 def with_file_types(registry: R) -> R:
-    """Return a registry that also knows the events, slices and snapshots of filesystems."""
+    """Return a registry that also has the events, slices and snapshots of filesystems."""
     return registry.with_types(*EVENTS, FilesystemSnapshot).with_slices(*SLICES).with_pools(_TREES)
 
 
 def session_of_files(session: Session | None) -> Session:
-    """Return the session of a filesystem, a new one for `None`; it knows the types of files from here on."""
+    """Return the session for a filesystem, a new one for `None`; its registry gets the types of files."""
     if session is None:
         return Session(registry=_file_types())
     if _TREES not in session.registry.pools:

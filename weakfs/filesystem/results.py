@@ -1,4 +1,4 @@
-"""What the methods of a filesystem give back: frozen values, paths always canonical."""
+"""Result types of a filesystem's methods: frozen values with canonical paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def as_datetime(at: int) -> datetime:
-    """Give integer nanoseconds as an aware datetime, to the microsecond; beyond the calendar, its first or last day."""
+    """Return integer nanoseconds as an aware datetime, to the microsecond, clamped to the range of `datetime`."""
     try:
         return EPOCH + timedelta(microseconds=at // 1000)
     except OverflowError:
@@ -30,9 +30,9 @@ def as_datetime(at: int) -> datetime:
 
 @frozen
 class FileStat:
-    """What is known of one entry without reading it.
+    """The status of an entry, available without reading it.
 
-    `size_bytes` is 0 for directories and links. Times are integer nanoseconds, as aware datetimes in
+    `size_bytes` is 0 for directories and links. Times are integer nanoseconds, and aware datetimes in
     `created_at` and `modified_at`. `mode` holds the permission bits. A link is stat'ed as a link: it is
     neither a file nor a directory, and `target` is where it points. FIFOs, sockets and devices are none of the
     three.
@@ -54,7 +54,7 @@ class FileStat:
 
     @property
     def created_at(self) -> datetime:
-        """When the entry was made, in UTC."""
+        """When the entry was created, in UTC."""
         return as_datetime(self.created_ns)
 
     @property
@@ -65,7 +65,7 @@ class FileStat:
 
 @frozen
 class FileEntry:
-    """One entry of a directory. A link is neither a file nor a directory; a FIFO or the like is none of the three."""
+    """An entry of a directory. A link is neither a file nor a directory; a FIFO or the like is none of the three."""
 
     name: str
     path: str
@@ -76,9 +76,9 @@ class FileEntry:
 
 @frozen
 class ReadResult:
-    """Text of a file, by lines: `offset` lines passed over, at most `limit` given (`None`: all).
+    """Text of a file: `offset` lines were skipped, and at most `limit` (`None`: all) were read.
 
-    `truncated` tells whether lines follow that were not given.
+    `truncated` is true if more lines follow.
     """
 
     content: str
@@ -103,7 +103,7 @@ class ReadBytesResult:
 
 @frozen
 class Note:
-    """Something that a file was and is no longer, such as a hard link, because the system does not allow it."""
+    """Something that a file lost, such as a hard link, because the system does not allow it to be kept."""
 
     path: str
     cause: str
@@ -114,9 +114,9 @@ class Note:
 
 @frozen
 class WriteResult:
-    """What was written: `bytes_written` is the length of what the caller gave, `mode` how it was put there.
+    """The result of a write: `bytes_written` is the length of the caller's content, `mode` the write mode.
 
-    `notes` say what the file lost by it, such as a hard link: empty in the usual case, and always in memory.
+    `notes` list what the file lost by it, such as a hard link: usually empty, and always in memory.
     """
 
     path: str
@@ -127,7 +127,7 @@ class WriteResult:
 
 @frozen
 class GlobMatch:
-    """One entry that a pattern matches; `is_file` is false for directories, links, FIFOs and the like."""
+    """An entry that matches a pattern; `is_file` is false for directories, links, FIFOs and the like."""
 
     path: str
     is_file: bool
@@ -135,7 +135,7 @@ class GlobMatch:
 
 @frozen
 class GrepMatch:
-    """One line that a pattern matches: number from 1, text without its line end, the first match in characters."""
+    """A matching line: its number from 1, its text without the line ending, the first match in characters."""
 
     path: str
     line_number: int
@@ -145,7 +145,7 @@ class GrepMatch:
 
 
 class _Results(Sequence[T]):
-    """A sequence of matches that also tells what was left out."""
+    """A sequence of matches that also reports whether it was truncated."""
 
     __slots__ = ("_matches", "truncated")
 
@@ -176,13 +176,13 @@ class _Results(Sequence[T]):
 
 
 class GlobResult(_Results[GlobMatch]):
-    """The matches of a pattern; `truncated` tells whether there were more."""
+    """The matches of a pattern; `truncated` is true if there were more."""
 
     __slots__ = ()
 
 
 class GrepResult(_Results[GrepMatch]):
-    """The matching lines, with how many files were searched and how many binary ones were passed over."""
+    """The matching lines, and how many files were searched and how many binary files were skipped."""
 
     __slots__ = ("binary_skipped", "files_searched")
 
@@ -196,7 +196,7 @@ class GrepResult(_Results[GrepMatch]):
 
 @frozen
 class Statistics:
-    """Totals of a filesystem; the root itself does not count, links count as files of no size."""
+    """Totals of a filesystem; the root itself is not counted, links count as files of size 0."""
 
     total_size: int
     file_count: int
@@ -204,16 +204,16 @@ class Statistics:
 
     @property
     def node_count(self) -> int:
-        """How many files, links and directories there are."""
+        """The number of files, links and directories."""
         return self.file_count + self.directory_count
 
 
 @event("fs/snapshot")
 @frozen
 class FilesystemSnapshot:
-    """A moment of one filesystem.
+    """A snapshot of one filesystem.
 
-    `kind` says how it is kept; `ref` names it there; `tree` holds the files themselves where they are in
+    `kind` is how it is stored, and `ref` its identifier there; `tree` holds the files themselves if they are in
     memory, by reference, and `data` the archive of kind "tar". `created_at` is in integer nanoseconds.
     """
 
@@ -233,7 +233,7 @@ class FilesystemSnapshot:
 class RestoreReport:
     """What a restore changed, or with `dry_run` would change: paths, each list sorted.
 
-    Times are set back as well; an entry of which nothing else differs is not listed. `notes` say what files lost by it,
+    Times are restored as well; an entry that differs only in its time is not listed. `notes` list what files lost,
     such as a hard link or an owner; a dry run has none.
     """
 
@@ -245,5 +245,5 @@ class RestoreReport:
 
     @property
     def changed(self) -> int:
-        """How many entries differ."""
+        """The number of entries that differ."""
         return len(self.written) + len(self.removed)

@@ -1,4 +1,4 @@
-"""Search names and lines: glob patterns and regular expressions, both in linear time, without any I/O."""
+"""Searches of names and lines: glob patterns and regular expressions, both in linear time, without any I/O."""
 
 from weakfs.search.glob import GlobPattern, GlobState, compile_glob
 from weakfs.search.grep import Hit, LinePattern, MultilinePattern, compile_multiline, compile_pattern, is_binary

@@ -1,7 +1,7 @@
-"""Match names against glob patterns, one directory at a time.
+"""Glob patterns: matching names, one directory at a time.
 
-A pattern is a small automaton over path segments. A walk holds a `GlobState` for the directory that it is in,
-asks it about each entry, and enters only the directories that can still lead to a match:
+A pattern is a small automaton over path segments. A walk holds the `GlobState` of the current directory, asks it about
+each entry, and enters only directories that can still lead to a match:
 
     def search(directory, state):
         for name, child in directory.items():
@@ -10,7 +10,7 @@ asks it about each entry, and enters only the directories that can still lead to
             if is_directory(child) and (below := state.enter(name)) is not None:
                 yield from search(child, below)
 
-What the characters of a pattern mean is in `glob_syntax`. No answer depends on anything but the names.
+The meaning of a pattern's characters is defined in `glob_syntax`. Results depend only on the names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from weakfs.search.glob_syntax import Segment, parse
 
 __all__ = ["GlobPattern", "GlobState", "compile_glob"]
 
-# A pattern with many `**` can pass through very many states in one walk; beyond this they are made anew.
+# A pattern with many `**` can pass through very many states in one walk; beyond this number the cache is cleared.
 MAX_KEPT_STATES: Final = 4_096
 
 NameTest = Callable[[str], bool]
@@ -34,21 +34,21 @@ NameTest = Callable[[str], bool]
 def compile_glob(pattern: str, *, hidden: bool = False) -> GlobPattern:
     """Return the compiled `pattern`; the same object for the same arguments.
 
-    `*` and `?` match within a segment, `**` as a whole segment matches any number of directories and none,
-    `[a-z]` and `[!a]` (or `[^a]`) one character, `{a,b}` either text, slashes included. A pattern without a
-    slash matches the name at any depth, others start at the directory that is searched, or at the root if
-    they begin with a slash; one that ends in a slash matches directories, any other files and links. A name
-    that starts with a dot needs a segment that starts with that dot, unless `hidden`. Case counts.
+    `*` and `?` match within a segment; `**` as a whole segment matches any number of directories, including none;
+    `[a-z]` and `[!a]` (or `[^a]`) match one character; `{a,b}` matches either text, slashes included. A pattern
+    without a slash matches the name at any depth; others start at the directory that is searched, or at the root if
+    they begin with a slash. A pattern that ends in a slash matches directories, any other files and links. A name
+    that starts with a dot matches only a segment that starts with a dot, unless `hidden`. Case matters.
 
     Raises ValueError, with the position and the remedy, for an unclosed `[` or `{`, a backward range, an
-    empty pattern, or braces that stand for more than 1,000 alternatives; PermissionError if `..` climbs
+    empty pattern, or braces that expand to more than 1,000 alternatives; PermissionError if `..` climbs
     above the start.
     """
     return GlobPattern(pattern, hidden=hidden)
 
 
 class _Node:
-    """One place in the automaton: the segment to match next (None is `**`) and the node after it."""
+    """One state of the automaton: the segment to match next (None is `**`) and the node after it."""
 
     __slots__ = ("after", "directories_only", "segment")
 
@@ -58,7 +58,7 @@ class _Node:
         self.directories_only = directories_only
 
     def reached(self) -> tuple[_Node, ...]:
-        """Return this node and what is reached from it without a name: `**` also matches none."""
+        """Return this node and those reached from it without a name, because `**` also matches no directory."""
         if self.segment is None and self.after is not None:
             return self, *self.after.reached()
         return (self,)
@@ -77,7 +77,7 @@ class GlobPattern:
         self.hidden = hidden
         self._states: dict[frozenset[_Node], GlobState] = {}
         self._matches_root = False
-        # Alternatives with the same ending share its nodes, so that states stay small.
+        # Alternatives with the same ending share its nodes, which keeps the states small.
         nodes: dict[tuple[Segment | None, _Node | None, bool], _Node] = {}
         absolute: set[_Node] = set()
         relative: set[_Node] = set()
@@ -100,7 +100,7 @@ class GlobPattern:
     def start(self, base: str = "/") -> GlobState:
         """Return the state of a walk that begins in the directory `base`, a canonical path.
 
-        A pattern that begins with a slash still counts from the root: from `/src`, `/src/*.py` and `*.py`
+        A pattern that begins with a slash is still relative to the root: from `/src`, `/src/*.py` and `*.py`
         match the same files there. Cost: O(depth of `base`) for such patterns.
         """
         names = _names(base)
@@ -112,7 +112,7 @@ class GlobPattern:
         return self._state(self._relative if state is None else self._relative | state.nodes)
 
     def matches_path(self, path: str, is_directory: bool = False, *, base: str = "/") -> bool:
-        """Tell whether a walk from `base` would report `path`, a canonical path of a file, link or directory.
+        """Return whether a walk from `base` would report `path`, a canonical path of a file, link or directory.
 
         A path that is not below `base` is not reported.
         """
@@ -138,7 +138,7 @@ class GlobPattern:
 
 
 class GlobState:
-    """What a pattern can still match in one directory. Made by `GlobPattern.start` and `enter` only.
+    """What a pattern can still match in one directory. Created only by `GlobPattern.start` and `enter`.
 
     `matches_file` and `matches_directory` are the two halves of `matches`, as plain callables for a loop
     over many entries. Names are never empty.
@@ -189,7 +189,7 @@ class GlobState:
         self._literals = literals if is_literal else None
 
     def matches(self, name: str, is_directory: bool) -> bool:
-        """Tell whether the entry `name` of this directory matches. A link counts as a file."""
+        """Return whether the entry `name` of this directory matches. A link counts as a file."""
         return self.matches_directory(name) if is_directory else self.matches_file(name)
 
     def enter(self, name: str) -> GlobState | None:
@@ -208,7 +208,7 @@ class GlobState:
         return self._state_of(reached) if reached else None
 
     def literals(self) -> frozenset[str] | None:
-        """Return the only names worth looking at here, or None if the directory must be listed."""
+        """Return the only names that can match here, or None if the directory must be listed."""
         return self._literals
 
 
@@ -217,7 +217,7 @@ def _names(path: str) -> list[str]:
 
 
 def _name_test(segments: Iterable[Segment], *, hidden: bool) -> NameTest:
-    """Return one test for all `segments`. Names, then endings, then everything else in one expression."""
+    """Return one test for all `segments`: first literal names, then suffixes, then one expression for the rest."""
     literals = frozenset(segment.literal for segment in segments if segment.literal is not None)
     suffixes = tuple(sorted(segment.suffix for segment in segments if segment.suffix is not None))
     others = sorted(segment.regex for segment in segments if segment.literal is None and segment.suffix is None)
@@ -240,7 +240,7 @@ def _either(first: NameTest, second: NameTest) -> NameTest:
 
 
 def _ends_with(suffixes: tuple[str, ...], *, hidden: bool) -> NameTest:
-    # A single string is compared a little faster than a tuple of one.
+    # Comparing with a single string is a little faster than with a tuple of one.
     ending = suffixes[0] if len(suffixes) == 1 else suffixes
     if "" in suffixes:
         return (lambda name: True) if hidden else (lambda name: name[0] != ".")

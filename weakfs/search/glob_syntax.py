@@ -1,8 +1,8 @@
-"""Read glob patterns: braces into alternatives, alternatives into segments, segments into tests of one name.
+"""Glob syntax: braces expanded into alternatives, alternatives split into segments, segments compiled to tests.
 
-Every rule about what a pattern's characters mean lives here; `glob` knows only segments and how they follow
-one another. A backslash in a pattern is a slash, as it is in paths: it cannot also be an escape. A character
-that would otherwise be special stands for itself in a class: `[*]`, `[[]`, `[{]`.
+Every rule about the meaning of a pattern's characters is here; `glob` knows only segments and their order. A
+backslash in a pattern is a slash, as in paths, so it cannot also be an escape. In a class, a character that would
+otherwise be special is literal: `[*]`, `[[]`, `[{]`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from attrs import field, frozen
 __all__ = ["Alternative", "Segment", "parse"]
 
 MAX_ALTERNATIVES: Final = 1_000
-# Bounds the work that one pattern can ask for. A thousand alternatives of 262 characters still fit.
+# Limits the work for one pattern. A thousand alternatives of 262 characters still fit.
 MAX_PATTERN_LENGTH: Final = 65_536
 MAX_EXPANDED_LENGTH: Final = 262_144
 
@@ -28,9 +28,9 @@ _TOKEN = re.compile(rf"(?P<stars>\*+)|(?P<any>\?)|(?P<set>{_CLASS.pattern})|(?P<
 
 @frozen
 class Segment:
-    """Test one name. `literal` is set if only that name matches, `suffix` if the segment is `*suffix`.
+    """A test of one name. `literal` is set if only that name matches, `suffix` if the segment is `*suffix`.
 
-    Segments that match the same one name are equal. `regex` is the source of an expression for `re.match`,
+    Segments that match the same single name are equal. `regex` is the source of an expression for `re.match`,
     linear in the name: each `*` but the last is an atomic group, so that nothing is ever tried twice.
     """
 
@@ -42,7 +42,7 @@ class Segment:
 
 @frozen
 class Alternative:
-    """Say what one brace alternative matches. A segment that is None stands for `**`, and is never last."""
+    """What one brace alternative matches. A segment of None stands for `**`, and is never last."""
 
     segments: tuple[Segment | None, ...]
     is_absolute: bool
@@ -52,23 +52,23 @@ class Alternative:
 def parse(pattern: str, *, hidden: bool) -> tuple[Alternative, ...]:
     """Return the alternatives of `pattern`.
 
-    Raises ValueError for a pattern that cannot be read and PermissionError for one that climbs above the
-    folder it starts in, as a path that does so would.
+    Raises ValueError for an invalid pattern, and PermissionError for one that climbs above the directory where it
+    starts, as for such a path.
     """
     if not pattern:
         raise ValueError("cannot use an empty glob pattern: it matches nothing; write '**' for every file")
     if len(pattern) > MAX_PATTERN_LENGTH:
         _refuse(pattern, f"it is longer than {MAX_PATTERN_LENGTH:,} characters", "use several patterns")
     if "\0" in pattern:
-        _refuse(pattern, f"it has a NUL at position {pattern.index(chr(0))}", "leave it out")
+        _refuse(pattern, f"it has a NUL at position {pattern.index(chr(0))}", "remove it")
     try:
         pattern.encode()
     except UnicodeEncodeError as problem:
-        _refuse(pattern, f"it has a lone surrogate at position {problem.start}", "leave it out")
+        _refuse(pattern, f"it has a lone surrogate at position {problem.start}", "remove it")
     found: dict[Alternative, None] = {}
     texts = _expand(pattern)
     if not any(texts):
-        _refuse(pattern, "its braces are empty", "write '[{][}]' for braces that stand for themselves")
+        _refuse(pattern, "its braces are empty", "write '[{][}]' for literal braces")
     for text in texts:
         found.update(dict.fromkeys(_alternatives(text, pattern, hidden=hidden)))
     return tuple(found)
@@ -83,13 +83,13 @@ def _refuse(pattern: str, cause: str, remedy: str) -> NoReturn:
 
 
 def _class_end(pattern: str, start: int, source: str) -> int:
-    """Return where the class that opens at `start` ends; a class holds no slash, as no name does."""
+    """Return the end of the class that opens at `start`; a class contains no slash, because no name does."""
     match = _CLASS.match(pattern, start)
     if match is None:
         _refuse(
             source,
             f"unclosed '[' at position {start}",
-            "add its ']' before the next slash, or write '[[]' for a '[' that stands for itself",
+            "add its ']' before the next slash, or write '[[]' for a literal '['",
         )
     if _POSIX_NAME.search(match.group()[1:-1]):
         _refuse(source, f"the class at position {start} uses a POSIX name", "write its ranges: [a-zA-Z0-9]")
@@ -98,16 +98,16 @@ def _class_end(pattern: str, start: int, source: str) -> int:
             _refuse(
                 source,
                 f"the range {low}-{high} in the class at position {start} runs backwards",
-                f"write {high}-{low}, or put the '-' last if it stands for itself",
+                f"write {high}-{low}, or put the '-' last if it is meant literally",
             )
     return match.end()
 
 
 def _expand(pattern: str) -> list[str]:
-    """Return the texts that braces stand for, in order. A group only ever adds to the count of what encloses
-    it, so the first group beyond the limit settles the matter and nothing bigger is ever built."""
+    """Return the texts that the braces expand to, in order. A group only increases the count of the group around it,
+    so the first group beyond the limit decides the matter, and nothing larger is built."""
     text = pattern.replace("\\", "/")
-    # One frame for each open brace: where it opened, the finished alternatives, the one being read.
+    # One frame for each open brace: its position, the finished alternatives, and the current one.
     frames: list[tuple[int, list[str], list[str]]] = []
     done: list[str] = []
     current = [""]
@@ -116,10 +116,10 @@ def _expand(pattern: str) -> list[str]:
     def checked(texts: int, length: int) -> None:
         if texts > MAX_ALTERNATIVES:
             limit = f"{MAX_ALTERNATIVES:,} alternatives"
-            _refuse(pattern, f"its braces stand for more than {limit}", "use several patterns")
+            _refuse(pattern, f"its braces expand to more than {limit}", "use several patterns")
         if length > MAX_EXPANDED_LENGTH:
             limit = f"{MAX_EXPANDED_LENGTH:,} characters"
-            _refuse(pattern, f"its alternatives exceed {limit} in all", "use several patterns")
+            _refuse(pattern, f"its alternatives exceed {limit} in total", "use several patterns")
 
     def append(heads: list[str], tails: list[str]) -> list[str]:
         if tails == [""]:
@@ -152,13 +152,13 @@ def _expand(pattern: str) -> list[str]:
         _refuse(
             pattern,
             f"unclosed '{{' at position {opened}",
-            "add its '}', or write '[{]' for a '{' that stands for itself",
+            "add its '}', or write '[{]' for a literal '{'",
         )
     return append(current, [text[plain:]])
 
 
 def _alternatives(text: str, pattern: str, *, hidden: bool) -> list[Alternative]:
-    """Read one text without braces. `x/**/` gives two answers: `x` itself, and every directory below it."""
+    """Parse one text without braces. `x/**/` has two results: `x` itself, and every directory below it."""
     names: list[str] = []
     for name in text.split("/"):
         if name in ("", "."):
@@ -170,10 +170,10 @@ def _alternatives(text: str, pattern: str, *, hidden: bool) -> list[Alternative]
         if not names:
             raise PermissionError(
                 f"cannot use the glob pattern {_shown(pattern)}: '..' climbs above where it starts; "
-                "give the folder to start from as the path"
+                "pass the directory to start from as the path"
             )
         if names.pop() == "**":
-            _refuse(pattern, "'..' after '**' names no single folder", "leave out both")
+            _refuse(pattern, "'..' after '**' does not name a single directory", "remove both")
     if "/" not in text and names and names != ["**"]:
         names.insert(0, "**")
     is_absolute = text.startswith("/")
@@ -191,7 +191,7 @@ def _alternatives(text: str, pattern: str, *, hidden: bool) -> list[Alternative]
 
 @lru_cache(maxsize=2_048)
 def _segment(text: str, hidden: bool) -> Segment:
-    # Pieces of an expression, None for a star; a run of text stays text as long as nothing else is there.
+    # Pieces of an expression, None for a star. `literal` is the text so far as long as it has no special characters.
     pieces: list[str | None] = []
     literal: str | None = ""
     for token in _TOKEN.finditer(text):
@@ -207,7 +207,7 @@ def _segment(text: str, hidden: bool) -> Segment:
             literal = None if literal is None else literal + value
         else:
             pieces.append(_class_regex(value))
-            # `[[]` is one character; but `[.]` is not the literal dot that lets a segment match dotfiles.
+            # `[[]` is one literal character; but `[.]` is not the literal dot that lets a segment match dotfiles.
             single = len(value) == 3 and value[1] != "."
             literal = literal + value[1] if single and literal is not None else None
     if literal is not None:
@@ -229,13 +229,13 @@ def _join(pieces: list[str | None]) -> str:
     if not rest:
         return first + r"\Z"
     *middle, last = rest
-    # `(?>.*?run)` finds the next run and never comes back: taking the earliest place is always enough.
+    # `(?>.*?run)` finds the next run and never backtracks: taking the earliest position is always enough.
     found = "".join(f"(?>.*?{run})" for run in middle if run)
     return first + found + (f".*{last}\\Z" if last else "")
 
 
 def _class_ranges(text: str) -> list[tuple[str, str]]:
-    """Return the first and last character of each member; a `-` at either end is a member itself."""
+    """Return the first and last character of each member; a `-` at either end is itself a member."""
     body = text[2:-1] if text[1] in "!^" else text[1:-1]
     ranges: list[tuple[str, str]] = []
     at = 0

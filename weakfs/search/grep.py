@@ -1,12 +1,12 @@
-"""Find the lines of a text that match a regular expression, in time linear in the text (RE2).
+"""Grep: finding the lines of a text that match a regular expression, in time linear in the text (RE2).
 
 A text is bytes; its lines end at `\\n` only, and each is a text of its own: nothing matches across lines but with a
 `MultilinePattern`, `^` and `$` are a line's edges, and a `\\r` before the `\\n` belongs to the line, so that `$` comes
 after it (as in ripgrep). Bytes that are not UTF-8 are seen, and shown, as U+FFFD.
 
-The engine runs over the whole text, or over many small ones that are joined, and Python only looks at the lines
-that it hits. What each line alone would answer is the definition, and the tests hold the one against the other.
-Nothing is kept of a text.
+The engine runs over the whole text, or over many small texts joined together, and Python examines only the lines
+that it hits. The result is defined as that of searching each line alone, and the tests compare the two. Texts are not
+kept.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = ["Hit", "LinePattern", "MultilinePattern", "compile_multiline", "compi
 
 BINARY_PREFIX: Final = 8 * 1024
 MAX_PATTERN_BYTES: Final = 16 * 1024
-# Where RE2's automaton outgrows its memory it simulates the program, at some 3 ns an instruction and byte:
-# this bounds it. `.{1000}` has 8,000 instructions, `\pL{200}` 240,000.
+# When RE2's automaton exceeds its memory, RE2 simulates the program, at about 3 ns per instruction and byte:
+# this limits that cost. `.{1000}` has 8,000 instructions, `\pL{200}` 240,000.
 MAX_PROGRAM_SIZE: Final = 20_000
-# More memory keeps a large program from that: `(a?){1000}a{1000}[bc]` over 1 MB of `a` takes 12 s with RE2's
-# default of 8 MiB and 50 ms with 32 MiB. Small ones gain nothing, and RE2 keeps the last 128 patterns.
+# More memory avoids that for a large program: `(a?){1000}a{1000}[bc]` over 1 MB of `a` takes 12 s with RE2's
+# default of 8 MiB and 50 ms with 32 MiB. Small programs gain nothing, and RE2 keeps the last 128 patterns.
 LARGE_PROGRAM: Final = 2_000
 LARGE_MEMORY: Final = 32 * 1024 * 1024
-# Of what is searched together, so many lines are looked at because a part of the pattern is in them. Where it is
-# in more of them it is common here, and the rest is searched for the whole pattern.
+# In texts that are searched together, at most this many lines are examined because they have part of the pattern. If
+# there are more, the part is common here, and the rest is searched for the whole pattern.
 MOST_SCOUTED: Final = 4
-# A longer text is searched in parts that end at line ends, so that a call can be ended between them.
+# A longer text is searched in parts that end at line ends, so that a call can be interrupted between them.
 PART: Final = 1024 * 1024
 VALIDATED_AT_ONCE: Final = 1024 * 1024
 # A match of several lines may look at all that follows it, so that many of them take quadratic time in one text.
@@ -56,7 +56,7 @@ class Hit(NamedTuple):
     end: int
 
 
-# Where a line starts in the texts that are searched together, the line, and the first match's offsets in it, in bytes.
+# The offset of a line in the joined texts, the line, and the first match's offsets in it, in bytes.
 _Line = tuple[int, bytes, int, int]
 
 
@@ -71,7 +71,7 @@ class _Regex(Protocol):
 
 
 class _Re2(Protocol):
-    """What is used of the `re2` module, which has no type stubs."""
+    """The parts of the `re2` module that are used; it has no type stubs."""
 
     Options: type[Any]
     error: type[Exception]
@@ -80,7 +80,7 @@ class _Re2(Protocol):
 
 
 def is_binary(data: bytes) -> bool:
-    """Tell whether `data` is taken for a binary file: a NUL in its first 8 KiB."""
+    """Return whether `data` counts as a binary file: it has a NUL in its first 8 KiB."""
     return data.find(b"\0", 0, BINARY_PREFIX) >= 0
 
 
@@ -91,21 +91,21 @@ class LinePattern:
     pattern: str
     case_insensitive: bool
     _regex: _Regex = field(repr=False)
-    # Finds a text that every match contains, faster than the engine finds a match; None if none is known.
+    # Finds a text that every match contains, faster than the full expression; None if no such text is known.
     _scout: _Regex | None = field(repr=False)
 
     def search(self, data: bytes, *, limit: int | None = None) -> list[Hit]:
         """Return the matching lines in order, at most `limit` of them.
 
-        An empty text has no lines; `a\\n` has one. Whether a text is binary is not asked here.
+        An empty text has no lines; `a\\n` has one. Does not check whether a text is binary.
         """
         return [hit for _, hit in islice(self.search_together([data], data), limit)]
 
     def search_together(self, texts: Sequence[bytes], joined: bytes) -> Iterator[tuple[int, Hit]]:
-        """Give the matching lines of many texts in order, each with its text's index.
+        """Return an iterator of the matching lines of many texts in order, each with its text's index.
 
-        `joined` is the texts with a `\\n` between each two: every line of theirs is a line of it, and the engine
-        is called once for many of them. A long text that is alone is searched part by part.
+        `joined` is the texts joined with `\\n`: every line of theirs is a line of it, and one call of the engine
+        searches many of them. A single long text is searched in parts.
         """
         if not texts:
             return iter(())
@@ -114,7 +114,7 @@ class LinePattern:
         return self._at_once(texts, joined)
 
     def _in_parts(self, text: bytes) -> Iterator[tuple[int, Hit]]:
-        """Search a long text: the same lines are found in it, as no match reaches over the end of a line."""
+        """Search a long text in parts; the result is the same, because no match spans lines."""
         start = lines = 0
         while start < len(text):
             check_interrupted()
@@ -137,7 +137,7 @@ class LinePattern:
         return _placed(texts, joined, chain(lines, self._matching(joined, position)))
 
     def _scouted(self, joined: bytes) -> tuple[list[_Line], int | None]:
-        """Return the matching lines among those that the scout finds, and where to go on without it, if at all."""
+        """Return matching lines found by the scout, and the position to continue at without it; None if it is done."""
         lines: list[_Line] = []
         position = 0
         for _ in range(MOST_SCOUTED if self._scout is not None else 0):
@@ -153,7 +153,7 @@ class LinePattern:
         return lines, position
 
     def _matching(self, joined: bytes, position: int) -> Iterator[_Line]:
-        """Yield the matching lines from `position` on, where a line starts."""
+        """Yield the matching lines from `position` on, which must be the start of a line."""
         while position <= len(joined) and (span := self._find(joined, position, len(joined))) is not None:
             line_start, line_end = _edges(joined, position, *span)
             yield line_start, joined[line_start:line_end], span[0] - line_start, span[1] - line_start
@@ -165,7 +165,7 @@ class LinePattern:
             first, last = match.span()
             if first < last or first == end or not 0x80 <= data[first] < 0xC0:
                 return first, last
-            # RE2 finds `\B` between the bytes of one character; a line is made of characters.
+            # RE2 finds `\B` between the bytes of one character; a line consists of characters.
             match = self._regex.search(data, first + 1, end)
         return None
 
@@ -203,13 +203,13 @@ class MultilinePattern:
 
 
 def _edges(joined: bytes, position: int, start: int, end: int) -> tuple[int, int]:
-    """Return where the line of a match starts and ends; `position` is the start of that line or of one before."""
+    """Return where the line of a match starts and ends; `position` is the start of that line or of an earlier one."""
     line_end = joined.find(b"\n", end)
     return joined.rfind(b"\n", position, start) + 1 or position, line_end if line_end >= 0 else len(joined)
 
 
 def _placed(texts: Sequence[bytes], joined: bytes, lines: Iterable[_Line]) -> Iterator[tuple[int, Hit]]:
-    """Tell of each line in which text it is, and which line there; pass over those that no text has."""
+    """Yield the text index and hit for each line of the joined texts; skip lines that belong to no text."""
     index = counted = 0
     number, end = 1, len(texts[0])
     for line_start, line, match_start, match_end in lines:
@@ -217,7 +217,7 @@ def _placed(texts: Sequence[bytes], joined: bytes, lines: Iterable[_Line]) -> It
             index, number = index + 1, 1
             counted = end + 1
             end = counted + len(texts[index])
-        # Behind a text's last `\n`, and in an empty text, there is no line.
+        # After a text's last `\n`, and in an empty text, there is no line.
         if line_start < end:
             number += joined.count(b"\n", counted, line_start)
             counted = line_start
@@ -232,7 +232,7 @@ def _hit(number: int, line: bytes, start: int, end: int) -> Hit:
 
 
 def _valid_utf8(data: bytes) -> bytes:
-    """Return `data`, or what it shows if it is not UTF-8; its lines are the same ones."""
+    """Return `data`, with U+FFFD in place of bytes that are not UTF-8; line breaks are unchanged."""
     if data.isascii():
         return data
     view = memoryview(data)
@@ -251,12 +251,12 @@ def _valid_utf8(data: bytes) -> bytes:
 def compile_pattern(pattern: str, *, case_insensitive: bool = False) -> LinePattern:
     """Return the compiled `pattern`; the same object for the same arguments.
 
-    The syntax is RE2's: `\\w`, `\\d`, `\\s` and `\\b` are ASCII, `\\pL` and the like are Unicode, and so is
-    case folding. An empty pattern matches every line.
+    The syntax is RE2's: `\\w`, `\\d`, `\\s` and `\\b` are ASCII; `\\pL` and the like, and case folding, are
+    Unicode. An empty pattern matches every line.
 
     Raises ValueError, with what to write instead, for lookaround, backreferences and possessive or atomic
-    groups, for a line break (no line has one), for a pattern whose program is too large, and for any other
-    that RE2 refuses.
+    groups, for a line break (no line contains one), for a pattern whose program is too large, and for any other
+    pattern that RE2 refuses.
     """
     if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a pattern is text, not {type(pattern).__name__}: {pattern!r:.60}")
@@ -264,7 +264,7 @@ def compile_pattern(pattern: str, *, case_insensitive: bool = False) -> LinePatt
     reason = explain(pattern)
     if reason is not None:
         raise _refusal(pattern, reason)
-    # RE2 judges the pattern as it was written, so that its messages speak of that.
+    # RE2 first compiles the pattern as written, so that its messages refer to that.
     _compile(pattern, pattern, case_insensitive=case_insensitive)
     regex = _compile(for_lines(pattern), pattern, case_insensitive=case_insensitive)
     needle = "" if case_insensitive else rarest_part(required_text(pattern))
@@ -297,11 +297,11 @@ def _check_text(pattern: str) -> None:
         size = len(pattern.encode())
     except UnicodeEncodeError as problem:
         raise _refusal(
-            pattern, f"it has a lone surrogate at position {problem.start}, and no text has one; leave it out"
+            pattern, f"it has a lone surrogate at position {problem.start}, which no text can contain; remove it"
         ) from None
     if size > MAX_PATTERN_BYTES:
         raise _refusal(
-            pattern, f"it has {size:,} bytes and {MAX_PATTERN_BYTES:,} are the most; search for a part of it"
+            pattern, f"it has {size:,} bytes and at most {MAX_PATTERN_BYTES:,} are allowed; search for a part of it"
         )
 
 
@@ -321,9 +321,9 @@ def _compile(expression: str, pattern: str, *, case_insensitive: bool, by_lines:
         reason = problem.args[0]
         message = _shortened(reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason))
         if "too large" in message or "repetition size" in message:
-            message += "; repeat less: at most 1,000 times in all, or use '*' or '+'"
+            message += "; repeat less: at most 1,000 times in total, or use '*' or '+'"
         else:
-            message += "; put a backslash before punctuation that stands for itself, as in '\\(' or '\\['"
+            message += "; put a backslash before literal punctuation, as in '\\(' or '\\['"
         raise _refusal(pattern, message) from None
     if regex.programsize > MAX_PROGRAM_SIZE:
         raise _refusal(pattern, "the pattern is too large; repeat less, or use '*' or '+' instead of counts")

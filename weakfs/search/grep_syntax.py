@@ -1,7 +1,7 @@
-"""Read regular expressions as RE2 does: their tokens, the text they need, and what they cannot have.
+"""Regular expression syntax of RE2: tokens, the text that every match contains, and unsupported features.
 
 RE2 itself decides what is valid. This module finds the tokens of a valid expression, so that anchors can be
-tied to lines and fixed text can be searched for first, and explains the expressions that RE2 refuses.
+tied to lines and fixed text can be searched for first, and explains why RE2 refuses an expression.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 __all__ = ["Token", "explain", "for_lines", "quoted", "rarest_part", "required_text", "tokens"]
 
-# Every quantifier is possessive, and what is never closed runs to the end: reading takes linear time.
+# Every quantifier is possessive, and an unclosed construct runs to the end: tokenizing takes linear time.
 _TOKEN = re.compile(
     r"""
       (?P<quoted>     \\Q (?: (?!\\E) . )*+ (?: \\E )? )
@@ -35,9 +35,9 @@ _TOKEN = re.compile(
 
 _LINE_BREAK = re.compile(r"\\(?:n|x0[aA]|x\{0*[aA]\}|012)")
 _ONLY_LINE_BREAKS = re.compile(rf"\[(?:\n|{_LINE_BREAK.pattern})++\]")
-# The characters of source code, the commonest first, as counted in 270 MB of Python and C.
+# The characters of source code, most common first, as counted in 270 MB of Python and C.
 COMMON: Final = " etsnriao_lcdpf,u)(mhS.Eg*yT\":b0NIA-=CRkxOL1P'v/2#wDMF53G;[]U\tBX94>68VKq\\`7Hz{}+WYj<@|&QZJ%!?~^$"
-# A shorter text is too common to be worth a look of its own.
+# A shorter text is too common to be worth a separate search.
 LEAST_PART: Final = 3
 
 _CONTROL: Final = {"a": "\a", "f": "\f", "t": "\t", "r": "\r", "v": "\v"}
@@ -90,7 +90,7 @@ class Token(NamedTuple):
 
 
 def tokens(pattern: str) -> Iterator[Token]:
-    """Yield the tokens of `pattern`; joined, their texts are the pattern."""
+    """Yield the tokens of `pattern`; their texts, joined, are the pattern."""
     for match in _TOKEN.finditer(pattern):
         yield Token(match.lastgroup or "text", match.group(), match.start())
 
@@ -115,16 +115,16 @@ def explain(pattern: str, *, multiline: bool = False) -> str | None:
 
 
 def for_lines(pattern: str) -> str:
-    """Return `pattern`, which must be valid, so that it finds in a whole text what it finds in each line.
+    """Return a valid `pattern` changed so that in a whole text it finds what it finds in each line.
 
-    `^`, `$`, `\\A` and `\\z` are the edges of a line whatever the flags; groups no longer capture, which
-    costs RE2 another pass.
+    `^`, `$`, `\\A` and `\\z` become the ends of a line whatever the flags; groups no longer capture, because
+    captures cost RE2 another pass.
     """
     return "".join(_for_lines(token) for token in tokens(pattern))
 
 
 def required_text(pattern: str) -> str:
-    """Return the longest text that every match of `pattern` is seen to contain, "" if none is."""
+    """Return the longest text known to be in every match of `pattern`, "" if none is."""
     runs = [""]
     depth = 0
     for token in tokens(pattern):
@@ -142,9 +142,9 @@ def required_text(pattern: str) -> str:
 
 
 def rarest_part(text: str) -> str:
-    """Return the end of `text` from its rarest character on, "" if it has no end that is worth a look.
+    """Return the end of `text` from its rarest character on, "" if no such end is worth a search.
 
-    The engine looks for the first byte of a text with the processor's widest instructions and compares the
+    The engine searches for the first byte of a text with the processor's widest instructions and compares the
     rest where it is found: over 21 MB, `needle_` takes 5 ms and `dle_` one.
     """
     if len(text) < LEAST_PART:
@@ -154,12 +154,12 @@ def rarest_part(text: str) -> str:
 
 
 def _commonness(character: str) -> int:
-    """Count down from the commonest characters, eight at a time: of some about as rare the first leaves more text."""
+    """Return how common a character is, in steps of eight ranks: of equally rare ones the first leaves more text."""
     return -(COMMON.find(character) // 8) if character in COMMON else -len(COMMON)
 
 
 def quoted(text: str) -> str:
-    """Return the expression that matches `text` and nothing else."""
+    """Return the expression that matches exactly `text`."""
     return "".join(character if character.isalnum() else f"\\x{{{ord(character):x}}}" for character in text)
 
 
@@ -196,7 +196,7 @@ def _for_lines(token: Token) -> str:
 
 
 def _literal(token: Token) -> str | None:
-    """Return the text that a token stands for, None if it stands for anything else."""
+    """Return the literal text that a token matches, None if it is not literal."""
     if token.kind == "text":
         return token.text
     if token.kind == "quoted":

@@ -1,4 +1,4 @@
-"""Trees from outside and back: surveys of a host directory, the store of their contents, scans, archives."""
+"""Snapshots of trees outside the session: directory scans, the content store, the undo journal, archives, git."""
 
 from weakfs.snapshots.archive.tar import from_tar, to_tar
 from weakfs.snapshots.scan.scan import Scan, Selection, scan

@@ -1,4 +1,4 @@
-"""Files in a directory of the host."""
+"""The host backend: files in a directory of the host."""
 
 from weakfs.backends.host.filesystem import HostFilesystem
 

@@ -1,4 +1,4 @@
-"""Making an event happen on a disk: what it leads to is what the reducer of that event makes of the same entries."""
+"""Applying events to a disk: the result is what the event's reducer makes of the same entries."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from weakfs.snapshots.directory.restore import overwrite
 from weakfs.snapshots.journal.journal import Journal
 from weakfs.snapshots.journal.tree_copy import TreeCopy
 
-# What changes one file, which may have several names.
+# Events that change one file, which may have several names.
 CHANGES_FILE = (e.FileWritten, e.FileAppended, e.FileSpliced, e.ModeChanged)
 
 
 def apply(
     disk: HostDirectory, journal: Journal, event: e.Event, *places: Segments, shared: SharedFile | None = None
 ) -> None:
-    """Let `event` happen at the places that its paths lead to, each step in the journal before it is made.
+    """Apply `event` at the places that its paths lead to; each step is logged in the journal before it is taken.
 
-    `shared` is the file there if it has several names. It is changed in place if all of them lie in the directory, and
-    replaced by a file of its own otherwise.
+    `shared` is the file there if it has several names. It is changed in place if all of them are in the directory, and
+    replaced by a separate file otherwise.
     """
     if shared is None:
         APPLY[type(event)](disk, journal, event, *places)
@@ -51,7 +51,7 @@ def _change_in_place(disk: HostDirectory, journal: Journal, event: Any, segments
         return
     _check_writable(disk, segments, old)
     before = disk.status(segments[:-1])
-    # All of it is on the disk before anything is changed.
+    # The new content is on disk before anything is changed.
     temporary = (*segments[:-1], temporary_name().decode())
     journal.absent(temporary)
     disk.put(temporary, new)
@@ -62,7 +62,7 @@ def _change_in_place(disk: HostDirectory, journal: Journal, event: Any, segments
 
 
 def _put_leaf(disk: HostDirectory, journal: Journal, event: Any, segments: Segments) -> None:
-    """Write, append, splice or link: one file gets a new content."""
+    """Write, append, splice or link: give one file new content."""
     old = disk.node(segments)
     new = _reduced(event, segments, old)
     if type(new) is not tuple:
@@ -71,12 +71,12 @@ def _put_leaf(disk: HostDirectory, journal: Journal, event: Any, segments: Segme
     at = _make_parents(disk, journal, segments, event.at)
     before = disk.status(segments[:-1])
     _put_beside(disk, journal, segments, new, exclusive=old is None)
-    # As in memory: a directory is modified when its set of names changes, and not when a file in it does.
+    # As in memory, a directory's modification time changes with its set of names, not with a file in it.
     disk.stamp(segments[:-1], at if old is None or before is None else before.st_mtime_ns)
 
 
 def _reduced(event: Any, segments: Segments, old: Node | None, source: Segments | None = None) -> Node | None:
-    """Give what the reducer of `event` makes of an entry."""
+    """Return what the reducer of `event` makes of an entry."""
     held = put(EMPTY_TREE, source or segments, old, 0) if old is not None else EMPTY_TREE
     path = "/" + "/".join(segments)
     named = {"destination": path, "source": "/" + "/".join(source)} if source is not None else {"path": path}
@@ -106,7 +106,7 @@ def _check_writable(disk: HostDirectory, segments: Segments, old: Node | None) -
 
 
 def _make_parents(disk: HostDirectory, journal: Journal, segments: Segments, at: int) -> int:
-    """Make the directories that a path lies in, modified at `at`."""
+    """Create the missing parents of a path, modified at `at`."""
     for depth in range(1, len(segments)):
         above = segments[:depth]
         if disk.status(above) is None:
@@ -133,7 +133,7 @@ def _move(disk: HostDirectory, journal: Journal, event: e.EntryMoved, source: Se
     try:
         disk.rename(source, destination)
     except OSError as error:
-        # Another disk is mounted there.
+        # Another filesystem is mounted there.
         if error.errno != EXDEV:
             raise
         disk.remove(destination)

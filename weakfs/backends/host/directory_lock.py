@@ -1,4 +1,4 @@
-"""One lock over a host directory, for the threads of this process and for every other process."""
+"""A lock on a host directory, for the threads of this process and for other processes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from weakfs.filesystem.errors import fault
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 
-# How long somebody else's step is waited for, in seconds: a scan of a large directory at most.
+# How long to wait for another process's step, in seconds: a scan of a large directory at most.
 PATIENCE = 60.0
 PAUSE = 0.002
 
 
 class RootLock:
-    """Held while one looks and changes as one step; may be entered again by its holder.
+    """Reentrant lock that makes a read and the change that follows one atomic step.
 
-    The lock of the system lies on the root's own descriptor, whatever store anybody uses. `OSError` (EBUSY) if
-    somebody holds it for a minute: nobody waits for ever.
+    The system's lock is on the root's own descriptor, so it works whatever store each process uses. Raises `OSError`
+    (EBUSY) if another process holds it for a minute: nobody waits forever.
     """
 
     def __init__(self, directory: HostDirectory) -> None:
@@ -57,8 +57,8 @@ class RootLock:
                     raise fault(
                         OSError,
                         EBUSY,
-                        f"cannot use {self._directory.root!r}: another process has been at work in it for a minute; "
-                        f"try again when it has ended",
+                        f"cannot use {self._directory.root!r}: another process has been using it for a minute; "
+                        f"try again when it is done",
                     ) from None
             check_interrupted()
             time.sleep(PAUSE)

@@ -1,4 +1,4 @@
-"""The side of a host filesystem that a session asks: snapshots, restores and journals of its transactions."""
+"""A host filesystem as its session sees it: snapshots, restores, and journals of transactions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from weakfs.snapshots.store.store import Store
 
 @frozen
 class Rewind:
-    """Two trees of what is known: the files are to become the second where that differs from the first."""
+    """Two trees of known entries: where they differ, the files are to be changed from the first to the second."""
 
     now: FileTree = field(repr=False)
     wanted: FileTree = field(repr=False)
 
 
 class HostFiles(Protocol):
-    """What `HostExternal` needs of the filesystem that it stands for."""
+    """What `HostExternal` needs from its filesystem."""
 
     @property
     def filesystem_id(self) -> str:
@@ -44,20 +44,20 @@ class HostFiles(Protocol):
         ...
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
-        """Keep the files as they are now."""
+        """Take a snapshot of the current files."""
         ...
 
     def _go_to(self, target: FilesystemSnapshot | Rewind) -> None:
-        """Make the files what a snapshot holds, or undo what is known."""
+        """Restore a snapshot, or undo known changes."""
         ...
 
     def _exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
-        """Keep the files as they are now and go to `target`, with a single scan."""
+        """Take a snapshot of the current files and go to `target`, with a single scan."""
         ...
 
 
 class HostExternal:
-    """A host directory as part of a session."""
+    """A host directory attached to a session."""
 
     restores_all_or_nothing = True
 
@@ -67,7 +67,7 @@ class HostExternal:
 
     @property
     def filesystem_id(self) -> str:
-        """What the directory is known by."""
+        """The id of the directory in sessions."""
         return self._filesystem.filesystem_id
 
     @property
@@ -76,7 +76,7 @@ class HostExternal:
         return self.root.store
 
     def lost_snapshots(self) -> tuple[str, ...]:
-        """Return the ids of the session's snapshots that neither the store nor the session's records hold any more.
+        """Return the ids of the session's snapshots that are in neither the store nor the session's records.
 
         O(snapshots), and O(records) if the store lacks one.
         """
@@ -84,7 +84,7 @@ class HostExternal:
         lost = [
             one.snapshot_id
             for one in session[ExternalFsSnapshot].all()
-            # An archive that the session holds is one of its contents.
+            # An archive in `data` is one of the session's own contents.
             if one.filesystem_id == own and one.data is None and not os.path.lexists(catalogue.path_of(one.snapshot_id))
         ]
         seen: set[str] = set()
@@ -94,32 +94,32 @@ class HostExternal:
         return tuple(one for one in lost if one not in seen)
 
     def stand_for(self, filesystem: HostFiles) -> None:
-        """Work through another object over the same directory, if that may change it and this one's may not."""
+        """Work through another object for the same directory if that one is writable and the current one is not."""
         if self._filesystem.read_only and not filesystem.read_only:
             self._filesystem = filesystem
 
     def reopen(self, filesystem: HostFiles, root: HostRoot) -> None:
-        """Replace a root that was removed or renamed by the one that was opened in its place; the store stays."""
+        """Replace a root that was removed or renamed with the one now open in its place; the store stays."""
         root.store = self.root.store
         self._filesystem, self.root = filesystem, root
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
-        """Keep the files as they are now."""
+        """Take a snapshot of the current files."""
         return self._filesystem.snapshot(tag)
 
     def restore(self, snapshot: FilesystemSnapshot | Rewind) -> None:
-        """Go back to a snapshot, or undo what is known; the session's own slices are its affair."""
+        """Go back to a snapshot, or undo known changes; the session restores its own slices itself."""
         self._filesystem._go_to(snapshot)
 
     def exchange(self, snapshot: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
-        """Keep the files as they are now and go back to `snapshot`, with a single scan."""
+        """Take a snapshot of the current files and go back to `snapshot`, with a single scan."""
         self._filesystem._exchange(snapshot, on_kept)
 
     def known_at(self, then: SessionView, now: SessionView) -> Rewind:
-        """Give the paths that differ between two moments, as far as the session knows them. O(what differs)."""
+        """Return what changed between two moments, for the entries that the session knows. O(differences)."""
         name = self.filesystem_id
         before, after = ((view[ExternalTrees].latest() or ExternalTrees()).known(name) for view in (then, now))
-        # What one of them never heard of is there all the same.
+        # An entry that one of the two moments does not know about was there all the same.
         return Rewind(after.completed(before), before.completed(after))
 
     def begin(self) -> Work:

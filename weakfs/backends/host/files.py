@@ -1,4 +1,4 @@
-"""The primitives of a host filesystem: looking at the directory, and making events happen in it as a whole."""
+"""The primitives of a host filesystem: reading the directory, and applying events to it atomically."""
 
 from __future__ import annotations
 
@@ -37,31 +37,31 @@ from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.snapshots.directory.directory import OnDisk
 from weakfs.snapshots.directory.hard_links import SharedFile
 
-# A search passes over files that are larger, which it would have to hold in memory.
+# Searches skip larger files, because they would have to be held in memory.
 MOST_SEARCHED = 256 << 20
 
-# Their path is followed through links, as far as links are followed here; all others are about a link itself.
+# For these events links in the path are followed where the policy allows; all others concern the link itself.
 FOLLOWING = (FileWritten, FileAppended, FileSpliced, DirectoryMade, ModeChanged)
 
-# How a listing shows each kind of entry: whether it is a file, a directory, a link.
+# How a listing shows each kind of entry: is it a file, a directory, a link?
 KINDS = {"file": (True, False, False), "directory": (False, True, False), "link": (False, False, True)}
 NO_KIND = (False, False, False)
 
 
 class HostFiles(BaseFilesystem):
-    """Entries of a host directory, each looked up when it is asked for."""
+    """Entries of a host directory, each looked up on demand."""
 
     __slots__ = ("_filesystem_id", "_prefixes", "_root", "_session")
 
     _filesystem_id: str
     _root: HostRoot
     _session: Session
-    # How host paths below the root begin, in each spelling of the root.
+    # Prefixes of host paths below the root, one for each spelling of the root.
     _prefixes: tuple[str, ...]
 
     @property
     def filesystem_id(self) -> str:
-        """What snapshots of this filesystem are known by."""
+        """The id of this filesystem in snapshots."""
         return self._filesystem_id
 
     def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:
@@ -81,7 +81,7 @@ class HostFiles(BaseFilesystem):
             raise self._outside(path)
 
     def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
-        # A target is what every other program takes it for: a path of the host.
+        # A link's target means the same here as for other programs: a path of the host.
         top = "/".join(names.from_bytes(os.fsencode(part)) for part in self._root.path.split("/"))
         if target == top or target.startswith(top.rstrip("/") + "/"):
             return [], target[len(top) :]
@@ -105,7 +105,7 @@ class HostFiles(BaseFilesystem):
     def _listed(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
         with told("list", _shown(segments)):
             listed = sorted(self._root.directory.names(segments))
-        # 100,000 entries took the collector as long as the listing itself.
+        # With 100,000 entries the garbage collector took as long as the listing itself.
         with collector_at_rest():
             return tuple([FileEntry(name, prefix + name, *KINDS.get(kind, NO_KIND)) for name, kind in listed])
 
@@ -162,7 +162,7 @@ class HostFiles(BaseFilesystem):
         claimed = [self._claimed(place) for place in (*places, *others)]
         with self._work(verb, path, *claimed) as work:
             mark = len(work.journal.notes)
-            # To the session each name is a file.
+            # For the session each name is a file of its own.
             events = [event, *(_at(event, name) for name in others)]
             found: list[EntryFound] = []
             for one, at in zip(events, (places, *([name] for name in others)), strict=True):
@@ -177,7 +177,7 @@ class HostFiles(BaseFilesystem):
     def _created(self, segments: Segments, node: Node) -> int:
         born = self._root.directory.born_at(segments, _modified_at(node))
         known = find((self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id), segments)
-        # An edit puts another file there; the session remembers when the first was made, while nobody else changes it.
+        # An edit replaces the file; the session keeps the original creation time until somebody else changes the file.
         return min(born, known[CREATED_AT]) if type(known) is tuple and looks_like(node, known) else born
 
     def _other_names(self, segments: Segments) -> tuple[Segments, ...]:
@@ -194,14 +194,14 @@ class HostFiles(BaseFilesystem):
         return [self._locate(event.path, follow=isinstance(event, FOLLOWING))[1]]
 
     def _claimed(self, segments: Segments) -> Segments:
-        """Give the topmost path that a change at a path makes: a directory that is missing, or itself."""
+        """Return the topmost path that a change at a path creates: its first missing parent, or the path itself."""
         for depth in range(1, len(segments)):
             if self._root.directory.status(segments[:depth]) is None:
                 return segments[:depth]
         return segments
 
     def _running(self) -> Work | None:
-        """Give the work of the transaction that the running code is in, if any."""
+        """Return the unit of work of the current transaction, if any."""
         running = cast("Work | Part | None", self._session._journal(self.filesystem_id))
         return running.work if isinstance(running, Part) else running
 
@@ -211,7 +211,7 @@ class HostFiles(BaseFilesystem):
 
     @contextmanager
     def _work(self, verb: str, path: str, *claimed: Segments) -> Iterator[Work]:
-        """Do something to the disk as a whole: in the work of the running transaction, or as a piece of its own."""
+        """Change the disk atomically: as part of the current transaction's work, or as a separate unit of work."""
         running = self._running()
         work = self._root.work() if running is None else running
         if running is not None:
@@ -240,7 +240,7 @@ def _modified_at(node: Node) -> int:
 
 
 def _at(event: Any, segments: Segments) -> Event:
-    """Give a change of one file as one of another path."""
+    """Return a change of one file as a change at another path."""
     moved: Event = attrs.evolve(event, path=_shown(segments))
     return moved
 

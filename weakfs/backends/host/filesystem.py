@@ -1,4 +1,4 @@
-"""A filesystem whose files are a directory of the host: changed in place, and undone exactly."""
+"""A filesystem on a directory of the host: files are changed in place, and changes are undone exactly."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from weakfs.snapshots.store.store import Store
 
 logger = logging.getLogger("weakfs.backends")
 
-# A program may leave large files: up to this size an event holds them, the others stay in the store.
+# A program may leave large files: events hold contents up to this size, larger ones stay in the store.
 MOST_IN_EVENTS = 1 << 20
 
 
 class HostFilesystem(HostFiles):
     """Files in a host directory, changed in place. Nothing outside it is read or changed, whatever links say.
 
-    Without a session it makes one of its own; every change is an event of it, and it is attached, so that the
-    session's snapshots, rollbacks and transactions cover the files. `snapshots` says how those are kept, `store`
-    where: a directory outside `root`, by default one of the user's state directory; all who work in `root` should have
-    the same. A workspace that moved is given the `filesystem_id` that its session knows it by. Work that a killed
-    process left unfinished is undone when the root is opened again for writing.
+    Without a session it creates its own; every change is an event of the session, and the filesystem is attached, so
+    that the session's snapshots, rollbacks and transactions cover the files. `snapshots` is the kind of snapshot to
+    take, and `store` where to keep them: a directory outside `root`, by default in the user's state directory;
+    everybody who works in `root` should use the same one. For a workspace that moved, pass the `filesystem_id` by which
+    its session knows it. Work that a killed process left unfinished is undone when the root is next opened for writing.
 
     Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory.
     """
@@ -110,12 +110,12 @@ class HostFilesystem(HostFiles):
             _refuse_overlap(root.path, [one.root.path for one in hosts])
         elif root.store.path != own.root.store.path and has_store:
             raise ValueError(
-                f"cannot use the store {root.store.path!r} for {root.path!r}: its session keeps snapshots of it in "
-                f"{own.root.store.path!r} already; leave store out, or use another session"
+                f"cannot use the store {root.store.path!r} for {root.path!r}: its session already keeps snapshots of "
+                f"it in {own.root.store.path!r}; omit store, or use another session"
             )
         if own is not None and own.root is not root and not own.root.is_in_place and root.is_in_place:
             own.reopen(self, root)
-        # Two objects over one directory and one session are one filesystem to it.
+        # For a session, two objects with the same directory are one filesystem.
         self._root = root if own is None else own.root
         self._kinds = Kinds(self._root, snapshots)
         self._external = HostExternal(self, self._root) if own is None else own
@@ -129,17 +129,17 @@ class HostFilesystem(HostFiles):
 
     @property
     def session(self) -> Session:
-        """The session that changes are written down in."""
+        """The session that records the changes."""
         return self._session
 
     @property
     def external(self) -> External:
-        """What a session asks that this filesystem is attached to."""
+        """The object that is attached to the session."""
         return self._external
 
     @property
     def root(self) -> str:
-        """The host directory, with no link in its path."""
+        """The host directory, as a path without links."""
         return self._root.path
 
     @property
@@ -149,38 +149,38 @@ class HostFilesystem(HostFiles):
 
     @property
     def store(self) -> Store:
-        """Where snapshots are kept: what they cost, and dropping them."""
+        """The store of the snapshots, to see what they cost and to drop them."""
         return self._root.store
 
     def compact(self) -> CompactReport:
         """Free what neither a snapshot in the store nor this session needs; see `Store.compact`.
 
-        A snapshot costs what it alone needs until it is dropped: `store.account()` tells, `store.drop` and
-        `store.keep_last` give snapshots up. What this session's records hold of a dropped one stays.
+        A snapshot takes the space that it alone needs until it is dropped: `store.account()` returns these sizes,
+        `store.drop` and `store.keep_last` drop snapshots. Contents in this session's records are kept.
         """
         with self._exclusive():
             return self.store.compact(keep=contents_needed(self._session, self.store))
 
     def bind(self, session: Session) -> HostFilesystem:
-        """Give the same filesystem for another session, such as a fork."""
+        """Return the same filesystem bound to another session, such as a fork."""
         bound = HostFilesystem.__new__(HostFilesystem)
         kind = self._kinds.kind
         path, name = self._root.path, self._filesystem_id
         bound._open(self._root, session, self.limits, self._read_only, self.follow_symlinks, kind, path, name)
         return bound
 
-    # The whole
+    # Whole trees
 
     def tree(self) -> FileTree:
-        """Give all files as one immutable value. O(entries); what changed since the last scan is read."""
+        """Return all files as one immutable value. O(entries); only what changed since the last scan is read."""
         with self._exclusive(), told("scan", "/"):
             return self._root.look()
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
-        """Keep the files as they are now, durably, and write that down in the session.
+        """Take a durable snapshot of the current files, and record it in the session.
 
-        O(entries) to look, and what changed since the last scan is read. Raises `PermissionError` that names a file
-        which cannot be read, and `OSError` (EBUSY) while another call has changed something and has not ended.
+        O(entries) to scan; only what changed since the last scan is read. Raises `PermissionError` naming a file that
+        cannot be read, and `OSError` (EBUSY) while another call with unfinished changes is running.
         """
         with self._exclusive():
             self._session._check_writable()
@@ -195,10 +195,10 @@ class HostFilesystem(HostFiles):
     def restore(
         self, snapshot: FilesystemSnapshot | ExternalFsSnapshot, *, dry_run: bool = False, foreign: bool = False
     ) -> RestoreReport:
-        """Go back to a snapshot exactly: only what differs is touched, and files only, no other slice.
+        """Restore a snapshot exactly: changes only what differs, and only files, no other slice.
 
         With `dry_run` nothing is changed. Raises `ValueError` for a snapshot of another filesystem, unless
-        `foreign`; whatever else is raised, the files are as they were.
+        `foreign`; if anything is raised, the files are unchanged.
         """
         snapshot = as_snapshot(snapshot)
         check_snapshot(snapshot, self.filesystem_id, read_only=self._read_only, dry_run=dry_run, foreign=foreign)
@@ -218,15 +218,15 @@ class HostFilesystem(HostFiles):
         return report(snapshot.snapshot_id, before, wanted, dry_run=dry_run, notes=notes)
 
     def _exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
-        """Take a snapshot, give it to `on_kept`, and go to `target`. The files are scanned once."""
+        """Take a snapshot, pass it to `on_kept`, and go to `target`. The files are scanned once."""
         with self._exclusive():
             on_kept(self.snapshot())
             self._go_to(target, now=self._root.last)
 
     def _go_to(self, target: FilesystemSnapshot | Rewind, *, now: FileTree | None = None) -> None:
-        """Restore a snapshot, or undo what is known, without an event: for a session that rolls itself back.
+        """Restore a snapshot, or undo known changes, without an event: for a session that rolls itself back.
 
-        `now` is what a scan under the same lock found.
+        `now` is the result of a scan under the same lock.
         """
         with self._exclusive():
             if isinstance(target, Rewind):
@@ -246,13 +246,13 @@ class HostFilesystem(HostFiles):
 
     def _wanted(self, snapshot: FilesystemSnapshot) -> FileTree:
         if self._session.missing_blobs:
-            # The store may have what is missing beside the session's file.
+            # The store may have a content that is missing from the session's file.
             snapshot = self._kinds.with_own_tree(snapshot)
         try:
             is_own = snapshot.filesystem_id == self.filesystem_id
             wanted = self._kinds.tree_of(snapshot, self.limits, is_own=is_own)
         except (UnknownSnapshot, MissingBlob):
-            # A resumed session brings along what it saw, wherever the store is.
+            # A resumed session has recorded the tree itself, wherever the store is.
             seen = self._seen_at(snapshot.snapshot_id)
             if seen is None:
                 raise
@@ -262,7 +262,7 @@ class HostFilesystem(HostFiles):
         return wanted
 
     def _seen_at(self, snapshot_id: str) -> FileTree | None:
-        """Give the files of a snapshot as the session wrote them down when it was taken."""
+        """Return the files of a snapshot as the session recorded them when it was taken."""
         for record in reversed(self._session.records):
             event = record.event
             if type(event) is TreeSeen and (event.source, event.filesystem) == (snapshot_id, self.filesystem_id):
@@ -270,7 +270,7 @@ class HostFilesystem(HostFiles):
         return None
 
     def export_bytes(self) -> bytes:
-        """Give all files as one tar archive; the same files give the same bytes."""
+        """Return all files as one tar archive; equal files give equal bytes."""
         return to_tar(self.tree())
 
     def import_bytes(self, data: bytes) -> None:
@@ -291,10 +291,10 @@ class HostFilesystem(HostFiles):
         *,
         read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
     ) -> Iterator[Checkout]:
-        """Let a program work on the files where they are: no other call may change any of them meanwhile.
+        """Let a program work on the files in place: no other call may change any of them in the meantime.
 
-        What it changed becomes events when the block ends well, and is put back otherwise. Costs two scans, during
-        which calls on other files of the session go on.
+        If the block succeeds, the changes become events; otherwise they are undone. Costs two scans, during which
+        calls on the session's other files continue.
         """
         self._refuse_if_read_only("run a program in", path)
         canonical, segments = self._directory(path, "run a program in")
@@ -313,7 +313,7 @@ class HostFilesystem(HostFiles):
             with self._exclusive():
                 events = list(events_between(before, after, at=self._now(), most=MOST_IN_EVENTS))
                 if events:
-                    # What was there before is known only from the scan.
+                    # The scan is the only source for the state before the program ran.
                     self._session.dispatch(self._seen(before, "a scan"))
                 for event in events:
                     self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
@@ -330,7 +330,7 @@ class HostFilesystem(HostFiles):
 
 
 def _replaces(root: HostRoot, filesystem_id: str, known: HostExternal) -> bool:
-    """Return whether `root` is a renamed directory that its session knows at a path where it is no more."""
+    """Return whether `root` is where a directory was moved that its session knows under a path that is gone."""
     return known.filesystem_id == filesystem_id and not known.root.is_in_place and root.is_in_place
 
 
@@ -338,6 +338,6 @@ def _refuse_overlap(path: str, others: list[str]) -> None:
     for other in others:
         if is_inside(path, other) or is_inside(other, path):
             raise ValueError(
-                f"cannot open {path!r} with a session that has {other!r}: one lies in the other, and what one undoes "
-                f"the other may have changed; use one filesystem for both, or another session"
+                f"cannot open {path!r} with a session that has {other!r}: one contains the other, and undoing changes "
+                f"of one could undo the other's; use one filesystem for both, or another session"
             )

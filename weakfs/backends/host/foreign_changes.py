@@ -1,4 +1,4 @@
-"""What the disk holds where something is about to change, told to the session if that does not know it."""
+"""Changes that other programs made: found on disk before an event, and recorded in the session."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find, tree_of, walk
 from weakfs.session import Session
 
-# Contents up to this size are held by the event itself, larger ones in the store.
+# Events hold contents up to this size; larger ones go into the store.
 SMALL = 1 << 20
 
 
 def found_before(
     root: HostRoot, session: Session, event: Any, places: list[Segments], filesystem: str
 ) -> list[EntryFound]:
-    """Give the events by which the session learns what is at the paths of `event` before it happens."""
+    """Return the events that tell the session what is at the paths of `event` before it is applied."""
     known = (session[ExternalTrees].latest() or ExternalTrees()).tree(filesystem)
     paths = [event.source, event.destination] if isinstance(event, EntryMoved | EntryCopied) else [event.path]
     as_whole = isinstance(event, EntryMoved | EntryCopied | EntryDeleted)
@@ -34,12 +34,12 @@ def found_before(
 
 
 def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: bool) -> FileTree | None:
-    """Give what is at a path as a tree of that alone; `None` if that is what is known."""
+    """Return the entry at a path as a tree of that entry alone; `None` if the session already knows it."""
     directory = root.directory
     node = directory.node(place)
     if type(node) is FileTree:
         if not as_whole:
-            # One that gets other permission bits: what is known to lie in it stays.
+            # Only its permission bits change: what the session knows about its entries stays.
             return None if type(known) is FileTree else tree_of({place[-1]: node})
         whole = directory.subtree(place)
         if type(known) is FileTree and type(whole) is FileTree and _looks_like_all(whole, known):
@@ -50,7 +50,7 @@ def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: boo
         created = directory.born_at(place, node[leaves.MODIFIED_AT])
         if as_whole or not leaves.is_file(node) or created >= known[leaves.CREATED_AT]:
             return None
-        # A scan does not look when files were made, and an edit makes another one.
+        # Scans do not read birth times, and an edit creates a new file, so the known creation time is corrected.
         content, mode, at, _, digest = known
         return tree_of({place[-1]: (content, mode, at, created, digest)})
     elif leaves.is_link(node) or leaves.is_special(node):
@@ -64,7 +64,7 @@ def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: boo
 
 
 def looks_like(one: Node, other: Node) -> bool:
-    """Return whether two entries have the same kind, size, times and permission bits; no content is read."""
+    """Return whether two entries have the same kind, size, times and permission bits; contents are not read."""
     if type(one) is not tuple or type(other) is not tuple:
         return type(one) is type(other)
     return (

@@ -1,4 +1,4 @@
-"""Errors of the operating system, said as thing, cause and remedy."""
+"""Operating system errors, reported with thing, cause and remedy."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from weakfs.reducers.tree import name_escaping as names
 from weakfs.snapshots.directory.entries import TEMPORARY
 
 REMEDIES = {
-    EACCES: "give yourself the permission, or use another path",
-    EPERM: "give yourself the permission, or use another path",
-    ENOENT: "it vanished meanwhile; list its directory to see what is there",
-    ENOSPC: "nothing was changed; make room on the disk and try again",
-    EDQUOT: "nothing was changed; make room on the disk and try again",
+    EACCES: "get the permission, or use another path",
+    EPERM: "get the permission, or use another path",
+    ENOENT: "it disappeared in the meantime; list its directory to see what is there",
+    ENOSPC: "nothing was changed; free some disk space and try again",
+    EDQUOT: "nothing was changed; free some disk space and try again",
     EROFS: "the disk is mounted read-only; use another directory",
     EINVAL: "stat it to see what it is",
 }
@@ -24,11 +24,11 @@ REMEDIES = {
 
 @contextmanager
 def told(verb: str, path: str) -> Iterator[None]:
-    """Say of the system's errors what was to be done with which path. An error that has a message stays as it is."""
+    """Add the verb and path to the system's errors. An error that already has a full message is left as it is."""
     try:
         yield
     except OSError as error:
-        # What the system raises has two arguments; `fault` gives one.
+        # The system's errors have two arguments; those of `fault` have one.
         if len(error.args) < 2:
             raise
         number = error.errno or EIO
@@ -37,7 +37,7 @@ def told(verb: str, path: str) -> Iterator[None]:
 
 
 def _said(error: OSError, path: str) -> str:
-    """Give what the system said, with the name that it was about if that is not the path's own."""
+    """Return the system's message, with the file name that it concerns unless that is the path's own."""
     name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
     if not name or name == "." or path.endswith("/" + name) or TEMPORARY.fullmatch(name):
         return str(error.strerror)

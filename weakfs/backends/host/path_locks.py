@@ -1,4 +1,4 @@
-"""Which unfinished call changed which paths of a disk: until it ends, they are its own."""
+"""Path locks: which paths an unfinished call has changed; they are locked until it ends."""
 
 from __future__ import annotations
 
@@ -13,52 +13,52 @@ from weakfs.reducers.tree.node import Segments
 
 @define(eq=False)
 class Claim:
-    """The paths that one piece of work changed."""
+    """The paths that one unit of work changed."""
 
     paths: set[Segments] = field(factory=set[Segments])
-    # Every directory that one of them lies in.
+    # All parent directories of those paths.
     above: set[Segments] = field(factory=set[Segments])
 
     def touches(self, segments: Segments) -> bool:
-        """Tell whether a path is, holds or lies in one that was changed."""
+        """Return whether a path is, contains or is inside a changed one."""
         if segments in self.paths or segments in self.above:
             return True
         return any(segments[:depth] in self.paths for depth in range(len(segments)))
 
     def add(self, segments: Segments) -> None:
-        """Note a path."""
+        """Add a path."""
         self.paths.add(segments)
         self.above.update(segments[:depth] for depth in range(len(segments)))
 
 
 class Claims:
-    """The claims of all unfinished work on one disk. Whoever uses it holds the disk's lock."""
+    """The claims of all unfinished work on one disk. Callers must hold the disk's lock."""
 
     def __init__(self) -> None:
         self._by_owner: dict[object, Claim] = {}
 
     def take(self, owner: object, *paths: Segments) -> None:
-        """Claim paths for `owner`; `OSError` (EBUSY) if unfinished work of another changed one of them."""
+        """Claim paths for `owner`; raise `OSError` (EBUSY) if another owner's unfinished work changed one of them."""
         self.check(owner, *paths)
         own = self._by_owner.setdefault(owner, Claim())
         for segments in paths:
             own.add(segments)
 
     def check(self, owner: object, *paths: Segments) -> None:
-        """Refuse paths that unfinished work of another than `owner` changed: `OSError` (EBUSY)."""
+        """Raise `OSError` (EBUSY) if unfinished work of an owner other than `owner` changed one of the paths."""
         for other, claim in self._by_owner.items():
             if other is not owner:
                 _refuse_touched(claim, paths)
 
     def check_beside(self, changed: Iterable[Segments], *paths: Segments) -> None:
-        """Refuse paths that somebody else's work, which changed others, would undo: `OSError` (EBUSY)."""
+        """Raise `OSError` (EBUSY) if one of the paths overlaps with `changed`, which another process may undo."""
         claim = Claim()
         for segments in changed:
             claim.add(segments)
         _refuse_touched(claim, paths)
 
     def release(self, owner: object) -> None:
-        """Forget the claims of work that ended."""
+        """Release the claims of work that ended."""
         self._by_owner.pop(owner, None)
 
 
@@ -69,6 +69,6 @@ def _refuse_touched(claim: Claim, paths: Iterable[Segments]) -> None:
             raise fault(
                 OSError,
                 EBUSY,
-                f"cannot use {shown!r}: another call that has not ended yet changed it, or what is in it; try again "
+                f"cannot use {shown!r}: another call that has not ended yet changed it or something in it; try again "
                 f"when that call has ended",
             )

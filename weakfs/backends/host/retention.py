@@ -1,4 +1,4 @@
-"""Which contents of a store a session still needs, besides the snapshots of the catalogue."""
+"""Retention: contents of a store that a session still needs, besides the snapshots in the catalogue."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from weakfs.session.blobs.blob import Stored
 
 
 def contents_needed(session: Session, source: object) -> set[bytes]:
-    """Give the digests of all contents that a session's records and slices read from `source`. O(distinct trees)."""
+    """Return the digests of all contents that a session's records and slices read from `source`. O(distinct trees)."""
     needed: set[bytes] = set()
-    # Directories that were gone through; holding them keeps their identity from being used again.
+    # Visited directories by id; keeping references prevents their ids from being reused.
     seen: dict[int, FileTree] = {}
     for tree in _trees(session):
         stack = [tree]

@@ -1,4 +1,4 @@
-"""What all filesystem objects over one host directory share: the directory, its lock, store and unfinished work."""
+"""State shared by all filesystem objects on one host directory: descriptor, lock, store and unfinished work."""
 
 from __future__ import annotations
 
@@ -30,56 +30,56 @@ logger = logging.getLogger("weakfs.backends")
 
 
 class HostRoot:
-    """One host directory that is worked on. `lock` is held by whoever looks and changes as one step."""
+    """A host directory in use. Hold `lock` to read and change it in one atomic step."""
 
     def __init__(self, root: str, store: Store | str | os.PathLike[str] | None) -> None:
         if not root:
-            raise ValueError("cannot open '': it names no directory; name one, or '.' for the current one")
+            raise ValueError("cannot open '': it names no directory; name one, or use '.' for the current directory")
         try:
             self.directory = HostDirectory(root)
         except FileNotFoundError as error:
             raise fault(
                 FileNotFoundError,
                 error.errno or 0,
-                f"cannot open {root!r}: there is no such directory; make it first",
+                f"cannot open {root!r}: there is no such directory; create it first",
             ) from None
         except NotADirectoryError as error:
             raise fault(
                 NotADirectoryError,
                 error.errno or 0,
-                f"cannot open {root!r}: it is no directory; name a directory of the host",
+                f"cannot open {root!r}: it is not a directory; name a directory of the host",
             ) from None
         except PermissionError as error:
             raise fault(
                 PermissionError,
                 error.errno or 0,
-                f"cannot open {root!r}: {error.strerror}; give yourself the permission, or name another directory",
+                f"cannot open {root!r}: {error.strerror}; get the permission, or name another directory",
             ) from None
         self.path = self.directory.root
         self.lock = RootLock(self.directory)
         self.claims = Claims()
         self.links = HardLinks(self.directory)
-        # The work that is going on.
+        # Work in progress.
         self.works: WeakSet[Work] = WeakSet()
         self.store = store if isinstance(store, Store) else Store(store or default_store(self.path))
         if is_inside(os.path.realpath(self.store.path), self.path):
             raise ValueError(
-                f"cannot keep snapshots of {self.path!r} in {self.store.path!r}: that lies inside it; name a store "
+                f"cannot keep snapshots of {self.path!r} in {self.store.path!r}: that is inside it; name a store "
                 f"outside"
             )
         self._seen: Survey | None = None
-        # What the last commit was, for the next to be told as a difference.
+        # The base for writing the next commit as a difference.
         self.base: Base | None = None
-        # Is told of every file that a scan reads: its path and its size.
+        # Called with the path and size of every file that a scan reads.
         self.on_file: OnFile | None = None
 
     @property
     def journals(self) -> str:
-        """How the paths of journals of unfinished work begin: those of this root, whatever else uses the store."""
+        """Path prefix of the journals of unfinished work on this root, which may share its store with others."""
         return os.path.join(self.store.path, "journals", _known_by(self.path))
 
     def look(self) -> FileTree:
-        """Scan the directory; contents go into the store. O(entries), and what changed is read."""
+        """Scan the directory; contents go into the store. O(entries); only what changed is read."""
         with self.store.observer() as writer:
             seen = self.look_into(writer)
             writer.finish()
@@ -87,12 +87,12 @@ class HostRoot:
 
     @property
     def last(self) -> FileTree:
-        """Give what the last scan found."""
+        """The result of the last scan."""
         assert self._seen is not None
         return self._seen.tree
 
     def look_into(self, writer: Sink) -> Survey:
-        """Scan the directory; contents go where `writer` puts them, which has to be finished."""
+        """Scan the directory; contents go into `writer`, which the caller has to finish."""
         with self.lock:
             return self._look_into(writer, None)
 
@@ -102,9 +102,9 @@ class HostRoot:
         return self._seen
 
     def look_durably(self, journal: Journal) -> FileTree:
-        """Scan the directory before anything in it may change, so that undoing the journal goes back to that.
+        """Scan the directory before it changes, so that undoing the journal restores this state.
 
-        For whoever has claimed the whole directory, as `read_back`: others need not wait for the scan.
+        Like `read_back`, for callers that have claimed the whole directory: others need not wait for the scan.
         """
         with self.store.observer() as writer:
             seen = self._look_into(writer, None)
@@ -114,14 +114,14 @@ class HostRoot:
         return seen.tree
 
     def read_back(self, bounds: Bounds) -> FileTree:
-        """Scan the directory after a program has worked in it; what is beyond the bounds is refused and not read."""
+        """Scan the directory after a program worked in it; what exceeds the bounds is refused without being read."""
         with self.store.observer() as writer:
             seen = self._look_into(writer, bounds)
             writer.finish()
         return seen.tree
 
     def keep(self, segments: Segments) -> FileTree:
-        """Put what is at a path into the store, and give it as a tree of that entry alone."""
+        """Store the entry at a path, and return it as a tree of that entry alone."""
         parent = self.directory.open_directory(segments[:-1])
         try:
             with self.store.observer() as writer:
@@ -133,7 +133,7 @@ class HostRoot:
             os.close(parent)
 
     def _newest(self) -> Survey | None:
-        """Give the newest scan that is known: of this process, or the newest snapshot in the store."""
+        """Return the newest known scan: of this process, or the newest snapshot in the store."""
         if self._seen is None:
             newest = self.store.newest()
             if newest is not None:
@@ -143,25 +143,25 @@ class HostRoot:
         return self._seen
 
     def work(self) -> Work:
-        """Begin a piece of work."""
+        """Begin a unit of work."""
         return Work(self)
 
     def go_to(self, journal: Journal, wanted: FileTree) -> FileTree:
-        """Make the directory what a tree says, with every step in the journal; give what it was."""
+        """Make the directory match a tree, logging every step in the journal; return its previous tree."""
         now = self.look()
         restore_tree(self.directory, journal, now, wanted)
         return now
 
     def go_back(self, ref: str) -> tuple[Note, ...]:
-        """Make the directory what a manifest says, and return what files lost by it; for a journal that is undone.
+        """Make the directory match a manifest, and return what files lost; for the undo of a journal.
 
-        What is there now is not kept, and so needs no room in the store; new files, however large, are not read.
+        What is there now is not kept, and so takes no space in the store; new files of any size are not read.
         """
         wanted = self.store.tree(bytes.fromhex(ref))
         try:
             return self._go_back(wanted)
         except PermissionError:
-            # A program took permissions away, from itself and us; what is wanted says what they were.
+            # A program removed permissions, for itself and for us; the wanted tree has the original ones.
             self.directory.make_readable(wanted)
             return self._go_back(wanted)
 
@@ -179,9 +179,9 @@ class HostRoot:
         return tuple(journal.notes)
 
     def recover(self) -> int:
-        """Undo what processes that are gone left unfinished; give how many pieces of work that were.
+        """Undo the unfinished work of processes that have ended; return how many units of work were undone.
 
-        Raises `OSError` that says so where it cannot be undone: the files are then as they were left.
+        Raises `OSError` if that fails; the files are then as they were left.
         """
         with self.lock:
             try:
@@ -195,7 +195,7 @@ class HostRoot:
                     f"read_only=True to look at it",
                 ) from error
         if undone:
-            logger.warning("undid %d pieces of work in %s that a killed process left unfinished", undone, self.path)
+            logger.warning("undid %d units of work in %s that a killed process left unfinished", undone, self.path)
         return undone
 
     @property
@@ -210,34 +210,34 @@ class HostRoot:
     def check_in_place(self) -> None:
         """Raise `FileNotFoundError` if the directory was removed or renamed.
 
-        It is held open, and reading and writing would go on where nobody looks.
+        Its descriptor stays open, so reads and writes would otherwise continue in the removed or renamed directory.
         """
         if not self.is_in_place:
             raise fault(
                 FileNotFoundError,
                 ENOENT,
-                f"cannot use {self.path!r}: the directory that was opened is not there any more; put it back, or open "
+                f"cannot use {self.path!r}: the directory that was opened is no longer there; put it back, or open "
                 f"what is there now",
             )
 
     def take(self, work: Work, *paths: Segments) -> None:
-        """Claim paths for a piece of work, once everything that processes that are gone left is undone.
+        """Claim paths for a unit of work, after undoing unfinished work of processes that have ended.
 
-        `OSError` (EBUSY) if unfinished work of anybody else changed one of them. `lock` is held.
+        Raises `OSError` (EBUSY) if somebody else's unfinished work changed one of them. The caller holds `lock`.
         """
         self.check_in_place()
         self._see_others(*paths)
         self.claims.take(work, *paths)
 
     def refuse_unfinished(self, work: Work | None) -> None:
-        """Refuse to keep as a moment what unfinished work of others has changed: `OSError` (EBUSY). `lock` is held."""
+        """Raise `OSError` (EBUSY) if others have unfinished changes, which no snapshot may include. `lock` is held."""
         self._see_others(())
         self.claims.check(work, ())
 
     def _see_others(self, *paths: Segments) -> None:
         others = self._settle()
         if others.undone:
-            logger.warning("undid %d pieces of work in %s of a process that is gone", others.undone, self.path)
+            logger.warning("undid %d units of work in %s that were left unfinished", others.undone, self.path)
         for changed in others.at_work:
             self.claims.check_beside(changed, *paths)
 
@@ -246,11 +246,11 @@ class HostRoot:
         return settle(self.directory, self.journals, own, self.go_back)
 
     def tell_of_unfinished(self) -> int:
-        """Say in the log that files are as a killed process left them; for those who may not change anything."""
+        """Log a warning if a killed process left work unfinished; for read-only use, which cannot undo it."""
         left = count_left_behind(self.journals)
         if left:
             logger.warning(
-                "%s is as a killed process left it: %d pieces of work are unfinished; open it for writing to undo them",
+                "%s is as a killed process left it: %d units of work are unfinished; open it for writing to undo them",
                 self.path,
                 left,
             )
@@ -258,34 +258,34 @@ class HostRoot:
 
 
 class Work:
-    """One piece of work on a root: its journal and its claims, ended together."""
+    """One unit of work on a root: its journal and its claims, which end together."""
 
     def __init__(self, root: HostRoot) -> None:
         self.root = root
         self.journal = Journal(root.directory, root.journals, root.go_back)
-        # What could not be put back as it was when this was undone.
+        # What an undo could not restore exactly.
         self.inexact: tuple[Note, ...] = ()
         root.works.add(self)
 
     def begin(self) -> Part:
-        """Begin a part of this work, which may be undone by itself."""
+        """Begin a nested part of this work, which can be undone on its own."""
         return Part(self)
 
     def undo(self) -> None:
-        """Put everything back; raises what stops it, and may then be called again."""
+        """Undo everything; may be called again if it raises."""
         with uninterrupted(), self.root.lock:
             self.inexact = self.journal.undo()
             self.root.claims.release(self)
 
     def close(self) -> None:
-        """Let everything stay."""
+        """Commit everything."""
         with uninterrupted(), self.root.lock:
             self.root.claims.release(self)
             self.journal.close()
 
 
 class Part:
-    """A part of a piece of work: that of a transaction in a transaction."""
+    """Part of a unit of work: that of a nested transaction."""
 
     def __init__(self, work: Work) -> None:
         self.work = work
@@ -293,34 +293,34 @@ class Part:
         self._nested = Nested(work.journal)
 
     def begin(self) -> Part:
-        """Begin a part of this part."""
+        """Begin a part nested in this one."""
         return Part(self.work)
 
     def undo(self) -> None:
-        """Put back what this part changed."""
+        """Undo what this part changed."""
         with uninterrupted(), self.work.root.lock:
             self.inexact = self._nested.undo()
 
     def close(self) -> None:
-        """Let what was done stay, as far as the whole work does."""
+        """Leave the changes to the whole unit of work."""
 
 
 def default_store(root: str) -> str:
-    """Give where a root's snapshots are kept if nobody says: below the user's state directory, or the system's."""
+    """Return the default folder for a root's snapshots: in the user's state directory, or else in /var/tmp."""
     own = f"{os.path.basename(root) or 'root'}-{_known_by(root)}"
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     for folder in (os.path.join(state, "weakfs"), f"/var/tmp/weakfs-{os.getuid()}"):
         if os.path.isabs(folder) and not is_inside(os.path.realpath(folder), root) and _can_be_made(folder):
             return os.path.join(folder, own)
     raise ValueError(
-        f"cannot find a place outside {root!r} for what its snapshots hold; name one: HostFilesystem(..., store=PATH)"
+        f"cannot find a place outside {root!r} for its snapshots; name one: HostFilesystem(..., store=PATH)"
     )
 
 
 def _can_be_made(folder: str) -> bool:
-    """Tell whether a directory is ours to be written, or can be made with those above it."""
+    """Return whether a directory is ours and writable, or can be created along with its parents."""
     if os.path.lexists(folder) and os.lstat(folder).st_uid != os.getuid():
-        # Somebody else made it first, in a directory where everybody may.
+        # Somebody else created it first, in a world-writable directory.
         return False
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)
@@ -332,5 +332,5 @@ def _known_by(root: str) -> str:
 
 
 def is_inside(path: str, root: str) -> bool:
-    """Tell whether a path is a directory or lies below it; both real."""
+    """Return whether a path is a directory or is below it; both must be real paths."""
     return path == root or path.startswith(root.rstrip("/") + "/")

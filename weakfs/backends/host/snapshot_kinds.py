@@ -1,4 +1,4 @@
-"""How the snapshots of a host directory are kept: as a tree in the store, as git commits, or as tar archives."""
+"""Kinds of snapshots of a host directory: a tree in the store, a git commit, or a tar archive."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SnapshotKind = Literal["tree", "git", "tar"]
 
 UNLIMITED = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None)
 
-# How often another session may take the very id that was to be ours.
+# How many times another session may take the id that was about to be used.
 ATTEMPTS = 100
 
 
@@ -41,14 +41,14 @@ class Kinds:
     def take(
         self, tag: str | None, next_id: Callable[[], str], filesystem_id: str, at: int
     ) -> tuple[FilesystemSnapshot, ExternalFsSnapshot]:
-        """Keep the files as they are: what the caller gets, and what the session writes down.
+        """Take a snapshot; return it, and what the session records of it.
 
-        `GitUnavailable` where git is needed and is not there.
+        Raises `GitUnavailable` if git is needed and missing.
         """
         takes = {"tree": self._take_tree, "git": self._take_git, "tar": self._take_tar}
         for attempt in range(1, ATTEMPTS + 1):
             snapshot_id = next_id()
-            # Sessions of the same id, such as one that is resumed again and again, count from the same number.
+            # Sessions with the same id, such as one that is resumed repeatedly, count from the same number.
             while os.path.lexists(self._root.store.catalogue.path_of(snapshot_id)):
                 snapshot_id = next_id()
             try:
@@ -89,7 +89,7 @@ class Kinds:
         return FilesystemSnapshot(snapshot_id, filesystem_id, at, "tar", ref, path, tag, None, None, archive)
 
     def with_own_tree(self, snapshot: FilesystemSnapshot) -> FilesystemSnapshot:
-        """Give a snapshot with the tree that the store has of it, if that is the very one."""
+        """Return a snapshot with the store's tree of it, if that is the same snapshot."""
         try:
             stored = self._root.store.get(snapshot.snapshot_id)
         except UnknownSnapshot:
@@ -99,11 +99,10 @@ class Kinds:
         return attrs.evolve(snapshot, tree=self._root.store.tree(stored))
 
     def tree_of(self, snapshot: FilesystemSnapshot, limits: Limits, *, is_own: bool) -> FileTree:
-        """Give the files of a snapshot; contents are read when somebody asks.
+        """Return the files of a snapshot; contents are read on demand.
 
-        `limits` are for the archive of another filesystem, if `is_own` is not true. What an archive cannot say, whether
-        a socket or a device was there, is known to the store that it was made in; elsewhere those that are there now
-        stay.
+        `limits` apply to the archive of another filesystem (`is_own` false). An archive cannot hold sockets and
+        devices; the store in which it was made knows them. In other stores, those that exist now are kept.
         """
         if snapshot.tree is not None:
             return snapshot.tree
@@ -118,8 +117,8 @@ class Kinds:
                 return store.tree(stored)
         if snapshot.data is None:
             raise UnknownSnapshot(
-                f"cannot read snapshot {snapshot.snapshot_id!r}: the store {store.path!r} has another of that id; open "
-                f"the filesystem with the store that it was taken in"
+                f"cannot read snapshot {snapshot.snapshot_id!r}: the store {store.path!r} has a different one with "
+                f"that id; open the filesystem with the store in which it was taken"
             )
         archived = Archived(snapshot.data)
         tree = unpack_in_place(archived, limits=UNLIMITED if is_own else limits, at=snapshot.created_at)
@@ -127,7 +126,7 @@ class Kinds:
 
 
 def with_unarchived(wanted: FileTree, now: FileTree) -> FileTree:
-    """Give a tree with the sockets and devices of another where it has nothing, in directories that it has."""
+    """Return a tree with another's sockets and devices added at unused names in existing directories."""
     for path, node in walk(now):
         if type(node) is FileTree or node[CONTENT] not in (SOCKET, DEVICE):
             continue
@@ -139,7 +138,7 @@ def with_unarchived(wanted: FileTree, now: FileTree) -> FileTree:
 
 
 def recorded(snapshot: FilesystemSnapshot) -> ExternalFsSnapshot:
-    """Give what a session writes down of a snapshot."""
+    """Return what a session records of a snapshot."""
     return ExternalFsSnapshot(
         snapshot.snapshot_id,
         snapshot.filesystem_id,

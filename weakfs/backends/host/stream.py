@@ -9,9 +9,9 @@ from weakfs.backends.host.os_errors import told
 
 
 class HostStream(io.RawIOBase):
-    """Reads an open descriptor from the start, and closes it with itself; errors name `path`.
+    """Reads an open descriptor from the start, and closes it when the stream is closed; errors name `path`.
 
-    The file that was opened is read to its end: a write through the library puts another one in its place.
+    The opened file is read to its end even if it is written meanwhile: a write through the library replaces the file.
     """
 
     def __init__(self, descriptor: int, path: str) -> None:
@@ -37,7 +37,7 @@ class HostStream(io.RawIOBase):
         starts = {io.SEEK_SET: 0, io.SEEK_CUR: self._offset}
         start = starts[whence] if whence in starts else os.fstat(self._descriptor).st_size
         if start + offset < 0:
-            raise ValueError(f"cannot seek {self._path!r} to {start + offset}; give a position from 0 on")
+            raise ValueError(f"cannot seek {self._path!r} to {start + offset}; use a position of 0 or more")
         self._offset = start + offset
         return self._offset
 

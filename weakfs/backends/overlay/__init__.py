@@ -1,1 +1,1 @@
-"""A writable layer over another filesystem."""
+"""The overlay backend: a writable layer over another filesystem."""

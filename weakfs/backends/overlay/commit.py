@@ -1,4 +1,4 @@
-"""Writing a layer down: what changed below meanwhile is found first, then everything is written or nothing."""
+"""Committing an overlay to its lower filesystem: conflicts are found first, then all changes are written or none."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import Node, find, tree_of, walk
 from weakfs.session import Session, SessionError
 
-# So many paths are named in a message; the others are counted.
+# At most this many paths are named in a message; the others are counted.
 NAMED = 20
 
 
 def conflicts(
     layers: Layers, found: FileTree, read: Mapping[str, LowerEntry], below: FileTree, now: FileTree
 ) -> list[str]:
-    """List the paths that changed below since they were read, copied up or hidden, and are not what is wanted."""
+    """Return the paths that changed below since they were read, copied up or hidden, unless they match already."""
     changed = {
         *_read_otherwise(layers, read),
         *_found_otherwise(layers, found, below),
@@ -37,7 +37,7 @@ def conflicts(
 
 
 def refuse_conflicts(paths: list[str]) -> None:
-    """Raise `OSError` (EBUSY) that names paths, if there are any."""
+    """Raise `OSError` (EBUSY) naming the paths, if there are any."""
     if not paths:
         return
     more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
@@ -45,13 +45,13 @@ def refuse_conflicts(paths: list[str]) -> None:
     raise fault(
         OSError,
         EBUSY,
-        f"cannot write the layer down: {names} changed below since it was read here; discard the layer's changes, or "
-        f"put back what was there",
+        f"cannot commit the overlay: {names} changed below since it was read here; discard the overlay's changes, or "
+        f"restore what was there",
     )
 
 
 def _is_as_wanted(layers: Layers, path: str, below: FileTree, now: FileTree) -> bool:
-    """Tell whether what lies below is by now what the layer would write there."""
+    """Return whether the lower filesystem already has what the overlay would write."""
     segments = segments_of(path)
     return layers.held(segments) is not None and equal(find(below, segments), find(now, segments))
 
@@ -68,10 +68,10 @@ def _read_otherwise(layers: Layers, read: Mapping[str, LowerEntry]) -> Iterator[
             content = layers.lower._content(path, node)
         again = seen(layers.lower, segments, node, content)
         exact = entry.digest is not None
-        told = [
+        descriptions = [
             (one.kind, one.mode, one.digest, *(() if exact else (one.size, one.modified_ns))) for one in (entry, again)
         ]
-        if told[0] != told[1]:
+        if descriptions[0] != descriptions[1]:
             yield path
 
 
@@ -88,7 +88,7 @@ def _found_otherwise(layers: Layers, found: FileTree, below: FileTree) -> Iterat
 
 
 def _new(layers: Layers, found: FileTree, read: Mapping[str, LowerEntry], below: FileTree) -> Iterator[str]:
-    """Give the paths where the layer made something and something is by now."""
+    """Yield the paths that the overlay created and that now exist below too."""
     for path, node in walk(layers.upper):
         if type(node) is FileTree or is_whiteout(node):
             continue
@@ -102,16 +102,16 @@ def _was_hidden(read: Mapping[str, LowerEntry], segments: tuple[str, ...]) -> bo
 
 
 def refuse_inside_transaction(lower: Filesystem, session: Session) -> None:
-    """Raise `SessionError` where what is written below would stay although the running transaction is undone."""
+    """Raise `SessionError` if a rollback of the current transaction could not undo writes to the lower filesystem."""
     if getattr(lower, "session", None) is not session and session.in_transaction:
         raise SessionError(
-            f"cannot write the layer down inside a transaction of session {session.session_id!r}: what is written "
-            f"below could not be taken back with it; commit after it, or give the files below the same session"
+            f"cannot commit the overlay inside a transaction of session {session.session_id!r}: a rollback could not "
+            f"undo the writes to the lower filesystem; commit after it, or give the lower filesystem the same session"
         )
 
 
 def write_down(lower: Filesystem, session: Session, below: FileTree, now: FileTree) -> None:
-    """Make the lower filesystem what the layer shows; whatever goes wrong leaves it as it was."""
+    """Make the lower filesystem match the overlay; if anything fails, it is left unchanged."""
     with _all_or_nothing(lower, session):
         changes = sorted(differences(below, now), key=lambda change: change[0])
         for path, old, new in changes:
@@ -127,11 +127,11 @@ def write_down(lower: Filesystem, session: Session, below: FileTree, now: FileTr
 def _all_or_nothing(lower: Filesystem, session: Session) -> AbstractContextManager[object]:
     own = getattr(lower, "session", None)
     if own is session:
-        # The transaction that is running covers the files below as well.
+        # The current transaction covers the lower filesystem as well.
         return nullcontext()
     if not isinstance(own, Session):
         raise fault(
-            PermissionError, EBUSY, f"cannot write the layer down: {lower!r} has no session that could take it back"
+            PermissionError, EBUSY, f"cannot commit the overlay: {lower!r} has no session that could undo the writes"
         )
     return own.transaction(cause="overlay commit")
 

@@ -1,4 +1,4 @@
-"""A layer over other files: those are read in place, and what changes stays in a session until it is written down."""
+"""A writable layer over other files, which are read in place; changes stay in a session until they are committed."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from weakfs.session import Session, SessionError, SessionView
 
 
 class OverlayFilesystem(SessionFilesystem):
-    """The files of `lower`, with changes that stay in a session's `FileTree` slice.
+    """The files of `lower`, with changes kept in a session's `FileTree` slice.
 
-    Nothing is copied up front: a file is copied up before its first change, and a deletion is a whiteout.
-    `commit()` writes all changes down or none, `discard()` gives them up, `diff()` shows them. What a program
-    changes in `lower` meanwhile is seen, except where the layer holds something in its place. `lower` is one of
-    weakfs's own backends, with a session of its own if it is a memory filesystem.
+    Nothing is copied in advance: a file is copied up before its first change, and a deletion is a whiteout.
+    `commit()` writes all changes to `lower` or none, `discard()` drops them, `diff()` returns them. Changes that other
+    programs make in `lower` are visible, except where the upper layer has its own entry. `lower` is one of
+    weakfs's own backends; a memory filesystem needs its own session.
     """
 
     __slots__ = ("_known", "_lower", "_read")
@@ -47,18 +47,18 @@ class OverlayFilesystem(SessionFilesystem):
     ) -> None:
         if not isinstance(lower, BaseFilesystem):
             raise TypeError(
-                f"cannot lay files over {lower!r:.60}: it is no filesystem that derives from BaseFilesystem; give an "
-                f"InMemoryFilesystem or a HostFilesystem"
+                f"cannot overlay {lower!r:.60}: it does not derive from BaseFilesystem; use an InMemoryFilesystem or a "
+                f"HostFilesystem"
             )
         super().__init__(session, limits, read_only, follow_symlinks)
         own = getattr(lower, "session", None)
         if own is self._session and getattr(lower, "filesystem_id", "").startswith(("memory:", "overlay:")):
             raise ValueError(
-                f"cannot lay files over {lower!r}: its files are in the same slice of the same session; give the "
-                f"overlay a session of its own"
+                f"cannot overlay {lower!r}: its files are in the same slice of the same session; give the overlay its "
+                f"own session"
             )
         self._lower = lower
-        # The upper and the lower tree that were merged last, and what came of it.
+        # The upper and lower trees of the last merge, and its result.
         self._known: tuple[FileTree, FileTree, FileTree] | None = None
         self._read = Reads()
 
@@ -67,22 +67,22 @@ class OverlayFilesystem(SessionFilesystem):
 
     @property
     def lower(self) -> Filesystem:
-        """The files below."""
+        """The lower filesystem."""
         return cast(Filesystem, self._lower)
 
     @property
     def root(self) -> str:
-        """The root of the files below."""
+        """The root of the lower filesystem."""
         return str(self.lower.root)
 
     @property
     def filesystem_id(self) -> str:
-        """What snapshots of this filesystem are known by: the session, or the one that it was forked from."""
+        """The id of this filesystem in snapshots: that of the session, or of the one it was forked from."""
         session = self._session
         return f"overlay:{session.origin_id}" if isinstance(session, Session) else "overlay:view"
 
     def bind(self, session: Session) -> OverlayFilesystem:
-        """Give the same layer over the same files in another session, such as a fork."""
+        """Return the same overlay over the same files in another session, such as a fork."""
         return OverlayFilesystem(
             self.lower,
             session,
@@ -91,19 +91,19 @@ class OverlayFilesystem(SessionFilesystem):
             follow_symlinks=self.follow_symlinks,
         )
 
-    # The layer
+    # The upper layer
 
     def diff(self) -> TreeDiff:
-        """Tell how the files differ from those below. O(what the layer holds), plus the tree below."""
+        """Return how the files differ from the lower ones. O(upper layer), plus the lower tree."""
         below = self.lower.tree()
         return diff(below, self._over(below))
 
     def commit(self) -> TreeDiff:
-        """Write every change down, all or none, and tell what was: the layer holds nothing afterwards.
+        """Write all changes to `lower`, or none, and return them; the upper layer is empty afterwards.
 
-        Raises `OSError` (EBUSY) that names every path that changed below since it was read, copied up or hidden, with
-        nothing written; what `lower` raises where it cannot be written, with `lower` as it was. `SessionError` inside a
-        transaction that `lower`, with a session of its own, would not be undone with.
+        Raises `OSError` (EBUSY) naming every path that changed below since it was read, copied up or hidden; then
+        nothing is written. If `lower` cannot be written, raises its error and leaves it unchanged. Raises
+        `SessionError` inside a transaction if `lower` has another session, because a rollback could not undo it.
         """
         session = self._changing("write down", "the layer")
         refuse_inside_transaction(self.lower, session)
@@ -120,7 +120,7 @@ class OverlayFilesystem(SessionFilesystem):
         return found
 
     def discard(self) -> TreeDiff:
-        """Give up every change and tell which: a record, so that a rollback brings them back."""
+        """Drop all changes and return them. Recorded as an event, so a rollback brings them back."""
         session = self._changing("discard", "the layer")
         with session.lock:
             found = self.diff()
@@ -128,10 +128,10 @@ class OverlayFilesystem(SessionFilesystem):
         self._told()
         return found
 
-    # The whole
+    # Whole trees
 
     def tree(self) -> FileTree:
-        """Give all files as one immutable value. O(what the layer holds), plus the tree below."""
+        """Return all files as one immutable value. O(upper layer), plus the lower tree."""
         return self._over(self.lower.tree())
 
     def _over(self, lower: FileTree) -> FileTree:
@@ -199,7 +199,7 @@ class OverlayFilesystem(SessionFilesystem):
         return (content, *leaf[1:])
 
     def _remember(self, path: str, segments: Segments, leaf: Leaf, content: bytes) -> None:
-        """Write down what was read, once as long as it stays the same."""
+        """Record what was read, unless the same is recorded already."""
         session = self._session
         if not isinstance(session, Session) or self._read_only:
             return
@@ -209,7 +209,7 @@ class OverlayFilesystem(SessionFilesystem):
         try:
             session.dispatch(entry)
         except SessionError:
-            # A session that takes no changes any more can still be read, and will never be written down.
+            # The session accepts no more changes: it can still be read, and will never be committed.
             return
 
     def _entries_read(self) -> Mapping[str, LowerEntry]:
@@ -271,7 +271,7 @@ class OverlayFilesystem(SessionFilesystem):
             event = TreeRestored(upper, event.source, event.at)
         else:
             first = before(Layers(self._upper(), self._lower), event)
-        # What is copied up shows as before; what is hidden must be hidden together with the change.
+        # Copying up does not change what is visible; hiding entries must be atomic with the change.
         copied_up = not isinstance(event, TreeRestored) and all(isinstance(one, EntryFound) for one in first)
         may_hide = isinstance(event, EntryDeleted | EntryMoved | EntryCopied)
         with nullcontext() if copied_up and not may_hide else session.transaction():

@@ -1,6 +1,7 @@
-"""Two trees as one: what is seen of a lower tree under an upper one, and the upper one that shows what is wanted.
+"""Layers: merging an upper and a lower tree, and computing the upper tree that produces a wanted result.
 
-In the upper tree a whiteout hides what lies below at its path, a leaf replaces it, and a directory joins it. Pure.
+In the upper tree a whiteout hides what is below at its path, a leaf replaces it, and a directory is merged with it.
+Pure functions.
 """
 
 from __future__ import annotations
@@ -11,28 +12,28 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODE, MODIFIED_AT, WHITEOUT, Leaf
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, tree_of
 
-# Bytes, files (with links) and directories, as a directory's totals are told.
+# Bytes, files (including links) and directories, as in a directory's totals.
 Totals = tuple[int, int, int]
 
 
 def is_whiteout(node: Node | None) -> bool:
-    """Tell a whiteout from what is there and from what is not."""
+    """Return whether a node is a whiteout."""
     return type(node) is tuple and node[CONTENT] is WHITEOUT
 
 
 def is_untouched(root: FileTree) -> bool:
-    """Tell whether a root is as a session begins with: nothing was ever held here."""
+    """Return whether a root is as a new session has it: nothing was ever stored in it."""
     begun = (root.mode, root.modified_at, root.created_at) == (leaves.DIRECTORY_MODE, 0, 0)
     return begun and not root.node_count
 
 
 def bare(tree: FileTree) -> FileTree:
-    """Give a directory's bits and times without what is in it."""
+    """Return a directory with its bits and times but without entries."""
     return FileTree({}, tree.mode, tree.modified_at, tree.created_at)
 
 
 def merged(upper: FileTree, lower: FileTree) -> FileTree:
-    """Give what is seen of two roots. O(what the upper one holds)."""
+    """Return the merged view of two roots. O(upper tree)."""
     return lower if is_untouched(upper) else run(_merged(upper, lower))
 
 
@@ -54,7 +55,7 @@ def _merged(upper: FileTree, lower: FileTree) -> Steps[FileTree]:
 
 
 def totals_of(node: Node | None) -> Totals:
-    """Give what a node with all that is in it counts for."""
+    """Return the totals of a node and everything in it."""
     if node is None:
         return 0, 0, 0
     if type(node) is FileTree:
@@ -63,7 +64,7 @@ def totals_of(node: Node | None) -> Totals:
 
 
 def upper_for(lower: FileTree, wanted: FileTree) -> FileTree:
-    """Give the upper tree under which `lower` shows as `wanted`, times included. O(what differs)."""
+    """Return the upper tree that makes `lower` appear as `wanted`, including times. O(differences)."""
     return run(_difference(lower, wanted)) or bare(wanted)
 
 
@@ -90,7 +91,7 @@ def _is_same(one: Leaf, other: Leaf) -> bool:
 
 
 def counterpart(lower: FileTree, upper: FileTree) -> FileTree:
-    """Give what lies below wherever an upper tree holds something: a directory that joins its own bits and times."""
+    """Return what the lower tree has at each upper entry; a merged directory is reduced to its bits and times."""
     return run(_counterpart(lower, upper))
 
 

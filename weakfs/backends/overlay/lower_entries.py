@@ -1,4 +1,4 @@
-"""What a session remembers of the entries below a layer, by path."""
+"""Lower entries: what a session remembers of the entries below an overlay, by path."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from weakfs.session.slices.table import Table
 
 
 class Reads:
-    """Finds the newest description of each path, going through each value of the slice once."""
+    """Index of the newest description of each path; reads each value of the slice once."""
 
     __slots__ = ("_known",)
 
     def __init__(self) -> None:
-        # One pair, so that threads that read at once see what belongs together.
+        # A single pair, so that concurrent readers see matching values.
         self._known: tuple[Log[LowerEntry], dict[str, LowerEntry]] = (Log(), {})
 
     def newest(self, state: Table) -> Mapping[str, LowerEntry]:
-        """Give the newest description of each path that was read or hidden. O(what is new)."""
+        """Return the newest description of each path that was read or hidden. O(new descriptions)."""
         values = cast("Log[LowerEntry]", state.get("fs/lower_entry", Log()))
         known, newest = self._known
         if values is not known:

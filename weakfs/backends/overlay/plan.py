@@ -1,7 +1,7 @@
-"""What must happen in the layer around a change, so that what lies below shows as it should afterwards.
+"""Extra events around a change in an overlay, so that the merged view is correct afterwards.
 
-Before the change: what it changes is copied up (`EntryFound`), with the directories on the way, and a directory that
-takes the place of one that was deleted hides what that held. After it: what went away is hidden (`EntryHidden`).
+Before the change, entries that it modifies are copied up (`EntryFound`) along with their parent directories, and a
+directory that replaces a deleted one hides the lower entries. After it, removed entries are hidden (`EntryHidden`).
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from weakfs.session.blobs.blob import digest_of
 
 
 def shown(segments: Segments) -> str:
-    """Give the path of segments."""
+    """Return the path for segments."""
     return "/" + "/".join(segments)
 
 
 @frozen(eq=False)
 class Layers:
-    """An upper tree over a lower filesystem, as they are at one moment."""
+    """An upper tree over a lower filesystem, at one moment."""
 
     upper: FileTree
     lower: Primitives
 
     def held(self, segments: Segments) -> Node | None:
-        """Give what the upper tree holds at a path, or in its way: a whiteout or a file."""
+        """Return what the upper tree has at a path, or what blocks the path: a whiteout or a file."""
         node: Node | None = self.upper
         for name in segments:
             if type(node) is not FileTree:
@@ -56,19 +56,19 @@ class Layers:
         return node
 
     def below(self, segments: Segments) -> Node | None:
-        """Give what shows of the lower filesystem at a path that the upper tree does not hold itself."""
+        """Return the lower entry that is visible at a path without an upper entry of its own."""
         held = self.held(segments[:-1]) if segments else self.upper
         if held is not None and type(held) is not FileTree:
             return None
         return self.lower._find(segments)
 
     def hides(self, segments: Segments) -> bool:
-        """Tell whether something of the lower filesystem would show at a path if nothing were held there."""
+        """Return whether a lower entry would be visible at a path if the upper tree had nothing there."""
         return self.lower._find(segments) is not None and type(self.held(segments[:-1])) in (FileTree, type(None))
 
 
 def before(layers: Layers, event: Event) -> list[Event]:
-    """Give the events that go before a change."""
+    """Return the events to dispatch before a change."""
     if isinstance(event, EntryMoved | EntryCopied):
         source, destination = segments_of(event.source), segments_of(event.destination)
         found = [*_way(layers, source), *_copied(layers, source, with_contents=True)]
@@ -89,7 +89,7 @@ def before(layers: Layers, event: Event) -> list[Event]:
 
 
 def after(now: Layers, event: Event) -> list[Event]:
-    """Give the events that go behind a change, which led to these layers."""
+    """Return the events to dispatch after a change, which resulted in these layers."""
     hidden: list[Event] = []
     if isinstance(event, EntryDeleted | EntryMoved):
         gone = segments_of(event.path if isinstance(event, EntryDeleted) else event.source)
@@ -102,7 +102,7 @@ def after(now: Layers, event: Event) -> list[Event]:
 
 
 def _way(layers: Layers, segments: Segments) -> Iterator[EntryFound]:
-    """Copy up the directories above a path, each with its own bits and times only."""
+    """Copy up the parent directories of a path, each with only its own bits and times."""
     root = cast(FileTree, layers.lower._find(()))
     if is_untouched(layers.upper) and not is_untouched(bare(root)):
         yield EntryFound("/", bare(root), root.modified_at)
@@ -119,7 +119,7 @@ def _way(layers: Layers, segments: Segments) -> Iterator[EntryFound]:
 
 
 def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Iterator[EntryFound]:
-    """Copy up what lies below at a path, as far as the upper tree does not hold something in its place."""
+    """Copy up the lower entry at a path, except where the upper tree has something in its place."""
     held = layers.held(segments)
     if held is None:
         node = layers.below(segments)
@@ -162,7 +162,7 @@ def _wholly(lower: Primitives, segments: Segments, node: Node) -> Steps[Node]:
 
 
 def _with_content(lower: Primitives, segments: Segments, leaf: Leaf) -> Leaf:
-    """Give a leaf whose content no longer depends on the file below."""
+    """Return a leaf whose content no longer depends on the lower file."""
     if not leaves.is_file(leaf):
         return leaf
     content = lower._content(shown(segments), leaf)
@@ -170,7 +170,7 @@ def _with_content(lower: Primitives, segments: Segments, leaf: Leaf) -> Leaf:
 
 
 def _revealed(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidden]:
-    """Hide what a deleted directory held below, where one is about to be made in its place."""
+    """Hide the lower entries of a deleted directory before a new one takes its place."""
     for depth in range(1, len(segments) + 1):
         here = segments[:depth]
         held = layers.held(here)
@@ -185,7 +185,7 @@ def _revealed(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidd
 
 
 def _foreign(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidden]:
-    """Hide what lies below a directory that was put here whole, and is not its own."""
+    """Hide lower entries below a directory that was put here whole and does not contain them."""
     stack = [(segments, find(layers.upper, segments))]
     while stack:
         here, held = stack.pop()
@@ -208,7 +208,7 @@ def _hidden(layers: Layers, segments: Segments, at: int) -> EntryHidden:
 
 
 def seen(lower: Primitives, segments: Segments, node: Node, content: bytes | None = None) -> LowerEntry:
-    """Describe an entry below. A file's content counts if it is given, else what `stat` tells."""
+    """Describe a lower entry. A file is identified by `content` if given, otherwise by its status."""
     path = shown(segments)
     if type(node) is FileTree:
         digest = sha256()
@@ -216,21 +216,21 @@ def seen(lower: Primitives, segments: Segments, node: Node, content: bytes | Non
             digest.update(one)
         return LowerEntry(path, "directory", 0, node.modified_at, node.mode, digest.hexdigest())
     size, at, mode = leaves.size_of(node), node[leaves.MODIFIED_AT], node[leaves.MODE]
-    told = None if content is None else digest_of(content).hex()
+    content_digest = None if content is None else digest_of(content).hex()
     if leaves.is_link(node):
-        told = digest_of(leaves.content_of(node)).hex()
-    return LowerEntry(path, leaves.kind_of(node), size, at, mode, told)
+        content_digest = digest_of(leaves.content_of(node)).hex()
+    return LowerEntry(path, leaves.kind_of(node), size, at, mode, content_digest)
 
 
 def _told(lower: Primitives, segments: Segments) -> Iterator[bytes]:
-    """Tell all that `stat` tells of what is in a directory."""
+    """Yield the status of everything in a directory, encoded for hashing."""
     stack = [segments]
     while stack:
         here = stack.pop()
         for name, node in sorted(lower._entries(here), key=_by_name):
             if type(node) is FileTree:
                 stack.append((*here, name))
-                told = f"directory {node.mode} {shown((*here, name))}"
+                line = f"directory {node.mode} {shown((*here, name))}"
             else:
-                told = f"{leaves.kind_of(node)} {leaves.size_of(node)} {node[1]} {node[2]} {shown((*here, name))}"
-            yield told.encode() + b"\0"
+                line = f"{leaves.kind_of(node)} {leaves.size_of(node)} {node[1]} {node[2]} {shown((*here, name))}"
+            yield line.encode() + b"\0"

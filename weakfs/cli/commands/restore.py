@@ -40,7 +40,7 @@ def restore(
     if before is not None:
         _show_kept(out, files, before, as_json=as_json)
     report = _go_to(files, directory, wanted, dry_run=dry_run)
-    found = changes(files.external.root.last, report)
+    found = changes(files._root.last, report)
     if as_json:
         for change, path in _named(found):
             out.record(type="change", change=change, path=path)

@@ -129,7 +129,7 @@ class InPlace:
         directory = str(self.job.root)
         with telling(f"take a snapshot of {directory!r}"), scanning(self.files, f"reading {directory}"):
             self.session.snapshot(START)
-            self.before = self.files.external.root.last
+            self.before = self.files._root.last
         taken = self.session[ExternalFsSnapshot].latest()
         assert taken is not None
         self.start = self.files.store.get(taken.snapshot_id)

@@ -1,4 +1,4 @@
-"""Reading, derived from the primitives: text by lines, bytes, metadata, listings."""
+"""Read operations, derived from the primitives: text by lines, bytes, metadata, listings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PathArg = str | os.PathLike[str]
 
 
 def decode(path: str, data: bytes, encoding: str) -> str:
-    """Decode a file's bytes; `ValueError` that names the offset of what is not text in that encoding."""
+    """Decode a file's bytes; raise `ValueError` naming the offset of bytes that are not text in that encoding."""
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -34,7 +34,7 @@ def decode(path: str, data: bytes, encoding: str) -> str:
 
 
 def check_encoding(path: PathArg, encoding: str) -> None:
-    """Refuse a name that stands for no text encoding: `ValueError`."""
+    """Raise `ValueError` if a name is not that of an encoding."""
     try:
         codecs.lookup(encoding)
     except LookupError:
@@ -46,12 +46,12 @@ def _no_encoding(path: PathArg, encoding: str) -> ValueError:
 
 
 def count_lines(text: str) -> int:
-    """Count lines, which end at `\\n` only; a last one without it counts too."""
+    """Count lines, which end at `\\n` only; a last line without `\\n` counts too."""
     return text.count("\n") + (not text.endswith("\n") if text else 0)
 
 
 def slice_lines(text: str, offset: int, limit: int) -> str:
-    """Give `limit` lines from line `offset` (from 0) on, with their line ends."""
+    """Return `limit` lines from line `offset` (from 0) on, with their line endings."""
     lines = text.split("\n", min(offset + limit, sys.maxsize))
     chosen = "\n".join(lines[offset : offset + limit])
     return chosen + "\n" if len(lines) > offset + limit and limit else chosen
@@ -65,7 +65,7 @@ class Reading(Primitives):
     def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:
         """Read text: `limit` lines from line `offset` (from 0) on.
 
-        `limit=None` gives what `limits.default_read_limit` says, `-1` all lines. Nothing is translated: the
+        `limit=None` stands for `limits.default_read_limit`, `-1` for all lines. Nothing is translated: the
         final newline, `\\r` and a byte order mark are kept. Raises `ValueError` for bytes that do not decode.
         """
         if limit is None:
@@ -73,9 +73,9 @@ class Reading(Primitives):
         elif limit == -1:
             limit = None
         elif limit < 0:
-            raise ValueError(f"cannot read {limit} lines of {path!r}; give a number from 0 on, or -1 for all")
+            raise ValueError(f"cannot read {limit} lines of {path!r}; use a number of 0 or more, or -1 for all")
         if offset < 0:
-            raise ValueError(f"cannot read {path!r} from line {offset}; give an offset from 0 on")
+            raise ValueError(f"cannot read {path!r} from line {offset}; use an offset of 0 or more")
         canonical, leaf = self._file(path, "read")
         content = leaf[CONTENT]
         data = content if type(content) is bytes else self._content(canonical, leaf)
@@ -87,10 +87,10 @@ class Reading(Primitives):
         return ReadResult(slice_lines(text, offset, wanted), canonical, total, offset, limit, offset + wanted < total)
 
     def read_bytes(self, path: PathArg, *, offset: int = 0, limit: int | None = None) -> ReadBytesResult:
-        """Read bytes: `limit` of them (`None` or -1: all) from `offset` on."""
+        """Read `limit` bytes (`None` or -1: all) from `offset` on."""
         if offset < 0 or (limit is not None and limit < -1):
             raise ValueError(
-                f"cannot read {limit} bytes of {path!r} from {offset}; give numbers from 0 on, or limit=-1 for all"
+                f"cannot read {limit} bytes of {path!r} from {offset}; use numbers of 0 or more, or limit=-1 for all"
             )
         canonical, leaf = self._file(path, "read")
         content = leaf[CONTENT]
@@ -103,7 +103,7 @@ class Reading(Primitives):
         return ReadBytesResult(data, canonical, size, offset, None if limit == -1 else limit, stop < size)
 
     def read_lines(self, path: PathArg) -> tuple[str, ...]:
-        """Read all lines of a text, each with its line end."""
+        """Read all lines of a text, each with its line ending."""
         text = self.read(path, limit=-1).content
         lines = text.split("\n")
         last = lines.pop()
@@ -111,28 +111,28 @@ class Reading(Primitives):
         return (*kept, last) if last else tuple(kept)
 
     def exists(self, path: PathArg) -> bool:
-        """Tell whether there is an entry; a symbolic link counts, wherever it points."""
+        """Return whether there is an entry; a symbolic link counts, wherever it points."""
         return self._locate(path, follow=False)[2] is not None
 
     def is_file(self, path: PathArg) -> bool:
-        """Tell whether there is a file; a link is one only where links are followed."""
+        """Return whether there is a file; a link to one counts only if links are followed."""
         node = self._target(path)
         return type(node) is tuple and is_file(node)
 
     def is_directory(self, path: PathArg) -> bool:
-        """Tell whether there is a directory; a link is one only where links are followed."""
+        """Return whether there is a directory; a link to one counts only if links are followed."""
         return type(self._target(path)) is FileTree
 
     def _target(self, path: PathArg) -> Node | None:
         return self._locate(path, follow=self.follow_symlinks != "deny")[2]
 
     def stat(self, path: PathArg) -> FileStat:
-        """Tell what is known of an entry without reading it; a link is described itself."""
+        """Return the status of an entry; a link is not followed."""
         canonical, segments, node = self._existing(path, "stat", follow=False)
         return _stat(canonical, node, self._created(segments, node))
 
     def readlink(self, path: PathArg) -> str:
-        """Give the target of a symbolic link; `OSError` (EINVAL) for anything else."""
+        """Return the target of a symbolic link; raise `OSError` (EINVAL) for anything else."""
         canonical, _, node = self._existing(path, "read the link", follow=False)
         if type(node) is not tuple or not is_link(node):
             raise fault(OSError, EINVAL, f"cannot read the link {canonical!r}: it is not a symbolic link; use read")
@@ -146,9 +146,9 @@ class Reading(Primitives):
         return now._listed(segments, prefix)
 
     def walk(self, path: PathArg = "/") -> Iterator[FileEntry]:
-        """Go through everything below a directory in order of path; follows no link.
+        """Yield everything below a directory in path order; links are not followed.
 
-        `TreeTooLarge`, a `ValueError`, for one that is mostly copies of itself.
+        Raises `TreeTooLarge`, a `ValueError`, for a directory that is mostly copies of itself.
         """
         now = self._pinned()
         canonical, segments = now._directory(path, "walk")
@@ -164,7 +164,7 @@ class Reading(Primitives):
 
 
 def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[str, Node]]:
-    """Go through `(path, node)` in the order of the paths' characters, a directory before what is in it."""
+    """Yield `(path, node)` in the order of the paths' characters, a directory before its entries."""
     stack = [(segments, prefix, iter(in_path_order(now._entries(segments))))]
     while stack:
         segments, prefix, entries = stack[-1]

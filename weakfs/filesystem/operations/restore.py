@@ -1,4 +1,4 @@
-"""What every backend checks before it restores a snapshot, and what it reports."""
+"""Restore checks and reports, shared by all backends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weakfs.reducers import ExternalFsSnapshot, FileTree, diff
 
 
 def as_snapshot(snapshot: FilesystemSnapshot | ExternalFsSnapshot) -> FilesystemSnapshot:
-    """Give what a session wrote down of a snapshot as that snapshot; anything else as it is."""
+    """Return the snapshot that a session's record describes; return anything else unchanged."""
     if not isinstance(snapshot, ExternalFsSnapshot):
         return snapshot
     return FilesystemSnapshot(
@@ -30,31 +30,31 @@ def as_snapshot(snapshot: FilesystemSnapshot | ExternalFsSnapshot) -> Filesystem
 def check_snapshot(
     snapshot: FilesystemSnapshot, filesystem_id: str, *, read_only: bool, dry_run: bool, foreign: bool
 ) -> None:
-    """Refuse what is no snapshot (`TypeError`), one of another filesystem unless `foreign` (`ValueError`), and
-    restoring where nothing may be changed (`PermissionError`)."""
+    """Raise `TypeError` if it is not a snapshot, `ValueError` if it is of another filesystem (unless `foreign`), and
+    `PermissionError` if the filesystem is read-only."""
     if not isinstance(snapshot, FilesystemSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
-            f"cannot restore {snapshot!r:.60}: it is no snapshot of a filesystem; give what snapshot() gave, or "
+            f"cannot restore {snapshot!r:.60}: it is not a snapshot of a filesystem; pass what snapshot() returned, or "
             f"use session.rollback for a session's"
         )
     if read_only and not dry_run:
         raise fault(
             PermissionError,
             EROFS,
-            f"cannot restore {snapshot.tag or snapshot.snapshot_id!r}: the filesystem is read-only; open one that is "
-            f"not to make changes",
+            f"cannot restore {snapshot.tag or snapshot.snapshot_id!r}: the filesystem is read-only; open it for "
+            f"writing to make changes",
         )
     if snapshot.filesystem_id != filesystem_id and not foreign:
         raise ValueError(
             f"cannot restore {snapshot.snapshot_id!r}: it is of {snapshot.filesystem_id!r} and this is "
-            f"{filesystem_id!r}; pass foreign=True if that is meant"
+            f"{filesystem_id!r}; pass foreign=True if that is intended"
         )
 
 
 def report(
     snapshot_id: str, before: FileTree, after: FileTree, *, dry_run: bool, notes: tuple[Note, ...] = ()
 ) -> RestoreReport:
-    """Tell what going from one tree to another changes. O(what differs)."""
+    """Return what going from one tree to another changes. O(differences)."""
     found = diff(before, after)
     written = {*found.added, *found.changed, *(new for _, new in found.moved)}
     removed = {*found.removed, *(old for old, _ in found.moved)}

@@ -1,4 +1,4 @@
-"""Searching names and contents, derived from the primitives."""
+"""Searches of names and contents, derived from the primitives."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from weakfs.search import (
 )
 from weakfs.session.interruption import check_interrupted
 
-# Small files are searched together, up to this many bytes at once: one call of the engine on 2 kB costs more
-# for being called than for searching. Above 128 KiB malloc takes what they are joined in from the system each
-# time anew: over 21 MB in 10,000 files, that doubles the time.
+# Small files are searched together, up to this many bytes at once: for 2 kB, calling the engine costs more than
+# searching. Above 128 KiB malloc gets the memory for joining them from the system anew each time: over 21 MB in
+# 10,000 files, that doubles the time.
 BATCH = 1 << 16
-# A search that comes to so many directories asks whether they are mostly copies of one another.
+# A search that reaches this many directories checks whether they are mostly copies of one another.
 MANY_DIRECTORIES = 10_000
 
 
@@ -47,13 +47,13 @@ class Searching(Reading):
     ) -> GlobResult:
         """Find entries by name below a directory: files, links and FIFOs, or directories if the pattern ends in `/`.
 
-        The newest first, then by path; or `sort="path"`. All matches are sorted before any are cut off at
-        `max_results` (-1: never). Raises `ValueError` for a malformed pattern.
+        Sorted newest first, then by path, or with `sort="path"` by path only. All matches are sorted before the list
+        is cut at `max_results` (-1: no limit). Raises `ValueError` for a malformed pattern.
         """
         if sort not in ("mtime", "path"):
             raise ValueError(f"cannot sort by {sort!r}; use 'mtime' or 'path'")
         if type(max_results) is not int or max_results < -1:
-            raise ValueError(f"cannot give {max_results} results; give a number from 0 on, or -1 for all")
+            raise ValueError(f"cannot return {max_results} results; use a number of 0 or more, or -1 for all")
         compiled = compile_glob(pattern, hidden=hidden)
         now = self._pinned()
         canonical, segments = now._directory(path, "search")
@@ -79,22 +79,22 @@ class Searching(Reading):
     ) -> GrepResult:
         """Find the lines that match a regular expression (RE2 syntax), in files below a directory or in one file.
 
-        One match a line, in order of path, then line. `glob` narrows the files. Hidden ones are searched unless
+        Returns one match per line, by path, then line. `glob` selects files. Hidden files are searched unless
         `hidden` is false, and then only if `glob` or `path` names them; binary files, links, FIFOs and the like are
-        not.
-        `max_matches=None` gives what `limits.max_grep_matches` says, -1 all. The search stops where the cap is
-        exceeded: `files_searched` and `binary_skipped` count to that file. `max_per_file` bounds the matches of each
+        not searched.
+        `max_matches=None` stands for `limits.max_grep_matches`, -1 for all. The search stops when the maximum is
+        exceeded: `files_searched` and `binary_skipped` count up to that file. `max_per_file` bounds the matches of each
         file. With `multiline` a match may span lines, and `.` matches a line break; then a match has all of its lines,
         and a file has at most 1,000.
-        Raises `ValueError` for an expression that the engine does not have. Linear in what is searched.
+        Raises `ValueError` for an expression that the engine does not support. Linear in the size of what is searched.
         """
         most = self.limits.max_grep_matches if max_matches is None else max_matches
         most = None if most == -1 else most
         if most is not None and most < 0:
-            raise ValueError(f"cannot give {max_matches} matches; give a number from 0 on, or -1 for all")
+            raise ValueError(f"cannot return {max_matches} matches; use a number of 0 or more, or -1 for all")
         if max_per_file is not None and max_per_file < 1:
             raise ValueError(
-                f"cannot give {max_per_file} matches of each file; give a number from 1 on, or None for all"
+                f"cannot return {max_per_file} matches of each file; use a number of 1 or more, or None for all"
             )
         compiled = (compile_multiline if multiline else compile_pattern)(pattern, case_insensitive=case_insensitive)
         chosen = None if glob is None and hidden else compile_glob(glob or "**/*", hidden=hidden)
@@ -139,7 +139,7 @@ def _matching(now: Primitives, pattern: GlobPattern, path: str, segments: Segmen
 
 
 class _Batch:
-    """Files that are searched together: of each the path of its directory, its name and its bytes."""
+    """Files that are searched together: the directory path, name and bytes of each."""
 
     __slots__ = ("names", "prefixes", "size", "texts")
 
@@ -156,7 +156,7 @@ class _Batch:
         self.size += len(data) + 1
 
     def add_all(self, prefix: str, names: Sequence[str], texts: Sequence[bytes], size: int) -> None:
-        """Take in a directory of files that have so many bytes together."""
+        """Add a directory's files, whose total size in bytes is `size`."""
         self.prefixes += [prefix] * len(names)
         self.names += names
         self.texts += texts
@@ -183,7 +183,7 @@ class _Batch:
 
 
 def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern | None) -> Iterator[_Batch]:
-    """Go through the files below a directory in order of path, about `BATCH` bytes of them at a time."""
+    """Yield the files below a directory in path order, in batches of about `BATCH` bytes."""
     state = chosen.start(path) if chosen is not None else None
     prefix = "" if path == "/" else path
     names, found, _ = now._listing(segments)
@@ -212,7 +212,7 @@ def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern
                 if data is None:
                     continue
                 if len(data) >= BATCH:
-                    # A large file is searched alone, and not copied for that.
+                    # A large file is searched alone, to avoid copying it.
                     yield batch
                     batch = _Batch()
                 batch.add(prefix, name, data)

@@ -1,4 +1,4 @@
-"""Files as streams: reading ones over the file's bytes, writing ones that take effect when they are closed."""
+"""Files as streams: readers over a file's bytes, and writers that take effect when they are closed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _WRITE_MODES: dict[str, WriteMode] = {"w": "overwrite", "x": "create", "a": "app
 
 
 class _Pending(io.BytesIO):
-    """Bytes on their way to a file: stored when the stream is closed in peace, dropped otherwise."""
+    """Bytes to be written to a file: stored when the stream is closed without an error, dropped otherwise."""
 
     def __init__(self, store: Callable[[bytes], object]) -> None:
         super().__init__()
         self._store: Callable[[bytes], object] | None = store
 
     def discard(self) -> None:
-        """Let nothing take effect."""
+        """Drop what was written."""
         self._store = None
 
     def close(self) -> None:
@@ -45,7 +45,7 @@ class _Pending(io.BytesIO):
         self.close()
 
     def __del__(self) -> None:
-        # A stream that was forgotten was not closed without an error.
+        # A stream that is garbage-collected was not closed without an error.
         self.discard()
 
 
@@ -66,7 +66,7 @@ class _PendingText(io.TextIOWrapper):
 
 
 class Streaming(Writing):
-    """The one method that gives a stream."""
+    """The method that opens streams."""
 
     __slots__ = ()
 
@@ -88,10 +88,10 @@ class Streaming(Writing):
     ) -> IO[str] | IO[bytes]:
         """Open a file as a stream. Lines of text end at `\\n` only and nothing is translated.
 
-        A written stream takes effect when it is closed; leaving its `with` block by an exception, or
-        forgetting it, drops what was written. "x" is "w" on a file that must not exist, at opening and at
-        closing. Missing parents are made, unless `create_parents` is false (`FileNotFoundError`). Errors that can
-        be known are raised here, the others by `close`.
+        A written stream takes effect when it is closed; if its `with` block raises, or the stream is garbage-collected
+        unclosed, what was written is dropped. "x" is like "w", but the file must not exist on opening or on closing.
+        Missing parents are created, unless `create_parents` is false (`FileNotFoundError`). Errors that can be
+        detected on opening are raised here, others by `close`.
         """
         if mode not in MODES:
             raise ValueError(f"cannot open {path!r} with mode {mode!r}; use one of {', '.join(MODES)}")

@@ -1,4 +1,4 @@
-"""Changing files, derived from the primitives: every change is checked whole before it becomes an event."""
+"""Write operations, derived from the primitives: every change is fully checked before it becomes an event."""
 
 from __future__ import annotations
 
@@ -40,15 +40,16 @@ class Writing(Reading):
         """Write text as UTF-8.
 
         `mode` is "overwrite", "create" (`FileExistsError` if there is an entry) or "append". Missing parents
-        are made, unless `create_parents` is false (`FileNotFoundError`).
+        are created, unless `create_parents` is false (`FileNotFoundError`).
         """
         if not isinstance(content, str):
-            raise TypeError(f"cannot write {path!r}: text is expected, not {type(content).__name__}; use write_bytes")
+            raise TypeError(f"cannot write {path!r}: expected text, not {type(content).__name__}; use write_bytes")
         try:
             data = content.encode()
         except UnicodeEncodeError as error:
             raise ValueError(
-                f"cannot write {path!r}: the text holds a lone surrogate at {error.start}, which UTF-8 has no form for"
+                f"cannot write {path!r}: the text has a lone surrogate at {error.start}, which UTF-8 cannot encode; "
+                f"remove it, or use write_bytes"
             ) from None
         return self._store(path, data, mode, create_parents)
 
@@ -57,15 +58,15 @@ class Writing(Reading):
     ) -> WriteResult:
         """Write bytes; see `write`."""
         if not isinstance(content, bytes | bytearray | memoryview):
-            raise TypeError(f"cannot write {path!r}: bytes are expected, not {type(content).__name__}; use write")
+            raise TypeError(f"cannot write {path!r}: expected bytes, not {type(content).__name__}; use write")
         return self._store(path, bytes(content), mode, create_parents)
 
     def append(self, path: PathArg, content: str) -> WriteResult:
-        """Add text to the end of a file, which is made if it is missing."""
+        """Append text to a file, which is created if it is missing."""
         return self.write(path, content, mode="append")
 
     def write_lines(self, path: PathArg, lines: Iterable[str]) -> WriteResult:
-        """Write lines, as `read_lines` gives them; one that is not the last is given the `\\n` that it lacks."""
+        """Write lines, as `read_lines` returns them; a `\\n` is added to lines without one, except the last."""
         given = list(lines)
         ended = [line if line.endswith("\n") else line + "\n" for line in given[:-1]]
         return self.write(path, "".join((*ended, *given[-1:])))
@@ -88,10 +89,10 @@ class Writing(Reading):
         return WriteResult(canonical, len(data), mode, notes or ())
 
     def splice(self, path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> WriteResult:
-        """Replace pieces of a file, `(start, stop, content)` in bytes of what it holds, in order.
+        """Replace pieces of a file: `(start, stop, content)` in order, with offsets in bytes of its current content.
 
-        For editors: the record of the change is as small as the change. `ValueError` for pieces that overlap,
-        are out of order or lie outside the file.
+        For editors: the record of the change is as small as the change. Raises `ValueError` for pieces that overlap,
+        are out of order or are outside the file.
         """
         self._refuse_if_read_only("edit", path)
         chosen = _checked_pieces(path, pieces)
@@ -103,7 +104,7 @@ class Writing(Reading):
                 if not last <= start <= stop <= end:
                     raise ValueError(
                         f"cannot edit {canonical!r}: the piece {start} to {stop} is out of order or outside its "
-                        f"{end} bytes; give pieces in order, without overlap"
+                        f"{end} bytes; pass pieces in order, without overlap"
                     )
                 last = stop
                 size += len(content) - (stop - start)
@@ -114,7 +115,7 @@ class Writing(Reading):
         return WriteResult(canonical, sum(len(content) for _, _, content in chosen), "overwrite", notes or ())
 
     def mkdir(self, path: PathArg, *, parents: bool = True, exist_ok: bool = True) -> None:
-        """Make a directory, and missing parents unless `parents` is false."""
+        """Create a directory, and missing parents unless `parents` is false."""
         self._refuse_if_read_only("make", path)
         with self._exclusive():
             canonical, segments, node = self._locate(path)
@@ -128,16 +129,16 @@ class Writing(Reading):
         self._told()
 
     def delete(self, path: PathArg, *, recursive: bool = False) -> int:
-        """Delete an entry and give how many went: a directory counts with everything in it.
+        """Delete an entry and return how many were deleted: a directory counts with everything in it.
 
-        A directory that has entries is refused with `OSError` (ENOTEMPTY) unless `recursive`. A link goes
-        itself, not what it points to.
+        Raises `OSError` (ENOTEMPTY) for a directory that has entries, unless `recursive`. For a link, the link itself
+        is deleted, not its target.
         """
         self._refuse_if_read_only("delete", path)
         with self._exclusive():
             canonical, segments, node = self._existing(path, "delete", follow=False)
             if not segments:
-                raise fault(PermissionError, EACCES, "cannot delete '/': it is the root; delete what is in it")
+                raise fault(PermissionError, EACCES, "cannot delete '/': it is the root; delete its entries instead")
             count = 1
             if type(node) is FileTree:
                 below = self._entries_below(segments)
@@ -158,13 +159,13 @@ class Writing(Reading):
         return files + directories
 
     def move(self, src: PathArg, dst: PathArg) -> None:
-        """Give an entry another path. An existing file there is replaced; a directory there is an error."""
+        """Move an entry to another path. An existing file there is replaced; a directory there is an error."""
         self._refuse_if_read_only("move", src)
         with self._exclusive():
             source, destination, size, nodes = self._transfer(src, dst, "move")
             if source is None:
                 return
-            # What moves is there already: only what it replaces and the parents that it needs count.
+            # The moved entries are already counted: only the replaced file and new parents matter.
             self._check_quota(destination, size, nodes)
             self._commit(EntryMoved(source, destination, self._now()))
         self._told()
@@ -172,14 +173,14 @@ class Writing(Reading):
     def copy(self, src: PathArg, dst: PathArg) -> None:
         """Copy a file, a link, a FIFO or a whole directory.
 
-        An existing file there is replaced; a directory is an error.
+        An existing file at `dst` is replaced; a directory there is an error.
         """
         self._refuse_if_read_only("copy", dst)
         with self._exclusive():
             source, destination, size, nodes = self._transfer(src, dst, "copy")
             if source is None:
                 return
-            # On a host it may have gone, or have become something else, since it was looked at.
+            # On a host the entry may have disappeared, or changed kind, since it was looked up.
             _, segments, node = self._existing(source, "copy", follow=False)
             if type(node) is FileTree:
                 more, files, directories = self._totals(segments)
@@ -193,9 +194,9 @@ class Writing(Reading):
         self._told()
 
     def _transfer(self, src: PathArg, dst: PathArg, verb: str) -> tuple[str | None, str, int, int]:
-        """Check a move or copy: where from (`None`: nothing to do), where to, and what room the place takes.
+        """Check a move or copy; return the source (`None`: nothing to do), the destination, and the change in totals.
 
-        The room is without what moves: minus the file that is replaced, plus parents to be made.
+        The totals exclude the transferred entries: they subtract a replaced file, and add parents to be created.
         """
         source, from_segments, node = self._existing(src, verb, follow=False)
         destination, to_segments, there = self._locate(dst, follow=False)
@@ -211,15 +212,15 @@ class Writing(Reading):
             raise fault(
                 IsADirectoryError,
                 EISDIR,
-                f"cannot {verb} {source!r} to {destination!r}: there is a directory; name the path that the entry "
-                f"is to have, such as {paths.join(destination, from_segments[-1])!r}",
+                f"cannot {verb} {source!r} to {destination!r}: the destination is a directory; name the path that the "
+                f"entry should have, such as {paths.join(destination, from_segments[-1])!r}",
             )
         if there is not None:
             if is_tree:
                 raise fault(
                     NotADirectoryError,
                     ENOTDIR,
-                    f"cannot {verb} the directory {source!r} to {destination!r}: there is a file; delete it first",
+                    f"cannot {verb} the directory {source!r} to {destination!r}: that is a file; delete it first",
                 )
             size, nodes = -size_of(there), -1
         else:
@@ -230,9 +231,9 @@ class Writing(Reading):
         return source, destination, size, nodes
 
     def chmod(self, path: PathArg, mode: int) -> None:
-        """Set permission bits, such as 0o755. They are kept, and enforced by nobody in memory."""
+        """Set permission bits, such as 0o755. They are stored, but not enforced in memory."""
         if type(mode) is not int or not 0 <= mode <= 0o7777:
-            raise ValueError(f"cannot set the mode of {path!r} to {mode!r}; give permission bits from 0 to 0o7777")
+            raise ValueError(f"cannot set the mode of {path!r} to {mode!r}; use permission bits from 0 to 0o7777")
         self._refuse_if_read_only("chmod", path)
         with self._exclusive():
             canonical, _, _ = self._existing(path, "chmod")
@@ -240,12 +241,12 @@ class Writing(Reading):
         self._told()
 
     def symlink(self, target: str, path: PathArg) -> None:
-        """Make a symbolic link at `path`. The target need not exist, and is not made canonical.
+        """Create a symbolic link at `path`. The target need not exist, and is not made canonical.
 
-        A backslash in it is no slash: it is kept as hosts' names keep one, as U+F75C.
+        A backslash in it is not a slash: it is stored as U+F75C, as in host names.
         """
         if not isinstance(target, str) or not target or "\0" in target:
-            raise ValueError(f"cannot link {path!r} to {target!r}; give a path without NUL")
+            raise ValueError(f"cannot link {path!r} to {target!r}; use a path that is not empty and has no NUL")
         target.encode()
         target = names.from_bytes(names.to_bytes(target))
         self._refuse_if_read_only("link", path)
@@ -261,9 +262,9 @@ class Writing(Reading):
     def _writable_place(
         self, path: PathArg, mode: WriteMode, create_parents: bool = True
     ) -> tuple[str, Leaf | None, int]:
-        """Find where a file is to be written: its path, what is there, and how many entries it would add.
+        """Find where a file is to be written; return its path, its current leaf, and how many entries are added.
 
-        Raises what writing raises, as far as it does not depend on the content.
+        Raises what writing raises, except errors that depend on the content.
         """
         self._refuse_if_read_only("write", path)
         canonical, segments, node = self._locate(path)
@@ -281,7 +282,7 @@ class Writing(Reading):
         return canonical, node, 0
 
     def _check_new(self, path: str, segments: Segments, verb: str, create_parents: bool) -> int:
-        """Refuse a path where nothing can be made; give how many entries making it would add."""
+        """Raise if nothing can be created at a path; return how many entries creating it adds."""
         self.limits.check_path(path, segments)
         depth = len(segments) - 1
         while depth and self._find(segments[:depth]) is None:
@@ -291,12 +292,12 @@ class Writing(Reading):
             raise self._missing(path, segments, verb)
         if missing and not create_parents:
             directory = paths.parent(path)
-            # Where a link leads outside is not told.
+            # Do not reveal where a link outside the root leads.
             gone = directory if segments[0] == ".." else "/" + "/".join(segments[: depth + 1])
             raise not_found(
                 path,
                 f"cannot {verb} {path!r}: {no_directory(gone)}",
-                f"make {directory!r} first, or let parents be made",
+                f"create {directory!r} first, or let missing parents be created",
             )
         return missing + 1
 
@@ -309,15 +310,15 @@ class Writing(Reading):
 
 
 def _checked_pieces(path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> tuple[tuple[int, int, bytes], ...]:
-    """Go through pieces once, before anything is decided, and keep bytes that nobody can change."""
+    """Copy the pieces once, before anything is decided, with bytes that the caller cannot change."""
     try:
         chosen = [(start, stop, content) for start, stop, content in pieces]
     except (TypeError, ValueError) as error:
-        raise TypeError(f"cannot edit {path!r}: {error}; give pieces of (start, stop, content)") from None
+        raise TypeError(f"cannot edit {path!r}: {error}; pass pieces of (start, stop, content)") from None
     for start, stop, content in chosen:
         if type(start) is not int or type(stop) is not int or not isinstance(content, bytes | bytearray | memoryview):
             raise TypeError(
-                f"cannot edit {path!r}: {(start, stop, content)!r:.60} is no piece; give two whole numbers and bytes"
+                f"cannot edit {path!r}: {(start, stop, content)!r:.60} is not a piece; use two whole numbers and bytes"
             )
     return tuple((start, stop, bytes(content)) for start, stop, content in chosen)
 
@@ -326,5 +327,5 @@ def _exists(path: str, verb: str) -> FileExistsError:
     return fault(
         FileExistsError,
         EEXIST,
-        f"cannot {verb} {path!r}: there is an entry of that name; use another path, or delete it first",
+        f"cannot {verb} {path!r}: an entry with that name exists; use another path, or delete it first",
     )

@@ -1,1 +1,1 @@
-"""Tar archives: writing, reading and storing trees as one."""
+"""Tar archives: a tree written as an archive, read back, and kept in a store."""

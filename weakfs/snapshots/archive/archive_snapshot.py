@@ -1,4 +1,4 @@
-"""Snapshots of kind tar: one archive in the store, and where each content lies in it."""
+"""Snapshots of kind tar: one archive in the store, and an index of where each content is in it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from weakfs.snapshots.store.snapshot_writer import StoreWriter
 def commit_archive(
     writer: StoreWriter, survey: Survey, *, snapshot_id: str, created_at: int, tag: str | None, root_path: str
 ) -> tuple[StoredSnapshot, Stored]:
-    """Record a survey as a snapshot of kind tar: its entry in the catalogue, and the archive.
+    """Commit a survey as a snapshot of kind tar: its catalogue entry and the archive.
 
-    The contents that the survey put into the store are in no snapshot; a compaction throws them away. Raises what
+    No snapshot refers to the contents that the survey put into the store; a compaction removes them. Raises what
     `StoreWriter.commit` raises.
     """
-    # They are read back from the store now.
+    # The archive reads the contents back from the store.
     writer.finish()
     archive, index = _add_archive(writer, survey.tree)
     stored = writer.commit(
@@ -51,6 +51,6 @@ def _add_archive(writer: StoreWriter, tree: FileTree) -> tuple[Stored, Stored]:
 
 
 def archive_of(snapshot: StoredSnapshot, source: ContentSource) -> Archived:
-    """Give the contents in the archive of a snapshot, which is read from `source`."""
+    """Return the contents in a snapshot's archive, which is read from `source`."""
     data = Stored(bytes.fromhex(snapshot.extra["archive"]), int(snapshot.extra["archive_size"]), source)
     return Archived(data).with_index(source.read(bytes.fromhex(snapshot.extra["index"])))

@@ -1,4 +1,4 @@
-"""Contents that lie in an archive: known by digest, read at their place in it."""
+"""Contents inside an archive: identified by digest, read at their offset in the archive."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ ROW = struct.Struct("<32sQQ")
 
 
 class Ranged(Protocol):
-    """A source that can give a part of a content."""
+    """A source that can read part of a content."""
 
     def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
-        """Give `size` bytes of a content from `offset` on, unchecked; fewer where it ends."""
+        """Return up to `size` bytes of a content from `offset` on, unverified; fewer at its end."""
         ...
 
 
 class Archived:
-    """The contents in one archive. A source for those that it was told of."""
+    """The contents of one archive: a source of the contents whose offsets are known."""
 
     def __init__(self, data: Stored | bytes) -> None:
-        """Take an archive as it is kept. One whose source cannot give parts is read whole when it is needed."""
+        """Wrap a stored archive. If its source cannot read ranges, the archive is read whole when needed."""
         self._data = data
         self._size = len(data)
         self._places: dict[bytes, tuple[int, int]] = {}
 
     @property
     def size(self) -> int:
-        """How many bytes the archive has."""
+        """Size of the archive in bytes."""
         return self._size
 
     def __repr__(self) -> str:
         return f"<Archived {self._data!r:.60}>"
 
     def hold(self, digest: bytes, offset: int, size: int) -> Stored:
-        """Note where a content lies, and give a reference to it."""
+        """Record where a content is in the archive, and return a reference to it."""
         self._places[digest] = offset, size
         return Stored(digest, size, self)
 
     def read(self, digest: bytes) -> bytes:
-        """Give a content; `MissingBlob` if it is not in there, or the archive is not what it was."""
+        """Return a content; raise `MissingBlob` if it is not in the archive or the archive has changed."""
         offset, size = self._place(digest)
         return checked(digest, self.read_range_of_all(offset, size), repr(self))
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
-        """Give a content piece by piece; `MissingBlob` after the last one if it was damaged."""
+        """Yield a content piece by piece; raise `MissingBlob` after the last piece if it was damaged."""
         offset, left = self._place(content.digest)
         found = sha256(b"blob %d\0" % content.size)
         while left:
@@ -63,13 +63,13 @@ class Archived:
             yield piece
         if found.digest() != content.digest:
             raise MissingBlob(
-                f"the content {content.digest.hex()} was damaged in its archive; put the archive back from a copy",
+                f"the content {content.digest.hex()} was damaged in its archive; restore the archive from a copy",
                 where=repr(self),
                 digest=content.digest,
             )
 
     def read_range_of_all(self, offset: int, size: int) -> bytes:
-        """Give a part of the archive itself."""
+        """Return a range of the archive itself."""
         data = self._data
         if isinstance(data, Stored):
             ranged = getattr(data.source, "read_range", None)
@@ -83,7 +83,7 @@ class Archived:
         return io.BufferedReader(_Stream(self, self._size), PIECE)
 
     def with_index(self, index: bytes) -> Archived:
-        """Learn where everything lies from what `index_of` gave."""
+        """Load the offsets of all contents from an index that `index_of` made."""
         self._places.update((digest, (offset, size)) for digest, offset, size in ROW.iter_unpack(index))
         return self
 
@@ -91,7 +91,7 @@ class Archived:
         place = self._places.get(digest)
         if place is None:
             raise MissingBlob(
-                f"the content {digest.hex()} is not in its archive; put the archive back from a copy",
+                f"the content {digest.hex()} is not in its archive; restore the archive from a copy",
                 where=repr(self),
                 digest=digest,
             )
@@ -126,5 +126,5 @@ class _Stream(io.RawIOBase):
 
 
 def index_of(rows: Iterable[tuple[bytes, int, int]]) -> bytes:
-    """Give the index of contents: `(digest, offset, size)` in any order."""
+    """Return the index of contents: `(digest, offset, size)` rows in any order."""
     return b"".join(ROW.pack(*row) for row in sorted(set(rows)))

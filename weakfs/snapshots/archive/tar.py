@@ -1,4 +1,4 @@
-"""A tree as one tar archive and back; deterministic, and safe against hostile archives."""
+"""Conversion of a tree to a tar archive and back; deterministic, and safe against hostile archives."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from weakfs.snapshots.directory.entries import pieces_of
 
 BILLION = 1_000_000_000
 BLOCK = members.BLOCK
-# An archive ends in two empty blocks, and is filled up to whole records.
+# An archive ends with two empty blocks, and is padded to a whole number of records.
 END = 2 * BLOCK
 RECORD = tarfile.RECORDSIZE
 
-# As much as files with holes may unpack to, together.
+# Total size to which sparse files may unpack.
 MAX_HOLES = 64 << 20
 
-# What a directory takes that is only in the names of others, and what each name of its path adds to that.
+# Bytes that an implied directory takes (it appears only in the paths of others), and bytes per name in its path.
 DIRECTORY, NAME = 600, 8
 
-# What 64 bits of nanoseconds can hold: the years 1677 to 2262.
+# The range of 64-bit nanoseconds: the years 1677 to 2262.
 FIRST_SECOND, LAST_SECOND = -9223372036, 9223372035
 EXACT_TIME = re.compile(r"(-?[0-9]{1,15})(?:\.([0-9]{1,9})[0-9]*)?")
 
 
 def to_tar(tree: FileTree) -> bytes:
-    """Give a tree as an uncompressed POSIX tar: entries by path, times to the nanosecond, nobody's ids.
+    """Return a tree as an uncompressed POSIX tar: entries by path, times in nanoseconds, no user or group ids.
 
     FIFOs are kept; sockets, devices and whiteouts are left out. See `packed` for large ones.
     """
@@ -51,16 +51,16 @@ def to_tar(tree: FileTree) -> bytes:
 
 
 def packed(tree: FileTree, on_content: Callable[[Leaf, int], object] = lambda leaf, offset: None) -> Iterator[bytes]:
-    """Give the archive piece by piece; large contents are read so as well. `packed_size` tells its length before.
+    """Yield the archive piece by piece; large contents are read in pieces too. `packed_size` returns its total length.
 
-    `on_content(leaf, offset)` is told where in the archive each file's content begins.
+    `on_content(leaf, offset)` is called with the offset in the archive where each file's content begins.
     """
     offset = 0
     for name, node in _members(tree):
         check_interrupted()
-        said = members.head(name, *_described(node))
-        offset += len(said)
-        yield said
+        header = members.head(name, *_described(node))
+        offset += len(header)
+        yield header
         if type(node) is not FileTree and leaves.is_file(node):
             size = leaves.size_of(node)
             on_content(node, offset)
@@ -71,14 +71,14 @@ def packed(tree: FileTree, on_content: Callable[[Leaf, int], object] = lambda le
                     break
                 yield piece
             if left:
-                raise OSError(EBUSY, f"cannot archive {os.fsdecode(name)!r}: its size changes; try again")
+                raise OSError(EBUSY, f"cannot archive {os.fsdecode(name)!r}: its size is changing; try again")
             yield members.padding(size)
             offset += members.padded(size)
     yield bytes(-(-(offset + END) // RECORD) * RECORD - offset)
 
 
 def packed_size(tree: FileTree) -> int:
-    """Give how many bytes the archive of a tree has, without reading any content."""
+    """Return the size in bytes of a tree's archive, without reading any content."""
     size = END
     for name, node in _members(tree):
         kind, _, length, modified_at, target = _described(node)
@@ -97,7 +97,7 @@ def _members(tree: FileTree) -> Iterator[tuple[bytes, Node]]:
 
 
 def _described(node: Node) -> tuple[bytes, int, int, int, bytes]:
-    """Give kind, mode, size, time and target of a member."""
+    """Return the kind, mode, size, time and target of a member."""
     if type(node) is FileTree:
         return members.DIRECTORY, node.mode, 0, node.modified_at, b""
     _, mode, modified_at, _, _ = leaf = node
@@ -109,17 +109,17 @@ def _described(node: Node) -> tuple[bytes, int, int, int, bytes]:
 
 
 def from_tar(data: bytes, *, limits: Limits, at: int) -> FileTree:
-    """Give the tree that a tar archive holds. Times that it does not tell are `at`.
+    """Return the tree that a tar archive holds. Entries without a time get `at`.
 
-    Raises `ValueError` for what is not a tar archive, for absolute names, `..`, devices and hard links
-    that lead nowhere; `OSError` (EFBIG, EDQUOT, ENAMETOOLONG) for what goes over the limits. Nothing is
-    written anywhere, and no link is followed.
+    Raises `ValueError` for data that is not a tar archive, for absolute names, `..`, devices and hard links with a
+    missing target; `OSError` (EFBIG, EDQUOT, ENAMETOOLONG) for anything over the limits. Nothing is written to disk,
+    and no link is followed.
     """
     return _unpacked(io.BytesIO(data), _Unpacking(limits, at, len(data)))
 
 
 def unpack_in_place(archive: Archived, *, limits: Limits, at: int) -> FileTree:
-    """Give the tree that an archive holds, whose contents stay in there. Every content is read once, for its digest.
+    """Return the tree that an archive holds; contents stay in the archive. Reads each content once, for its digest.
 
     Raises what `from_tar` raises.
     """
@@ -131,24 +131,24 @@ def _unpacked(stream: IO[bytes], work: _Unpacking) -> FileTree:
         with tarfile.open(fileobj=stream, mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
             return work.run(archive)
     except (tarfile.TarError, OverflowError, RecursionError) as error:
-        raise ValueError(f"cannot import the archive: {error}; give an uncompressed tar file") from None
+        raise ValueError(f"cannot import the archive: {error}; use an uncompressed tar file") from None
 
 
 class _Unpacking:
     def __init__(self, limits: Limits, at: int, archive_size: int) -> None:
         self.limits, self.at = limits, at
-        # How many bytes the directories may take that no member stands for: one long name can hold hundreds of them.
+        # How many bytes implied directories may still take: one long name can create hundreds of them.
         self.room = max(int(expansion.FACTOR * archive_size), expansion.LEAST)
         self.files: dict[tuple[str, ...], Leaf] = {}
         self.directories: dict[tuple[str, ...], tuple[int, int]] = {(): (leaves.DIRECTORY_MODE, at)}
         self.size = 0
-        # What members with holes unpack to: nothing else is larger than the archive that holds it.
+        # What sparse members unpack to: no other member is larger than the archive that holds it.
         self.holes = 0
 
     def run(self, archive: tarfile.TarFile) -> FileTree:
         while (member := archive.next()) is not None:
             check_interrupted()
-            # Not needed again, and half a kilobyte each.
+            # tarfile keeps every member, half a kilobyte each, and they are not needed again.
             cast("Any", archive).members.clear()
             path = _member_path(member.name)
             self.limits.check_path(_shown(path), path)
@@ -166,23 +166,23 @@ class _Unpacking:
                 self.files[path] = self._leaf(archive, member)
             self._check_quota(_shown(path))
         if archive.fileobj is not None:
-            # Iterating stops at the first block of zeros, or without a word where the file was cut off.
+            # Iterating stops at the first block of zeros, or silently where the file was cut off.
             archive.fileobj.seek(archive.offset)
             if archive.fileobj.read(2 * BLOCK) != bytes(2 * BLOCK):
-                raise ValueError("cannot import the archive: its end is missing; it was cut off, take it from a copy")
+                raise ValueError("cannot import the archive: its end is missing; it was truncated, use another copy")
         return self._tree()
 
     def _make_parents(self, path: tuple[str, ...]) -> None:
         missing = path[:-1]
         while missing not in self.directories:
             if missing in self.files:
-                raise ValueError(f"cannot import the archive: {_shown(path)!r} lies below a file; it is damaged")
+                raise ValueError(f"cannot import the archive: {_shown(path)!r} is below a file; use another copy")
             self.room -= DIRECTORY + NAME * len(missing)
             if self.room < 0:
                 raise ValueError(
-                    f"cannot import the archive: the directories on the way to {_short(_shown(path))!r} and to others "
-                    f"would take more than {expansion.FACTOR:g} times its size; archive the directories too, as tar "
-                    f"does"
+                    f"cannot import the archive: the missing parent directories of {_short(_shown(path))!r} and others "
+                    f"would take more than {expansion.FACTOR:g} times its size; include directories in the archive, "
+                    f"as tar does"
                 )
             self.directories[missing] = (leaves.DIRECTORY_MODE, self.at)
             missing = missing[:-1]
@@ -191,7 +191,7 @@ class _Unpacking:
         mode, at = member.mode & 0o7777, _time(member)
         if member.issym():
             if not member.linkname or "\0" in member.linkname:
-                raise _damaged(member, "is a link to nothing")
+                raise _damaged(member, "is a link without a target")
             return leaves.link(names.from_bytes(member.linkname.encode("utf-8", "surrogateescape")), at=at)
         if member.islnk():
             source = self.files.get(_member_path(member.linkname))
@@ -218,7 +218,7 @@ class _Unpacking:
         self._check_quota(member.name)
         content = self._content(archive, member)
         if len(content) != member.size:
-            raise ValueError(f"cannot import the archive: {member.name!r} was cut off; take it from a copy")
+            raise ValueError(f"cannot import the archive: {member.name!r} is truncated; use another copy")
         return leaves.file(content, mode=mode, at=at)
 
     def _content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | Stored:
@@ -243,7 +243,7 @@ class _Unpacking:
 
 
 class _InPlace(_Unpacking):
-    """Leaves contents where they are; those of files with holes, which are in no one place, are small."""
+    """Unpacks without copying contents; those of sparse files, which are not contiguous in the archive, are copied."""
 
     def __init__(self, limits: Limits, at: int, archive_size: int, archived: Archived) -> None:
         super().__init__(limits, at, archive_size)
@@ -267,14 +267,14 @@ def _member_path(name: str) -> tuple[str, ...]:
     parts = [part for part in canonical.split("/") if part not in ("", ".")]
     if name.startswith("/") or ".." in parts or "\0" in name:
         raise ValueError(
-            f"cannot import the archive: the name {name!r} is absolute or leads out of it; archive relative names"
+            f"cannot import the archive: the name {name!r} is absolute or leads out of it; use relative names"
         )
     return tuple(parts)
 
 
 def _time(member: tarfile.TarInfo) -> int:
-    told = member.pax_headers.get("mtime")
-    exact = EXACT_TIME.fullmatch(told) if isinstance(told, str) else None
+    recorded = member.pax_headers.get("mtime")
+    exact = EXACT_TIME.fullmatch(recorded) if isinstance(recorded, str) else None
     if exact is not None:
         seconds, rest = int(exact[1]), int((exact[2] or "0").ljust(9, "0"))
         if exact[1].startswith("-") and rest:
@@ -284,12 +284,12 @@ def _time(member: tarfile.TarInfo) -> int:
     else:
         raise _damaged(member, f"has the time {member.mtime}")
     if not FIRST_SECOND <= seconds <= LAST_SECOND:
-        raise _damaged(member, f"has a time that no calendar has, {seconds}")
+        raise _damaged(member, f"has a time out of range, {seconds}")
     return seconds * BILLION + rest
 
 
 def _damaged(member: tarfile.TarInfo, what: str) -> ValueError:
-    return ValueError(f"cannot import the archive: {member.name!r} {what}; it is damaged, take it from a copy")
+    return ValueError(f"cannot import the archive: {member.name!r} {what}; it is damaged, use another copy")
 
 
 def _short(text: str) -> str:

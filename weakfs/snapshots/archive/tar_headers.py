@@ -1,6 +1,6 @@
-"""The heads of a tar archive's members: POSIX ustar, and pax records for what that cannot say.
+"""Tar member headers: POSIX ustar, and pax records for what ustar cannot represent.
 
-Written here because `tarfile` takes 36 microseconds for one, and this takes 7.
+Implemented here because `tarfile` takes 36 microseconds per header, and this takes 7.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ BILLION = 1_000_000_000
 
 FILE, LINK, DIRECTORY, FIFO, RECORDS = b"0", b"2", b"5", b"6", b"x"
 
-# name, mode, uid, gid, size, mtime, checksum, type, link's target, magic, version, names of nobody, device, prefix
+# name, mode, uid, gid, size, mtime, checksum, type, link target, magic, version, user and group names, device, prefix
 HEADER = struct.Struct("100s8s8s8s12s12s8s1s100s6s2s32s32s8s8s155s12x")
 NOBODY = b"0000000\0"
 NAME_SIZE = 100
-# What eleven octal digits can say.
+# The largest number that eleven octal digits can hold.
 LARGEST = 8**11 - 1
 
 
 def head(name: bytes, kind: bytes, mode: int, size: int, modified_at: int, target: bytes = b"") -> bytes:
-    """Give what comes before a member's content. `modified_at` is in nanoseconds."""
-    said = records(name, size, modified_at, target)
+    """Return what precedes a member's content. `modified_at` is in nanoseconds."""
+    pax = records(name, size, modified_at, target)
     seconds = modified_at // BILLION
-    own = _header(
+    header = _header(
         name[:NAME_SIZE],
         kind,
         mode,
@@ -32,19 +32,19 @@ def head(name: bytes, kind: bytes, mode: int, size: int, modified_at: int, targe
         seconds if 0 <= seconds <= LARGEST else 0,
         target[:NAME_SIZE],
     )
-    if not said:
-        return own
-    return b"".join((_header(b"././@PaxHeader", RECORDS, 0, len(said), 0, b""), said, padding(len(said)), own))
+    if not pax:
+        return header
+    return b"".join((_header(b"././@PaxHeader", RECORDS, 0, len(pax), 0, b""), pax, padding(len(pax)), header))
 
 
 def head_size(name: bytes, size: int, modified_at: int, target: bytes = b"") -> int:
-    """Give how long that is."""
-    said = len(records(name, size, modified_at, target))
-    return BLOCK + (BLOCK + padded(said) if said else 0)
+    """Return the length of what `head` returns."""
+    pax = len(records(name, size, modified_at, target))
+    return BLOCK + (BLOCK + padded(pax) if pax else 0)
 
 
 def records(name: bytes, size: int, modified_at: int, target: bytes) -> bytes:
-    """Give the pax records of a member: what a ustar header has no place for."""
+    """Return the pax records of a member: values that do not fit a ustar header."""
     seconds, rest = divmod(modified_at, BILLION)
     if (
         not rest
@@ -54,30 +54,30 @@ def records(name: bytes, size: int, modified_at: int, target: bytes) -> bytes:
         and seconds >= 0
     ):
         return b""
-    said = []
+    fields = []
     if len(name) > NAME_SIZE:
-        said.append((b"path", name))
+        fields.append((b"path", name))
     if len(target) > NAME_SIZE:
-        said.append((b"linkpath", target))
+        fields.append((b"linkpath", target))
     if rest:
         # A decimal number: half a second before 1970 is -0.5.
         whole, part = divmod(abs(modified_at), BILLION)
-        said.append((b"mtime", b"%s%d.%09d" % (b"-" if modified_at < 0 else b"", whole, part)))
+        fields.append((b"mtime", b"%s%d.%09d" % (b"-" if modified_at < 0 else b"", whole, part)))
     elif not 0 <= seconds <= LARGEST:
-        said.append((b"mtime", b"%d" % seconds))
+        fields.append((b"mtime", b"%d" % seconds))
     if size > LARGEST:
-        said.append((b"size", b"%d" % size))
+        fields.append((b"size", b"%d" % size))
     binary = [] if _is_text(name) and _is_text(target) else [(b"hdrcharset", b"BINARY")]
-    return b"".join(_record(key, value) for key, value in binary + said)
+    return b"".join(_record(key, value) for key, value in binary + fields)
 
 
 def padded(size: int) -> int:
-    """Give the length of a content with what fills its last block."""
+    """Return the length of a content padded to whole blocks."""
     return -(-size // BLOCK) * BLOCK
 
 
 def padding(size: int) -> bytes:
-    """Give what fills the last block."""
+    """Return the zeros that fill a content's last block."""
     return bytes(-size % BLOCK)
 
 

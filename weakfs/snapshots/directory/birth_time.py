@@ -1,4 +1,4 @@
-"""statx(2): when a file was made, on filesystems that record it. Python has no binding for it before 3.15."""
+"""Birth times from statx(2), on filesystems that record them. Python has no binding for it before 3.15."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from struct import unpack_from
 AT_SYMLINK_NOFOLLOW = 0x100
 STATX_BTIME = 0x800
 
-# `struct statx` has 256 bytes on every architecture, and the birth time is at this offset: seconds, nanoseconds.
+# `struct statx` is 256 bytes on every architecture; the birth time (seconds, nanoseconds) is at this offset.
 SIZE = 256
 BTIME = 80
 
 
 def birth_time(directory: int, name: bytes) -> int | None:
-    """Return when an entry was made, in nanoseconds; `None` where that is not known. No link is followed."""
+    """Return when an entry was created, in nanoseconds; `None` if unknown. No link is followed."""
     found = ctypes.create_string_buffer(SIZE)
     call = _statx()
     if call is None or call(directory, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME, found):
@@ -24,7 +24,7 @@ def birth_time(directory: int, name: bytes) -> int | None:
     (mask,) = unpack_from("=I", found)
     seconds, nanoseconds = unpack_from("=qI", found, BTIME)
     at = int(seconds) * 1_000_000_000 + int(nanoseconds)
-    # Some filesystems claim to know it and give the beginning of time.
+    # Some filesystems claim to know the birth time and return zero.
     return at if mask & STATX_BTIME and at > 0 else None
 
 

@@ -1,7 +1,7 @@
-"""One host directory, and everything in it reached from its open descriptor, name by name, never through a link.
+"""A host directory whose entries are reached from its open descriptor, segment by segment, never through a link.
 
-A path is a tuple of segments as the tree has them. Leading ".." segments lead out of the root; only a filesystem
-that follows links anywhere (`follow_symlinks="allow"`) makes such paths. Errors are the operating system's own.
+A path is a tuple of segments as in the tree. Leading ".." segments leave the root; only a filesystem that follows
+links anywhere (`follow_symlinks="allow"`) creates such paths. Errors are the operating system's own.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from weakfs.snapshots.directory.birth_time import birth_time
 from weakfs.snapshots.scan.stat_cache import canonical_name
 
 DIRECTORY = own.DIRECTORY
-# Opens a directory that may be passed through and not be listed.
+# Opens a directory that may be searched even if it may not be listed.
 PASSAGE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
-# Between so many entries of a directory it is asked once whether to stop.
+# Interruption is checked once per this many directory entries.
 STRIDE = 256
 
-# What a listing tells of an entry; "other" for a FIFO, a socket or a device.
+# The kind of an entry in a listing; "other" is a FIFO, a socket or a device.
 Kind = Literal["file", "directory", "link", "other"]
 
-# So many segments are opened one by one; more of them by one call, where the system has it.
+# Up to this many segments are opened one by one; longer paths with one openat2 call, if the system has it.
 MANY = 8
 
-# What says that nothing is at a path: no entry, something else than a directory above it, a name no entry can have.
+# Errors meaning that nothing is at a path: no entry, a non-directory above it, a name that no entry can have.
 ABSENT = (ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, ESTALE)
 
 SPECIALS = {
@@ -55,7 +55,7 @@ SPECIALS = {
 
 
 class OnDisk:
-    """The content of a file where it lies: as large as it was when it was looked at, read when somebody asks."""
+    """The content of a file on disk: its size when it was examined, read on demand."""
 
     __slots__ = ("_directory", "_segments", "_size")
 
@@ -69,7 +69,7 @@ class OnDisk:
         return True
 
     def open(self) -> int:
-        """Open the file for reading; whoever asks closes it."""
+        """Open the file for reading; the caller closes it."""
         return self._directory.open_file(self._segments)
 
     def join(self) -> bytes:
@@ -77,7 +77,7 @@ class OnDisk:
         return b"".join(self.pieces())
 
     def piece(self, start: int, stop: int) -> bytes:
-        """Read a part of the file; less where it ends before."""
+        """Read part of the file; less if the file ends before `stop`."""
         descriptor = self.open()
         try:
             pieces: list[bytes] = []
@@ -99,9 +99,9 @@ class OnDisk:
 
 
 class HostDirectory:
-    """A directory of the host, held open: what is swapped on the way to it later makes no difference.
+    """A host directory, held open: replacing a directory on its path later has no effect.
 
-    Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory. A link is followed here, once.
+    Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory. A link is resolved once, here.
     """
 
     __slots__ = ("__weakref__", "descriptor", "root")
@@ -114,10 +114,10 @@ class HostDirectory:
         with suppress(AttributeError, OSError):
             os.close(self.descriptor)
 
-    # Looking
+    # Reading
 
     def open_directory(self, segments: Segments, flags: int = DIRECTORY) -> int:
-        """Open a directory; whoever asks closes it."""
+        """Open a directory; the caller closes it."""
         if not segments:
             return os.open(".", flags, dir_fd=self.descriptor)
         parts = [own.host_bytes(name) for name in segments]
@@ -136,7 +136,7 @@ class HostDirectory:
         return here
 
     def open_file(self, segments: Segments) -> int:
-        """Open a regular file for reading; anything else is never opened in a way that it would notice."""
+        """Open a regular file for reading; other kinds are never opened in a way that affects them."""
         with Parent(self, segments) as (directory, name):
             if not stat.S_ISREG(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
                 raise OSError(EINVAL, "it is not a regular file")
@@ -147,7 +147,7 @@ class HostDirectory:
         return descriptor
 
     def status(self, segments: Segments) -> os.stat_result | None:
-        """Look at an entry itself, `None` where nothing is."""
+        """Return the status of an entry itself; `None` if nothing is there."""
         if not segments:
             return os.fstat(self.descriptor)
         try:
@@ -159,7 +159,7 @@ class HostDirectory:
             raise
 
     def born_at(self, segments: Segments, modified_at: int) -> int:
-        """Return when an entry was made: its birth time if that is known and earlier than when it was modified."""
+        """Return when an entry was created: its birth time if that is known and earlier than its modification time."""
         if not segments:
             born = birth_time(self.descriptor, b".")
         else:
@@ -171,7 +171,7 @@ class HostDirectory:
         return modified_at if born is None else min(born, modified_at)
 
     def node(self, segments: Segments) -> Node | None:
-        """Give an entry as the tree has it: a leaf whose content is on disk, or a directory without its entries."""
+        """Return an entry as a tree node: a leaf whose content is on disk, or a directory without its entries."""
         status = self.status(segments)
         if status is None:
             return None
@@ -183,7 +183,7 @@ class HostDirectory:
             with Parent(self, segments) as (directory, name):
                 return _link(os.readlink(name, dir_fd=directory), status)
         except OSError as error:
-            # It became something else while we looked.
+            # It was replaced by something else between the two calls.
             if error.errno in (*ABSENT, EINVAL):
                 return self.node(segments)
             raise
@@ -196,9 +196,9 @@ class HostDirectory:
         return leaves.file(content, mode=mode, at=at)
 
     def names(self, segments: Segments) -> list[tuple[str, Kind]]:
-        """Give the name and the kind of each entry of a directory, in any order.
+        """Return the name and kind of each entry of a directory, in any order.
 
-        The listing itself tells the kind on most filesystems: no entry is looked at. A third of the time of `entries`.
+        On most filesystems the listing includes the kind, so no entry is stat'ed: a third of the time of `entries`.
         """
         descriptor = self.open_directory(segments)
         try:
@@ -208,7 +208,7 @@ class HostDirectory:
             os.close(descriptor)
 
     def entries(self, segments: Segments) -> list[tuple[str, Node]]:
-        """Give the entries of a directory as `node` gives each."""
+        """Return the entries of a directory, each as `node` returns it."""
         descriptor = self.open_directory(segments)
         found: list[tuple[str, Node]] = []
         try:
@@ -226,7 +226,7 @@ class HostDirectory:
                         else:
                             found.append((name, self._file((*segments, name), status)))
                     except OSError as error:
-                        # It went away while we looked.
+                        # It disappeared after it was listed.
                         if error.errno not in (*ABSENT, EINVAL):
                             raise
         finally:
@@ -234,11 +234,11 @@ class HostDirectory:
         return found
 
     def subtree(self, segments: Segments) -> Node | None:
-        """Give an entry with everything below it; contents stay on disk."""
+        """Return an entry with everything below it; contents stay on disk."""
         node = self.node(segments)
         if type(node) is not FileTree:
             return node
-        # Parents first, each with its entries; then made from the last to the first.
+        # Collect parents first, each with its entries, then build the trees from the last to the first.
         found: dict[Segments, tuple[FileTree, dict[str, Node]]] = {}
         stack = [(segments, node)]
         while stack:
@@ -251,17 +251,17 @@ class HostDirectory:
             if here == segments:
                 return whole
             found[here[:-1]][1][here[-1]] = whole
-        raise AssertionError("the first is the last")
+        raise AssertionError("the first entry of the stack is the last to be built")
 
     def whole(self, segments: Segments) -> Node:
-        """Give an entry with everything below it; `FileNotFoundError` where nothing is."""
+        """Return an entry with everything below it; raise `FileNotFoundError` if nothing is there."""
         found = self.subtree(segments)
         if found is None:
             raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
         return found
 
     def whole_directory(self, segments: Segments) -> FileTree:
-        """Give a directory with everything below it; `NotADirectoryError` where something else is."""
+        """Return a directory with everything below it; raise `NotADirectoryError` if it is something else."""
         found = self.whole(segments)
         if type(found) is not FileTree:
             raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR))
@@ -270,7 +270,7 @@ class HostDirectory:
     # Changing
 
     def make_directory(self, segments: Segments, *, mode: int, modified_at: int | None = None) -> None:
-        """Make one directory, with exactly these permission bits."""
+        """Create one directory, with exactly these permission bits."""
         with Parent(self, segments) as (directory, name):
             os.mkdir(name, 0o700, dir_fd=directory)
             own.set_status(directory, name, mode=mode, modified_at=modified_at)
@@ -278,12 +278,12 @@ class HostDirectory:
     def put_leaf(
         self, segments: Segments, leaf: Leaf, *, exclusive: bool = False, temporary: bytes | None = None
     ) -> str | None:
-        """Put a file, a link or a FIFO at a path at once, in the place of what is there unless `exclusive`.
+        """Put a file, a link or a FIFO at a path atomically, replacing what is there unless `exclusive`.
 
-        Made beside it under the name `temporary` and moved over it: whoever looks sees the old or the new. What is
-        there must not be a directory; a file gets the owner, group and extended attributes of the one that it replaces,
-        as far as the system allows: returns what it does not, `None` if nothing is lost. With `exclusive`,
-        `FileExistsError` if something is.
+        The entry is created in the same directory under the name `temporary` and renamed into place, so that readers
+        see the old entry or the new one. A directory cannot be replaced. A file gets the owner, group and extended
+        attributes of the one that it replaces, where the system allows; returns those that it does not allow, `None`
+        if nothing is lost. With `exclusive`, raises `FileExistsError` if the path exists.
         """
         lost: str | None = None
         temporary = temporary or own.temporary_name()
@@ -302,15 +302,15 @@ class HostDirectory:
         return lost
 
     def take_over(self, source: Segments, destination: Segments) -> str | None:
-        """Give the file at one path what that at another has besides its content; see `put_leaf`."""
+        """Copy attributes other than content from the file at one path to that at another; see `put_leaf`."""
         with Parent(self, source) as (old, old_name), Parent(self, destination) as (new, new_name):
             return own.take_over_attributes(old, old_name, new, new_name)
 
     def overwrite(self, segments: Segments, source: int, *, mode: int, modified_at: int) -> None:
-        """Put what an open file holds into the file at a path, in place: its inode and all its names stay.
+        """Copy the content of an open file into the file at a path, in place: its inode and all its names stay.
 
-        What is there is cut to nothing first: whoever calls this has a copy of it. Permission bits that keep the owner
-        from writing are changed for the time of that.
+        The target is truncated first, so the caller must have a copy of it. Permission bits that keep the owner from
+        writing are changed during the write.
         """
         try:
             target = self.open_for_writing(segments)
@@ -321,7 +321,7 @@ class HostDirectory:
             if not stat.S_ISREG(os.fstat(target).st_mode):
                 raise OSError(EINVAL, "it is not a regular file")
             copy_file(source, target)
-            # Writing takes special bits away.
+            # Writing clears the setuid and setgid bits.
             if stat.S_IMODE(os.fstat(target).st_mode) != mode:
                 os.fchmod(target, mode)
             os.utime(target, ns=(modified_at, modified_at))
@@ -329,22 +329,22 @@ class HostDirectory:
             os.close(target)
 
     def open_for_writing(self, segments: Segments) -> int:
-        """Open a file to write into it; whoever asks closes it."""
+        """Open a file for writing; the caller closes it."""
         with Parent(self, segments) as (directory, name):
             return os.open(name, own.WRITABLE, dir_fd=directory)
 
     def link(self, source: Segments, destination: Segments) -> None:
-        """Give the file at a path another name."""
+        """Create a hard link to a file."""
         with Parent(self, source) as (old, from_name), Parent(self, destination) as (new, to_name):
             os.link(from_name, to_name, src_dir_fd=old, dst_dir_fd=new, follow_symlinks=False)
 
     def check_writable(self, segments: Segments) -> None:
-        """Refuse a file that may not be written, although it could be replaced: `PermissionError`."""
+        """Raise `PermissionError` for a file that may not be written, even if it could be replaced."""
         with Parent(self, segments) as (directory, name):
             own.check_writable(directory, name)
 
     def put(self, segments: Segments, node: Node) -> None:
-        """Put a node where nothing is, exactly as it is, with all that is below it."""
+        """Create a node and everything below it, exactly as it is, at a path where nothing is."""
         if type(node) is FileTree:
             check_repeats(node)
         made: list[tuple[Segments, FileTree]] = []
@@ -364,14 +364,14 @@ class HostDirectory:
             self.set_status(here, mode=tree.mode, modified_at=tree.modified_at)
 
     def fill(self, tree: FileTree) -> None:
-        """Make this directory, which is empty, exactly what a tree says."""
+        """Make this empty directory exactly match a tree."""
         check_repeats(tree)
         for name, child in maps.items(tree._children):
             self.put((name,), child)
         self.set_status((), mode=tree.mode, modified_at=tree.modified_at)
 
     def set_status(self, segments: Segments, *, mode: int | None = None, modified_at: int | None = None) -> None:
-        """Set permission bits and the time of modification (nanoseconds) of an entry itself."""
+        """Set the permission bits and modification time (nanoseconds) of an entry itself."""
         if segments:
             with Parent(self, segments) as (directory, name):
                 own.set_status(directory, name, mode=mode, modified_at=modified_at)
@@ -382,14 +382,14 @@ class HostDirectory:
             os.utime(self.descriptor, ns=(modified_at, modified_at))
 
     def stamp(self, segments: Segments, modified_at: int) -> None:
-        """Say of a directory when it was modified, unless it says so, or is another user's who lets us write in it."""
+        """Set a directory's modification time if it differs; skip a directory that another user lets us write to."""
         status = self.status(segments)
         if status is not None and status.st_mtime_ns != modified_at:
             with suppress(PermissionError):
                 self.set_status(segments, modified_at=modified_at)
 
     def make_readable(self, wanted: FileTree) -> None:
-        """Let the owner of everything below read it, as far as that is us and `wanted` has a directory around it."""
+        """Make everything below readable by its owner, if that is us and `wanted` has its parent directory."""
         own_mode = stat.S_IMODE(os.fstat(self.descriptor).st_mode)
         if own_mode & 0o700 != 0o700:
             with suppress(PermissionError):
@@ -411,12 +411,12 @@ class HostDirectory:
                         self.set_status(below, mode=mode)
 
     def rename(self, source: Segments, destination: Segments) -> None:
-        """Move an entry within the directory, in the place of what is there."""
+        """Move an entry within the directory, replacing what is at the destination."""
         with Parent(self, source) as (old, from_name), Parent(self, destination) as (new, to_name):
             own.rename(old, from_name, new, to_name)
 
     def remove(self, segments: Segments) -> None:
-        """Remove whatever is at a path; nothing to do where nothing is."""
+        """Remove whatever is at a path; do nothing if nothing is there."""
         try:
             with Parent(self, segments) as (directory, name):
                 own.remove(directory, name)
@@ -426,7 +426,7 @@ class HostDirectory:
 
 
 class Parent:
-    """Open the directory that a path's last name lies in: `(descriptor, name)`, closed at the end."""
+    """The directory that contains a path's last name: `(descriptor, name)`, closed on exit."""
 
     __slots__ = ("_descriptor", "_directory", "_segments")
 
@@ -443,7 +443,7 @@ class Parent:
 
 
 def _joined(parts: list[bytes]) -> list[bytes]:
-    """Join segments to paths that are as long as one call takes."""
+    """Join segments into paths as long as one call accepts."""
     whole = b"/".join(parts)
     if len(whole) <= openat2.MOST_BYTES:
         return [whole]
@@ -454,7 +454,7 @@ def _joined(parts: list[bytes]) -> list[bytes]:
 
 
 def _checked_between(listing: Iterable[os.DirEntry[str]]) -> Iterable[os.DirEntry[str]]:
-    """Give the entries of a directory, and look now and then whether to stop."""
+    """Yield the entries of a directory, checking for interruption now and then."""
     if not is_interruptible():
         return listing
     return chain.from_iterable(_strides(iter(listing)))

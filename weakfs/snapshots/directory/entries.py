@@ -1,4 +1,4 @@
-"""Single entries of an open host directory: made, renamed and removed by name, no link ever followed."""
+"""Entries of an open host directory: created, renamed and removed by name, without following links."""
 
 from __future__ import annotations
 
@@ -20,59 +20,59 @@ from weakfs.session.interruption import checked_between
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# Opens a file to see whether it may be written; a FIFO that was put in its place lets nobody wait.
+# Opens a file to check that it may be written; if it was replaced by a FIFO, opening does not block.
 WRITABLE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
-# The extended attributes that are a user's own. Others, such as capabilities, the kernel itself drops at a write.
+# The extended attributes that belong to users. The kernel itself drops others, such as capabilities, on a write.
 ATTRIBUTES = ("user.", "system.posix_acl_")
 
-# Directories are entered to this depth; what lies deeper is first moved up, so that no tree is too deep to remove.
+# Maximum recursion depth of a removal; deeper directories are moved up first, so that any depth can be removed.
 DEPTH = 100
 
-# How often a directory is emptied into which others put things meanwhile.
+# How many times to empty a directory to which others keep adding entries.
 ATTEMPTS = 100
 
 TEMPORARY = re.compile(r"\.weakfs-[0-9a-f]{16}\.tmp")
 
 
 def temporary_name() -> bytes:
-    """Give a name that no entry has, of the form by which scans know that it is none of the user's."""
+    """Return an unused name of the form by which scans recognise temporary files."""
     return f".weakfs-{secrets.token_hex(8)}.tmp".encode()
 
 
 @lru_cache(maxsize=4096)
 def host_bytes(name: str) -> bytes:
-    """Give the host's bytes for a segment of a path. A slash or nothing would be a path of its own: `ValueError`.
+    """Return the host's bytes for a path segment. Raise `ValueError` if the name is empty, "." or holds a slash or NUL.
 
-    Whoever takes names from elsewhere than from paths asks `check_name` as well.
+    Callers whose names come from anywhere but a checked path must call `check_name` as well.
     """
     raw = names.to_bytes(name)
     if b"/" in raw or b"\0" in raw or raw in (b"", b"."):
-        raise ValueError(f"cannot use {name!r} as a name: no entry can have it; the tree that has it was forged")
+        raise ValueError(f"cannot use {name!r} as a name: no entry can have it; the tree that contains it was forged")
     return raw
 
 
 def check_name(name: str) -> None:
-    """Refuse with `ValueError` what no entry of a directory can be called, above all what leads out of it."""
+    """Raise `ValueError` for a name that no directory entry can have, above all one that leads out of the directory."""
     if host_bytes(name) == b"..":
-        raise ValueError("cannot use '..' as a name: no entry can have it; the tree that has it was forged")
+        raise ValueError("cannot use '..' as a name: no entry can have it; the tree that contains it was forged")
 
 
 def check_writable(directory: int, name: bytes) -> None:
-    """Refuse, as the system would, to change a file that may not be written, although it could be replaced."""
+    """Raise the system's error for a file that may not be written, even if it could be replaced."""
     try:
         os.close(os.open(name, WRITABLE, dir_fd=directory))
     except OSError as error:
-        # A program that is running can be replaced. What is no file by now is met later.
+        # A running program (ETXTBSY) can be replaced. A path that is no longer a file fails later.
         if error.errno in (EACCES, EPERM, EROFS):
             raise
 
 
 def make_leaf(directory: int, name: bytes, leaf: Leaf) -> None:
-    """Make a file, a link or a special file under a new name, exactly as it is."""
+    """Create a file, a link or a special file under a new name, exactly as it is."""
     content, mode, modified_at = leaf[leaves.CONTENT], leaf[leaves.MODE], leaf[leaves.MODIFIED_AT]
     if isinstance(content, str):
         os.symlink(names.to_bytes(content), name, dir_fd=directory)
@@ -80,7 +80,7 @@ def make_leaf(directory: int, name: bytes, leaf: Leaf) -> None:
         return
     if isinstance(content, leaves.Special):
         if content not in (leaves.FIFO, leaves.SOCKET):
-            raise OSError(EINVAL, "a device cannot be made again; put it there by hand")
+            raise OSError(EINVAL, "devices are not created; create it by hand")
         kind = stat.S_IFSOCK if content is leaves.SOCKET else stat.S_IFIFO
         os.mknod(name, kind | 0o600, dir_fd=directory)
         set_status(directory, name, mode=mode, modified_at=modified_at)
@@ -95,7 +95,7 @@ def make_leaf(directory: int, name: bytes, leaf: Leaf) -> None:
 
 
 def pieces_of(content: Any) -> Iterable[bytes]:
-    """Give a file's content in pieces, without joining one that can be read piece by piece."""
+    """Return a file's content in pieces, without joining a content that can be read piece by piece."""
     if type(content) is bytes:
         if len(content) <= PIECE:
             return (content,)
@@ -106,9 +106,9 @@ def pieces_of(content: Any) -> Iterable[bytes]:
 
 
 def take_over_attributes(directory: int, old: bytes, target_directory: int, new: bytes) -> str | None:
-    """Give a file the owner, group and extended attributes of another that it is about to replace.
+    """Copy to a file the owner, group and extended attributes of the file that it is about to replace.
 
-    Returns what the system did not allow, if anything: who may write a file may not always give it away.
+    Returns what the system did not allow, if anything: permission to write a file does not include changing its owner.
     """
     try:
         source = os.open(old, READ, dir_fd=directory)
@@ -132,7 +132,7 @@ def take_over_attributes(directory: int, old: bytes, target_directory: int, new:
 
 
 def copy_attributes(source: int, before: os.stat_result, target: int) -> str | None:
-    """Give an open file or directory the owner, group and extended attributes of another.
+    """Copy the owner, group and extended attributes of one open file or directory to another.
 
     Returns what the system did not allow, such as "owner" or "owner, extended attributes"; `None` if nothing is lost.
     """
@@ -143,17 +143,17 @@ def copy_attributes(source: int, before: os.stat_result, target: int) -> str | N
             if name.startswith(ATTRIBUTES):
                 os.setxattr(target, name, os.getxattr(source, name))
     except OSError as error:
-        # A filesystem without any has none to lose.
+        # On a filesystem without extended attributes there are none to lose.
         if error.errno not in (EOPNOTSUPP, ENODATA) or _has_attributes(source):
             lost.append("extended attributes")
-    # A change of owner takes special bits away, and an access control list sets others.
+    # Changing the owner clears special bits, and setting an access control list changes others.
     if os.fstat(target).st_mode != made.st_mode:
         os.fchmod(target, stat.S_IMODE(made.st_mode))
     return ", ".join(lost) or None
 
 
 def copy_link_owner(directory: int, name: bytes, before: os.stat_result) -> str | None:
-    """Give a link or a special file the owner and group of another; returns what the system did not allow."""
+    """Copy the owner and group of an entry to a link or a special file; return what the system did not allow."""
     made = os.stat(name, dir_fd=directory, follow_symlinks=False)
     lost = _copy_owner(made, before, lambda uid, gid: os.chown(name, uid, gid, dir_fd=directory, follow_symlinks=False))
     return ", ".join(lost) or None
@@ -166,7 +166,7 @@ def _copy_owner(made: os.stat_result, before: os.stat_result, chown: Callable[[i
         try:
             chown(uid, before.st_gid)
         except OSError as error:
-            # EINVAL: an id that the user namespace does not have.
+            # EINVAL: an id without a mapping in the user namespace.
             if error.errno not in (EPERM, EACCES, EINVAL):
                 raise
         else:
@@ -182,12 +182,12 @@ def _has_attributes(descriptor: int) -> bool:
 
 
 def set_status(directory: int, name: bytes, *, mode: int | None = None, modified_at: int | None = None) -> None:
-    """Set permission bits and time of an entry itself, by a handle that follows no link."""
+    """Set the permission bits and time of an entry itself, through a handle that follows no link."""
     if mode is not None:
         handle = os.open(name, HANDLE, dir_fd=directory)
         try:
             found = os.fstat(handle).st_mode
-            # A link has no permission bits of its own. What a handle names can only be changed below /proc.
+            # A link has no permission bits of its own. An O_PATH handle can be changed only through /proc.
             if not stat.S_ISLNK(found) and stat.S_IMODE(found) != mode:
                 os.chmod(f"/proc/self/fd/{handle}", mode)
         finally:
@@ -197,23 +197,23 @@ def set_status(directory: int, name: bytes, *, mode: int | None = None, modified
 
 
 def move_exclusively(directory: int, source: bytes, destination: bytes) -> None:
-    """Give an entry a name that nothing has: `FileExistsError` otherwise."""
+    """Rename an entry to an unused name; raise `FileExistsError` if the name is taken."""
     try:
         os.link(source, destination, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
     except FileExistsError:
         raise
     except OSError:
-        # A filesystem without hard links: look first, and hope that nobody comes between.
+        # A filesystem without hard links: check first. A file created between the check and the rename is replaced.
         with suppress(FileNotFoundError):
             os.stat(destination, dir_fd=directory, follow_symlinks=False)
-            raise FileExistsError(f"{os.fsdecode(destination)} was made meanwhile") from None
+            raise FileExistsError(f"{os.fsdecode(destination)} was created in the meantime") from None
         os.rename(source, destination, src_dir_fd=directory, dst_dir_fd=directory)
         return
     os.unlink(source, dir_fd=directory)
 
 
 def rename(old: int, source: bytes, new: int, destination: bytes) -> None:
-    """Rename; two names of one file, which the system would leave as they are, become one as well."""
+    """Rename an entry. If both names are the same file, which rename(2) leaves alone, remove the source name."""
     before = os.stat(source, dir_fd=old, follow_symlinks=False)
     os.rename(source, destination, src_dir_fd=old, dst_dir_fd=new)
     if before.st_nlink > 1 and not stat.S_ISDIR(before.st_mode):
@@ -226,9 +226,9 @@ def rename(old: int, source: bytes, new: int, destination: bytes) -> None:
 
 
 def remove(directory: int, name: bytes, check: Callable[[], object] | None = None) -> None:
-    """Remove an entry with all that is below it; `FileNotFoundError` if there is none.
+    """Remove an entry with everything below it; raise `FileNotFoundError` if there is none.
 
-    `check` is called before each step and may raise to stop: what is left then can be removed later.
+    `check` is called before each step and may raise to stop; what remains can be removed later.
     """
     status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     if not stat.S_ISDIR(status.st_mode):
@@ -250,7 +250,7 @@ def _remove_directory(
                 os.rmdir(name, dir_fd=parent)
                 return
             except OSError as error:
-                # Somebody put something in meanwhile.
+                # Another process added an entry in the meantime.
                 if error.errno != ENOTEMPTY or not left:
                     raise
     finally:
@@ -258,7 +258,7 @@ def _remove_directory(
 
 
 def _empty(here: int, top: int, deep: list[bytes], depth: int, check: Callable[[], object] | None) -> None:
-    """Remove the entries of a directory; what others take away or swap meanwhile is passed over."""
+    """Remove the entries of a directory, ignoring those that others remove or replace in the meantime."""
     with os.scandir(here) as listing:
         entries = [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in listing]
     for below, is_directory in entries:
@@ -279,7 +279,7 @@ def _empty(here: int, top: int, deep: list[bytes], depth: int, check: Callable[[
 
 
 def _opened_for_removal(parent: int, name: bytes) -> int:
-    """Open a directory whose entries are to go; one without its owner's permissions is given them first."""
+    """Open a directory to remove its entries, first granting the owner's permissions if they are missing."""
     try:
         descriptor = os.open(name, DIRECTORY, dir_fd=parent)
     except PermissionError:

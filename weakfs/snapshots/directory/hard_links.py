@@ -1,8 +1,8 @@
-"""Hard links: which names a file of a host directory has, and whether it may be changed in place.
+"""Hard links: the names of a file in a host directory, and whether the file may be changed in place.
 
-A file is changed in place only if every one of its names lies in the directory: one that lies outside belongs to
-others, such as a package manager's cache, and must not change. Finding names costs a listing of the whole directory,
-once a file; after that each name is looked at.
+A file is changed in place only if all its names are inside the directory: a name outside belongs to somebody else,
+such as a package manager's cache, and must not change. Finding names costs one listing of the whole directory per
+file; after that each known name is only stat'ed.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from weakfs.snapshots.scan.stat_cache import canonical_name
 if TYPE_CHECKING:
     from weakfs.snapshots.journal.journal import Journal
 
-# The device and the number of a file.
+# Device and inode number of a file.
 Inode = tuple[int, int]
 
-NAME_OUTSIDE = "it was a hard link to a file with a name outside this directory, and is a file of its own now"
-NOT_OURS = "it was a hard link to a file of another user, whose times cannot be set, and is a file of its own now"
-COPIED_UP = "the mount made it a file of its own, apart from its other hard links, when it was opened for writing"
-NOT_WRITABLE = "it was a hard link to a file that cannot be changed in place, and is a file of its own now"
-DIFFERENT = "it was a hard link to a file that now differs from it, and is a file of its own now"
+NAME_OUTSIDE = "it was a hard link to a file with a name outside this directory, and is now a separate file"
+NOT_OURS = "it was a hard link to a file of another user, whose times cannot be set, and is now a separate file"
+COPIED_UP = "the mount made it a separate file, apart from its other hard links, when it was opened for writing"
+NOT_WRITABLE = "it was a hard link to a file that cannot be changed in place, and is now a separate file"
+DIFFERENT = "it was a hard link to a file from which it now differs, and is now a separate file"
 
 
 @frozen
 class SharedFile:
-    """A file with several names: all of them if it may be changed in place, else the reason why not."""
+    """A file with several names: all its names if it may be changed in place, otherwise the reason why not."""
 
     inode: Inode
     names: tuple[Segments, ...] = ()
@@ -45,20 +45,20 @@ class SharedFile:
 
 @define(eq=False)
 class HardLinks:
-    """Finds the names of the files of one directory, and remembers them."""
+    """The names of the files of one directory, found on demand and cached."""
 
     disk: HostDirectory
     _known: dict[Inode, tuple[Segments, ...]] = field(factory=dict[Inode, tuple[Segments, ...]])
 
     def shared(self, segments: Segments, journal: Journal | None = None) -> SharedFile | None:
-        """Look at the file at a path; `None` for one that has a single name and for what is no file.
+        """Return the names of the file at a path; `None` if it has a single name or is not a file.
 
-        Names in `journal` count as names in the directory: undoing it puts them back there.
+        Names in `journal` count as names in the directory, because an undo puts them back there.
         """
         return self.shared_all((segments,), journal).get(segments)
 
     def shared_all(self, paths: Iterable[Segments], journal: Journal | None = None) -> dict[Segments, SharedFile]:
-        """Look at several paths; those of files with a single name are left out. O(entries) if one has several."""
+        """Return the names of files at several paths, omitting single names. O(entries) if any file has several."""
         found: dict[Segments, SharedFile] = {}
         inside: dict[Segments, os.stat_result] = {}
         for segments in paths:
@@ -66,7 +66,7 @@ class HardLinks:
             if status is None or status.st_nlink < 2 or not stat.S_ISREG(status.st_mode):
                 continue
             reason = NOT_OURS if os.geteuid() not in (0, status.st_uid) else self._opened_reason(segments)
-            # An overlay mount copies a file of a lower layer when it is opened, without its other names.
+            # An overlay mount copies a file up from a lower layer when it is opened, without its other names.
             status = self.disk.status(segments) or status
             if status.st_nlink < 2:
                 reason = COPIED_UP
@@ -89,12 +89,12 @@ class HardLinks:
         try:
             os.close(self.disk.open_for_writing(segments))
         except OSError as error:
-            # Its owner may let himself write.
+            # The owner may grant himself write permission.
             return None if error.errno == EACCES else NOT_WRITABLE
         return None
 
     def _names(self, wanted: dict[Inode, int]) -> dict[Inode, tuple[Segments, ...]]:
-        """Return the names of files that have so many of them, as far as they lie in the directory."""
+        """Return the names of files inside the directory; `wanted` maps each inode to its expected number of names."""
         known = {inode: self._still(inode) for inode in wanted}
         missing = {inode for inode, names in known.items() if len(names) != wanted[inode]}
         if missing:
@@ -108,7 +108,7 @@ class HardLinks:
 
 
 def find_names(disk: HostDirectory, wanted: Collection[Inode]) -> dict[Inode, tuple[Segments, ...]]:
-    """Return the names of files, in order. O(entries of the directory); what may not be listed is passed over."""
+    """Return the names of files, sorted. O(entries of the directory); directories that cannot be listed are skipped."""
     numbers = {number for _, number in wanted}
     found: dict[Inode, list[Segments]] = {inode: [] for inode in wanted}
     stack: list[Segments] = [()]

@@ -1,7 +1,7 @@
-"""openat2(2): a path of many segments opened by one call that follows no symbolic link.
+"""openat2(2): opening a path of many segments in one call that follows no symbolic link.
 
-Python has no binding for it. One `os.open` a segment costs the square of the depth over a tree: walking 2,000 nested
-directories took 9 s, with this call 0.2 s.
+Python has no binding for it. One `os.open` per segment makes a walk quadratic in the depth: walking 2,000 nested
+directories took 9 s, and 0.2 s with this call.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import os
 from collections.abc import Callable
 from functools import cache
 
-# The same number on every architecture that Linux numbers alike since 5.1.
+# The number is the same on every architecture that shares Linux's system call numbers since 5.1.
 NUMBER = 437
 RESOLVE_NO_SYMLINKS = 0x04
 
-# The kernel takes paths of up to 4,096 bytes.
+# The kernel accepts paths of up to 4,096 bytes.
 MOST_BYTES = 4000
 
 
@@ -25,7 +25,7 @@ class _How(ctypes.Structure):
 
 
 def open_path(path: bytes, flags: int, *, dir_fd: int) -> int:
-    """Open a relative path below `dir_fd`, as `os.open` does. `OSError` (ELOOP) if there is a link on the way."""
+    """Open a relative path below `dir_fd`, like `os.open`. Raise `OSError` (ELOOP) if a link is on the path."""
     how = _How(flags, 0, RESOLVE_NO_SYMLINKS)
     while True:
         found: int = _syscall()(NUMBER, dir_fd, path, ctypes.byref(how), ctypes.sizeof(how))
@@ -38,7 +38,7 @@ def open_path(path: bytes, flags: int, *, dir_fd: int) -> int:
 
 @cache
 def is_available() -> bool:
-    """Return whether the kernel has the call, and no sandbox around this process forbids it."""
+    """Return whether the kernel has the call and no sandbox around this process forbids it."""
     try:
         descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
         try:

@@ -1,7 +1,7 @@
-"""Opening one's own files and directories to read them, whatever their permission bits say.
+"""Opening files and directories of the current user for reading, whatever their permission bits.
 
-Bits that keep the owner out (`chmod 000`) are changed for the time of the read and put back afterwards, as the owner
-could do by hand. What belongs to another user is opened as it is, or refused by the system.
+Bits that keep the owner out (`chmod 000`) are changed during the read and then restored, as the owner could do by
+hand. An entry that belongs to another user is opened as it is, or refused by the system.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import os
 import stat
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# Names an entry that may not be opened. What a handle names can only be changed and opened below /proc.
+# Opens a handle to an entry that may not be read. It can be changed and reopened only through /proc.
 HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 FILE_BITS = 0o400
-# To list names, and to look at what they name.
+# Permission to list names and to stat their entries.
 DIRECTORY_BITS = 0o500
 
 
 def open_file(name: str, directory: int, mode: int) -> int:
-    """Open a file for reading. `mode` is what its status says; its bits are put back before this returns."""
+    """Open a file for reading. `mode` is its current mode; its bits are restored before this returns."""
     if mode & FILE_BITS:
         return os.open(name, READ, dir_fd=directory)
     descriptor, bits = _open_as_owner(name, directory, READ, FILE_BITS)
@@ -28,7 +28,7 @@ def open_file(name: str, directory: int, mode: int) -> int:
 
 
 def open_directory(name: str, directory: int, mode: int) -> tuple[int, int | None]:
-    """Open a directory to look into it: the descriptor, and the bits that `put_back` takes when that is done."""
+    """Open a directory for reading; return the descriptor and the bits to pass to `put_back` afterwards."""
     flags = READ | os.O_DIRECTORY
     if mode & DIRECTORY_BITS == DIRECTORY_BITS:
         return os.open(name, flags, dir_fd=directory), None
@@ -36,12 +36,12 @@ def open_directory(name: str, directory: int, mode: int) -> tuple[int, int | Non
 
 
 def allow_reading(descriptor: int) -> int | None:
-    """Let its owner read a directory that is open; returns the bits to put back, `None` if they need no change."""
+    """Make an open directory readable by its owner; return the bits to restore, `None` if none were changed."""
     return _allow(descriptor, DIRECTORY_BITS)
 
 
 def put_back(descriptor: int, bits: int | None) -> None:
-    """Give an open file or directory the permission bits that it had."""
+    """Restore the permission bits of an open file or directory."""
     if bits is not None:
         os.chmod(f"/proc/self/fd/{descriptor}", bits)
 
@@ -65,7 +65,7 @@ def _open_as_owner(name: str, directory: int, flags: int, needed: int) -> tuple[
 def _allow(descriptor: int, needed: int) -> int | None:
     status = os.fstat(descriptor)
     bits = stat.S_IMODE(status.st_mode)
-    # Of a link or a FIFO that was put in its place nothing is changed.
+    # The entry may have been replaced by a link or a FIFO: leave it unchanged.
     is_kind = stat.S_ISDIR(status.st_mode) if needed == DIRECTORY_BITS else stat.S_ISREG(status.st_mode)
     if bits & needed == needed or not is_kind or status.st_uid != os.geteuid():
         return None

@@ -1,8 +1,8 @@
-"""Making a directory of the host exactly what a tree says, by what differs and nothing else.
+"""Restoring a host directory to a tree by changing only what differs.
 
-First everything new is made in a staging directory of the same disk: where space runs out, nothing was changed.
-Then each path gets its new entry by a rename, with the old one kept in the journal. A file with several names that all
-are to be the same file is written in place instead, so that its hard links stay.
+New entries are first created in a staging directory on the same disk, so that nothing has changed if space runs out.
+Each one is then renamed into place, with the old entry kept in the journal. A file with several names, all of which
+are to become the same file, is written in place instead, so that its hard links stay.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from weakfs.snapshots.journal.journal import Journal
 
 
 def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: FileTree) -> None:
-    """Make `disk`, which holds `now`, hold `wanted`. Untouched entries keep their inodes and times.
+    """Make `disk`, which holds `now`, hold `wanted`. Unchanged entries keep their inodes and times.
 
-    Raises what the system raises; the journal then undoes what was done.
+    Raises what the system raises; the journal can then undo what was done.
     """
     plan = Plan.of(now, wanted)
     if not plan:
@@ -39,15 +39,15 @@ def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: F
     _change_all(disk, journal, plan)
     for segments, _, new in reversed(plan.directories):
         if new.mode & 0o300 != 0o300:
-            # Undoing has to make it writable again before anything in it can be put back.
+            # An undo has to make it writable again before it can put anything back into it.
             journal.status(segments)
         disk.set_status(segments, mode=new.mode, modified_at=new.modified_at)
 
 
 def restore_entries(disk: HostDirectory, journal: Journal, now: FileTree, wanted: FileTree) -> None:
-    """Change what differs between two trees that hold only a part of what is on the disk.
+    """Change what differs between two trees that cover only part of the disk.
 
-    Their directories stand for no more than the way to what they hold: they keep their times, and their
+    Their directories only provide the paths to their entries: directories on disk keep their times, and their
     permission bits where the two trees agree.
     """
     plan = Plan.of(now, wanted)
@@ -67,12 +67,12 @@ def restore_entries(disk: HostDirectory, journal: Journal, now: FileTree, wanted
 
 @define
 class Plan:
-    """What differs: entries to be put or removed, entries whose status alone is set, directories to be ended."""
+    """What differs: entries to put or remove, entries that only change status, directories to finish."""
 
-    # The path, and the node that is to be there or None.
+    # The path, and the wanted node or None.
     steps: list[tuple[Segments, Node | None]] = field(factory=list)
     statuses: list[tuple[Segments, Leaf]] = field(factory=list)
-    # Directories in which something changes or that differ themselves, parents first: as they are, and are to be.
+    # Directories that differ or contain a difference, parents first: the current one and the wanted one.
     directories: list[tuple[Segments, FileTree, FileTree]] = field(factory=list)
 
     def __bool__(self) -> bool:
@@ -80,9 +80,9 @@ class Plan:
 
     @classmethod
     def of(cls, now: FileTree, wanted: FileTree) -> Plan:
-        """Compare two trees. O(what differs)."""
+        """Compare two trees. O(differences)."""
         plan = cls()
-        # Every directory that was compared, parents first, with where its parent stands and whether it differs.
+        # Every compared directory, parents first, with the index of its parent and whether it differs.
         compared: list[tuple[Segments, FileTree, FileTree]] = [((), now, wanted)]
         parents, differs = [0], [False]
         comparisons = Comparisons(now, wanted)
@@ -127,13 +127,13 @@ def _status(leaf: Leaf) -> tuple[int, int]:
 
 @define
 class InPlace:
-    """Which files of a plan have several names, and which of those names are changed along with another."""
+    """Files of a plan that have several names, and the names that change along with another name."""
 
     files: dict[Segments, SharedFile] = field(factory=dict[Segments, SharedFile])
     along: set[Segments] = field(factory=set[Segments])
 
     def is_done_by_another(self, segments: Segments) -> bool:
-        """Return whether a path is a name of a file that is changed in place by another name."""
+        """Return whether a path is a name of a file that is changed in place through another name."""
         return segments in self.along
 
 
@@ -143,7 +143,7 @@ def in_place(
     steps: list[tuple[Segments, Node | None]],
     statuses: list[tuple[Segments, Leaf]],
 ) -> InPlace:
-    """Decide which files of a plan are changed in place: those all of whose names stay, and are to be the same."""
+    """Find the files of a plan to change in place: those whose remaining names are all to become the same file."""
     wanted: dict[Segments, Node | None] = {**dict(steps), **dict(statuses)}
     files = [segments for segments, node in wanted.items() if type(node) is tuple and is_file(node)]
     found = InPlace(links.shared_all(files, journal))
@@ -163,7 +163,7 @@ def in_place(
 
 
 def _goes(name: Segments, wanted: dict[Segments, Node | None]) -> bool:
-    """Return whether a plan removes a name, or puts something else than a file in its place or above it."""
+    """Return whether a plan removes a name, or puts something other than a file in its place or above it."""
     if name in wanted:
         node = wanted[name]
         return type(node) is not tuple or not is_file(node)
@@ -193,13 +193,13 @@ def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, 
     for segments, node in steps:
         if type(node) is tuple and node[CONTENT] is DEVICE:
             shown = "/" + "/".join(segments)
-            raise OSError(EINVAL, f"the device {shown!r} is gone and cannot be made again; put it there by hand")
+            raise OSError(EINVAL, f"the device {shown!r} is gone, and devices are not created; create it by hand")
     staging = (temporary_name().decode(),)
     journal.absent(staging)
     disk.make_directory(staging, mode=0o700)
     for number, (segments, node) in enumerate(steps):
         if node is not None and not linked.is_done_by_another(segments):
-            # A directory that may not be written could not be moved: that comes last.
+            # A directory that is not writable cannot be moved, so its permission bits are set last.
             disk.put((*staging, str(number)), with_mode(node, 0o700) if type(node) is FileTree else node)
     for number, (segments, node) in enumerate(steps):
         check_interrupted()
@@ -224,7 +224,7 @@ def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, 
 def overwrite(
     disk: HostDirectory, journal: Journal, staged: Segments, leaf: Leaf, segments: Segments, shared: SharedFile
 ) -> None:
-    """Put what lies at `staged` into a file that keeps its inode and its names."""
+    """Copy the file at `staged` into a file that keeps its inode and its names."""
     journal.contents(segments, shared.names)
     source = disk.open_file(staged)
     try:
@@ -239,7 +239,7 @@ def _move_in(disk: HostDirectory, journal: Journal, staged: Segments, segments: 
             _note_lost(journal, segments, disk.take_over(segments, staged))
         disk.rename(staged, segments)
     except OSError as error:
-        # Another disk is mounted there.
+        # Another filesystem is mounted there.
         if error.errno != EXDEV:
             raise
         if type(node) is FileTree:
@@ -256,7 +256,7 @@ def _note_lost(journal: Journal, segments: Segments, lost: str | None) -> None:
 def _set_status(
     disk: HostDirectory, journal: Journal, segments: Segments, leaf: Leaf, shared: SharedFile | None
 ) -> None:
-    """Set the bits and the time of a file; one with a name that is not to change with it is made anew instead."""
+    """Set the bits and time of a file; replace it if it has another name that must not change with it."""
     status = disk.status(segments) if is_link(leaf) else None
     is_linked_link = status is not None and status.st_nlink > 1
     if is_linked_link or (shared is not None and not shared.names and shared.reason != COPIED_UP):

@@ -1,4 +1,4 @@
-"""Reading one file that others may be writing."""
+"""Consistent reads of a file that other processes may be writing."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from weakfs.snapshots.directory.permissions import open_file
 from weakfs.snapshots.scan.sinks import Sink
 from weakfs.snapshots.store.manifests import Status
 
-# Files up to this size are read whole.
+# Files up to this size are read in one piece.
 SMALL = 4 * PIECE
 
-# How often a file that changes while it is read is read again.
+# How many times to read a file that changes during the read.
 ATTEMPTS = 4
 
-# In C, and so the cheapest way to take five fields of a status.
+# Implemented in C, so the cheapest way to take five fields of a status.
 status_of = cast(
     "Callable[[os.stat_result], Status]", attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
 )
 
 
 class Swapped(Exception):
-    """The entry is gone, or another kind of thing by now."""
+    """Raised if the entry is gone or is no longer of the same kind."""
 
 
 class _Changed(Exception):
-    """The file changed while it was read."""
+    """Raised if the file changed while it was read."""
 
 
 def read_file(name: str, directory: int, status: Status, sink: Sink) -> tuple[Stored | bytes, Status]:
-    """Put a file's content into a sink: what stands for it there, and the status that it was read under.
+    """Add a file's content to a sink; return its reference there and the status at the time of the read.
 
-    A file that changes while it is read is read again; one that never stands still is taken as it was read last,
-    with a status that is not to be trusted. Raises `Swapped`; `OSError` for what cannot be read.
+    A file that changes while it is read is read again; if it never stops changing, the last read is returned with a
+    status that must not be trusted. Raises `Swapped`; `OSError` if the file cannot be read.
     """
     content: Stored | bytes
     for attempt in range(1, ATTEMPTS + 1):
@@ -71,14 +71,14 @@ def read_file(name: str, directory: int, status: Status, sink: Sink) -> tuple[St
             return content, (mode, len(content), mtime, 0, inode)
         except _Changed:
             if is_last:
-                raise OSError(errno.EBUSY, "it is cut shorter whenever it is read") from None
+                raise OSError(errno.EBUSY, "it becomes shorter every time it is read") from None
         finally:
             os.close(descriptor)
     raise AssertionError("the last attempt returns or raises")
 
 
 def _read_small(descriptor: int, size: int, is_last: bool) -> bytes:
-    """Read to the end, and in the first attempts no further than it takes to see that the file grew."""
+    """Read to the end; before the last attempt, only far enough to detect that the file grew."""
     data = os.read(descriptor, size + 1)
     if len(data) == size:
         return data
@@ -92,7 +92,7 @@ def _read_small(descriptor: int, size: int, is_last: bool) -> bytes:
 
 
 def _read_large(descriptor: int, status: Status, sink: Sink, is_last: bool) -> tuple[Stored | bytes, Status]:
-    """Put as many bytes into the sink as the file has now."""
+    """Add to the sink as many bytes as the file has now."""
     size = status[1]
     then = status
 

@@ -1,4 +1,4 @@
-"""Snapshots as commits of a git repository of their own, whatever the user's git is told to do."""
+"""Snapshots as commits in a separate git repository, independent of the user's git configuration."""
 
 from weakfs.snapshots.git.command import GitUnavailable
 from weakfs.snapshots.git.repository import GitRepository

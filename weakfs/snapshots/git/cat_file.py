@@ -1,4 +1,4 @@
-"""Reading contents out of a repository: one `git cat-file` for all that is small, one each for what is large."""
+"""Reading contents from a repository: one shared `git cat-file` for small contents, one each for large ones."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.sparse import PIECE
 from weakfs.snapshots.git.command import start
 
-# Larger ones are not read as a whole.
+# Larger contents are read in pieces.
 LARGE = 4 * PIECE
 
 
 class GitReader:
-    """Reads contents by their ids. The process that gives them lives as long as this object."""
+    """Reader of contents by object id. Its git process lives as long as this object."""
 
     def __init__(self, git_dir: str) -> None:
         self._git_dir = git_dir
@@ -27,10 +27,10 @@ class GitReader:
         self._batch: _Batch | None = None
 
     def read(self, digest: bytes) -> bytes:
-        """Give a content; `MissingBlob` if it is not there."""
+        """Return a content; raise `MissingBlob` if it does not exist."""
         with self._lock:
             for is_last in (False, True):
-                # After a fork the process belongs to the other side.
+                # After a fork the process belongs to the parent.
                 if self._batch is None or self._batch.owner != os.getpid():
                     self._batch = _Batch(self._git_dir)
                 try:
@@ -42,13 +42,13 @@ class GitReader:
                 except MissingBlob:
                     raise
                 except BaseException:
-                    # Interrupted half way: what it would say next is of something else.
+                    # Interrupted in the middle of a reply: the next read would return the wrong content.
                     self._batch = None
                     raise
-        raise _missing(self._git_dir, digest, "git cannot read it; look at the repository with 'git fsck'")
+        raise _missing(self._git_dir, digest, "git cannot read it; check the repository with 'git fsck'")
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
-        """Give a content in pieces."""
+        """Yield a content in pieces."""
         if content.size <= LARGE:
             yield self.read(content.digest)
             return
@@ -60,7 +60,7 @@ class GitReader:
                 left -= len(piece)
                 yield piece
             if left:
-                raise _missing(self._git_dir, content.digest, "it is not there, or damaged")
+                raise _missing(self._git_dir, content.digest, "it does not exist, or is damaged")
         finally:
             process.kill()
             out.close()
@@ -68,7 +68,7 @@ class GitReader:
 
 
 class _Ended(Exception):
-    """The process is gone."""
+    """Raised if the process has ended."""
 
 
 class _Batch:
@@ -87,7 +87,7 @@ class _Batch:
             raise _Ended from None
         head = self._out.readline().split()
         if len(head) == 2 and head[1] == b"missing":
-            cause = "it was never put in, or the snapshots that need it were dropped and the store compacted"
+            cause = "it was never stored, or the snapshots that need it were dropped and the store compacted"
             raise _missing(self._git_dir, digest, cause)
         if len(head) != 3:
             raise _Ended

@@ -1,4 +1,4 @@
-"""Running git so that it does what it is told here, and nothing that a user, a system or an environment told it."""
+"""Running git with controlled options: no user, system or environment configuration takes effect."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import IO
 
 from weakfs.snapshots.store.errors import StoreDamaged, StoreUnwritable, unwritable
 
-# For commands in a repository whose own configuration somebody else may have changed.
+# Options for a repository whose configuration somebody else may have changed.
 OPTIONS = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
 
 
 class GitUnavailable(StoreUnwritable):
-    """There is no git, or one that cannot do what is needed."""
+    """Raised if git is not installed, or cannot do what is needed."""
 
 
 @contextmanager
 def writing(path: str) -> Generator[None]:
-    """Say of the system's errors that the repository could not be written to."""
+    """Convert the system's errors to `StoreUnwritable` for the repository at `path`."""
     try:
         yield
     except (StoreUnwritable, FileExistsError):
@@ -31,11 +31,11 @@ def writing(path: str) -> Generator[None]:
 
 
 def environment(home: str) -> dict[str, str]:
-    """Give the environment that git runs in: without a variable of its own, a user or a system configuration."""
+    """Return the environment that git runs in, without GIT_* variables and user or system configuration."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     kept.update(
         LC_ALL="C",
-        # For those that are too old for GIT_CONFIG_GLOBAL.
+        # For versions of git that are too old for GIT_CONFIG_GLOBAL.
         HOME=home,
         XDG_CONFIG_HOME=home,
         GIT_CONFIG_NOSYSTEM="1",
@@ -56,7 +56,7 @@ def start(
     stderr: int | IO[bytes] = subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a git command on a repository, in a session of its own: an interrupt is for us, and we end it."""
+    """Start a git command on a repository, in its own process session: interrupts reach only us, and we end it."""
     try:
         return subprocess.Popen(
             ["git", f"--git-dir={git_dir}", *OPTIONS, *arguments],
@@ -70,39 +70,39 @@ def start(
             start_new_session=True,
         )
     except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
-        raise _unavailable("there is no git that can be run on the PATH", error.errno) from None
+        raise _unavailable("no executable git was found on the PATH", error.errno) from None
 
 
 def run(git_dir: str, *arguments: str, given: bytes = b"") -> bytes:
-    """Run a git command to its end and give what it says. What it fails of is raised; see `failure`."""
+    """Run a git command to completion and return its output. Raises the error of `failure` if it fails."""
     process = start(git_dir, *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     with process:
         try:
-            said, complained = process.communicate(given)
+            output, errors = process.communicate(given)
         except BaseException:
             process.kill()
             raise
     if process.returncode:
-        raise failure(git_dir, arguments[0], complained)
-    return said
+        raise failure(git_dir, arguments[0], errors)
+    return output
 
 
 def initialise(git_dir: str) -> None:
-    """Make an empty bare repository with SHA-256 object ids, out of no template."""
+    """Create an empty bare repository with SHA-256 object ids, without a template."""
     process = start(
         git_dir, "init", "--quiet", "--bare", "--object-format=sha256", "--template=", stderr=subprocess.PIPE
     )
     with process:
-        _, complained = process.communicate()
+        _, errors = process.communicate()
     if process.returncode == 0:
         return
-    if b"object-format" in complained or b"hash algorithm" in complained:
+    if b"object-format" in errors or b"hash algorithm" in errors:
         raise _unavailable(f"{version()} cannot make repositories with SHA-256 object ids", errno.ENOSYS)
-    raise failure(git_dir, "init", complained)
+    raise failure(git_dir, "init", errors)
 
 
 def version() -> str:
-    """Give what git says of its version."""
+    """Return the version that git reports."""
     try:
         found = subprocess.run(["git", "--version"], capture_output=True, env=environment("/"), check=False)
     except OSError:
@@ -111,8 +111,8 @@ def version() -> str:
 
 
 def failure(git_dir: str, command: str, complained: bytes) -> StoreUnwritable | StoreDamaged:
-    """Give the error to raise for what git complained of."""
-    told = complained.decode("utf-8", "replace").strip().replace("\n", "; ")[-400:] or "it was ended from outside"
+    """Return the error to raise for git's error output."""
+    message = complained.decode("utf-8", "replace").strip().replace("\n", "; ")[-400:] or "it was killed"
     for number, text in (
         (errno.ENOSPC, "No space left"),
         (errno.ENOSPC, "Out of diskspace"),
@@ -120,19 +120,19 @@ def failure(git_dir: str, command: str, complained: bytes) -> StoreUnwritable | 
         (errno.EROFS, "Read-only file system"),
         (errno.EACCES, "Permission denied"),
     ):
-        if text in told:
+        if text in message:
             return _unwritten(git_dir, number)
     return StoreDamaged(
-        f"cannot use the repository {git_dir!r}: 'git {command}' failed ({told}); look at it with 'git fsck', and put "
-        f"back from a copy what is damaged"
+        f"cannot use the repository {git_dir!r}: 'git {command}' failed ({message}); check it with 'git fsck', and "
+        f"restore damaged files from a copy"
     )
 
 
 def _unwritten(path: str, number: int) -> StoreUnwritable:
     return unwritable(
         number,
-        f"cannot write to the repository {path!r}: {os.strerror(number)}; free some space or remove the cause, what "
-        f"was stored before is as it was",
+        f"cannot write to the repository {path!r}: {os.strerror(number)}; free some space or remove the cause; data "
+        f"stored earlier is unchanged",
     )
 
 

@@ -1,4 +1,4 @@
-"""What each snapshot alone needs of the repository."""
+"""Disk usage of snapshots in the repository: what each one alone takes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from weakfs.snapshots.store.compaction import SnapshotAccount
 def freed_in_git(
     accounts: Sequence[SnapshotAccount], read_manifest: Callable[[bytes], bytes], repository: GitRepository
 ) -> tuple[SnapshotAccount, ...]:
-    """Give the accounts with what dropping a snapshot would free in the repository as well.
+    """Return the accounts, including what dropping each snapshot would free in the repository.
 
-    Every manifest is looked through at most twice.
+    Reads every manifest at most twice.
     """
     if not repository.is_there:
         return tuple(accounts)

@@ -1,8 +1,8 @@
-"""One stream of objects into a repository: `git fast-import` in a quarantine of its own.
+"""A stream of objects into a repository: `git fast-import` into a quarantine.
 
-The quarantine is a bare repository without a configuration to speak of, that borrows the objects of the one that
-is meant. What a broken stream leaves is in there, and is thrown away with it; when all is well its packs move over
-at once. Many streams may run side by side.
+The quarantine is a bare repository with minimal configuration that borrows the objects of the target repository.
+Anything that a broken stream leaves is in the quarantine and is removed with it; on success its packs are moved to
+the target. Many streams may run concurrently.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ ZEROS = bytes(PIECE)
 
 
 class FastImport:
-    """A stream of blobs and commits that are all there after `finish`, and nowhere before."""
+    """A stream of blobs and commits, all of which are stored by `finish` and none before."""
 
     def __init__(self, objects: str, folder: str, before_writing: Callable[[], object] = lambda: None) -> None:
-        """Begin a stream into the object directory `objects`; `folder`, on the same disk, is for quarantines."""
+        """Open a stream into the object directory `objects`; `folder`, on the same disk, holds quarantines."""
         self._objects = objects
         self._before_writing = before_writing
         self._waiting: list[bytes] = []
@@ -61,7 +61,7 @@ class FastImport:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                # The quarantine is in use for as long as one of us lives.
+                # The quarantine is locked as long as either process lives.
                 pass_fds=(self._lock,),
             )
         except BaseException:
@@ -69,13 +69,13 @@ class FastImport:
             raise
 
     def blob(self, content: bytes) -> None:
-        """Put a content in."""
+        """Add a content."""
         self._send(b"blob\ndata %d\n" % len(content))
         self._send(content)
         self._send(b"\n")
 
     def blob_of_pieces(self, size: int, pieces: Iterable[bytes]) -> None:
-        """Put a content of `size` bytes in. If the pieces raise, what came is something else that nobody needs."""
+        """Add a content of `size` bytes. If the pieces raise, zeros fill the rest, and nothing refers to the result."""
         self._send(b"blob\ndata %d\n" % size)
         left = size
         try:
@@ -89,10 +89,10 @@ class FastImport:
             self._send(b"\n")
 
     def commit(self, ref: str, message: str, at: int, base: str | None, changes: Iterable[bytes]) -> tuple[str, str]:
-        """Make a commit without a parent: the id of it, and of its tree.
+        """Create a commit without a parent; return its id and the id of its tree.
 
-        `changes` are lines of fast-import that lead there from the tree `base`, or from nothing. `at` is in
-        nanoseconds.
+        `changes` are fast-import lines that lead from the tree `base`, or from an empty tree, to the new one. `at` is
+        in nanoseconds.
         """
         text = message.encode("utf-8", "backslashreplace").replace(b"\0", b"\\0")
         seconds = min(max(at // 1_000_000_000, 0), LAST_SECOND)
@@ -108,7 +108,7 @@ class FastImport:
         return commit, tree[2].rstrip("\t") if tree[0] != "missing" else ""
 
     def finish(self) -> None:
-        """Make durable what was put in, and put it where it belongs."""
+        """Sync what was added, and move it to the target repository."""
         self._send(b"done\n")
         self._flush()
         process = cast("subprocess.Popen[bytes]", self._process)
@@ -121,14 +121,14 @@ class FastImport:
     def _move(self) -> None:
         folder = os.path.join(self._objects, "pack")
         made = os.path.join(self.git_dir, "objects", "pack")
-        # A pack is there for git when its index is.
+        # git sees a pack once its index is there, so the index is moved last.
         for name in sorted(os.listdir(made), key=lambda name: name.endswith(".idx")):
             _sync(os.path.join(made, name))
             os.rename(os.path.join(made, name), os.path.join(folder, name))
         disk.sync_folder(folder)
 
     def abandon(self) -> None:
-        """End the stream, and remove all of it that is still in the quarantine."""
+        """End the stream, and remove what is still in the quarantine."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -152,7 +152,7 @@ class FastImport:
         data = b"".join(self._waiting)
         self._waiting.clear()
         self._waiting_size = 0
-        # Also where what is left of an interrupted content would be filled up: all of the stream is thrown away then.
+        # This may also interrupt the filling of an interrupted content: the whole stream is discarded then.
         check_interrupted()
         self._before_writing()
         process = cast("subprocess.Popen[bytes]", self._process)
@@ -166,7 +166,7 @@ class FastImport:
     def _answer(self) -> str:
         process = cast("subprocess.Popen[bytes]", self._process)
         assert process.stdout is not None
-        # Unbuffered, and two short lines in all.
+        # The pipe is unbuffered; only two short lines are ever read.
         line = process.stdout.readline()
         if not line.endswith(b"\n"):
             process.wait()
@@ -175,12 +175,12 @@ class FastImport:
 
     def _fail(self) -> NoReturn:
         process = cast("subprocess.Popen[bytes]", self._process)
-        complained = process.stderr.read() if process.stderr is not None else b""
-        raise failure(self._objects, "fast-import", complained.split(b"\nfast-import: dumping")[0])
+        errors = process.stderr.read() if process.stderr is not None else b""
+        raise failure(self._objects, "fast-import", errors.split(b"\nfast-import: dumping")[0])
 
 
 def remove_leftovers(folder: str) -> None:
-    """Remove the quarantines of streams that nobody writes any more."""
+    """Remove the quarantines of streams whose process has ended."""
     with suppress(FileNotFoundError):
         for name in os.listdir(folder):
             if name.endswith(SUFFIX) and not _is_locked(os.path.join(folder, name[: -len(SUFFIX)])):
@@ -209,7 +209,7 @@ def _make_quarantine(git_dir: str, objects: str) -> None:
     for name, content in (
         ("HEAD", b"ref: refs/heads/main\n"),
         ("config", CONFIGURATION),
-        # Relative: a path of any name may lead here.
+        # Relative, because the absolute path may contain any character.
         ("objects/info/alternates", os.fsencode(os.path.relpath(objects, own)) + b"\n"),
     ):
         with open(os.path.join(git_dir, name), "xb") as stream:

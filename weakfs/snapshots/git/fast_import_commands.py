@@ -1,4 +1,4 @@
-"""What leads from the files of one commit to those of another, as lines of fast-import."""
+"""Differences between the trees of two commits, as fast-import commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weakfs.snapshots.git.reserved_names import is_refused
 
 
 def changes(old: FileTree, new: FileTree) -> Iterator[bytes]:
-    """Go through what differs, as far as git can hold it. O(what differs)."""
+    """Yield the commands for entries that differ and that git can represent. O(differences)."""
     stack = [(b"", old, new)]
     while stack:
         above, one, other = stack.pop()
@@ -49,14 +49,14 @@ def _line(path: bytes, leaf: Leaf) -> bytes:
 
 
 def _is_held(name: str, node: Node) -> bool:
-    """Tell whether git has a place for an entry."""
+    """Return whether git can represent an entry."""
     if type(node) is FileTree:
         return not is_refused(name)
     return not leaves.is_special(node) and not is_refused(name, is_link=leaves.is_link(node))
 
 
 def refused_contents(tree: FileTree) -> set[bytes]:
-    """Give the contents of all files that git has no place for. O(entries)."""
+    """Return the contents of all files that git cannot represent. O(entries)."""
     found: set[bytes] = set()
     stack = [(tree, False)]
     while stack:
@@ -71,7 +71,7 @@ def refused_contents(tree: FileTree) -> set[bytes]:
 
 
 def quoted(path: bytes) -> bytes:
-    """Give a path as fast-import takes it: in quotes where something in it would be read as something else."""
+    """Return a path in fast-import's syntax: quoted if it would be misread otherwise."""
     if not path.startswith(b'"') and b"\n" not in path:
         return path
     return b'"' + path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'

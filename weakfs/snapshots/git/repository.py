@@ -1,4 +1,4 @@
-"""The repository that snapshots are commits of: bare, SHA-256 object ids, one ref a snapshot."""
+"""The repository of snapshots that are commits: bare, with SHA-256 object ids and one ref per snapshot."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from weakfs.snapshots.store import atomic_files as disk
 from weakfs.snapshots.store.errors import StoreDamaged
 
 REFS = "refs/weakfs/"
-# Contents of a snapshot that its own commit cannot have, by their ids.
+# Contents that a snapshot's own commit cannot hold, by object id.
 BESIDE_REFS = "refs/weakfs-beside/"
-# Contents that somebody else needed when it was collected last.
+# Contents that were in use elsewhere at the last collection.
 KEPT_REF = "refs/weakfs-kept/all"
 
 OURS = ("refs/weakfs", "refs/weakfs-beside", "refs/weakfs-kept")
 
-# What would do something by itself, were it not told; also when the user works with the repository.
+# Disables what git would otherwise do on its own, also when the user works with the repository.
 CONFIGURATION = b"""\
 [core]
 \trepositoryformatversion = 1
@@ -46,7 +46,7 @@ CONFIGURATION = b"""\
 """
 
 IDX = struct.Struct(">4sI")
-# How often taking names away is tried, while others move them.
+# How many times to try removing refs while other processes pack them.
 REF_ATTEMPTS = 10
 
 IDX_HEAD = IDX.pack(b"\xfftOc", 2)
@@ -56,7 +56,7 @@ ID_SIZE = 32
 
 
 class GitRepository:
-    """A repository at `path`, made when something is put in. Safe for threads and processes."""
+    """A repository at `path`, created on the first write. Safe for threads and processes."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -69,11 +69,11 @@ class GitRepository:
 
     @property
     def is_there(self) -> bool:
-        """Whether anything was ever put in."""
+        """Whether the repository exists."""
         return os.path.exists(os.path.join(self.path, "HEAD"))
 
     def make(self) -> None:
-        """Make it where it is missing. Of several who do so at once one makes it."""
+        """Create the repository if it is missing. If several processes try at once, one of them creates it."""
         with writing(self.path):
             disk.make_folder(self.imports)
             if not self.is_there:
@@ -97,10 +97,10 @@ class GitRepository:
             disk.remove(temporary)
             os.close(descriptor)
 
-    # Looking.
+    # Reading.
 
     def ids(self) -> frozenset[bytes]:
-        """Give the ids of all objects. A listing, and the indexes of the packs that are new."""
+        """Return the ids of all objects. Reads a listing and the indexes of new packs."""
         with self._lock:
             folder = os.path.join(self.objects, "pack")
             try:
@@ -115,38 +115,38 @@ class GitRepository:
             return self._ids
 
     def has(self, digest: bytes) -> bool:
-        """Tell whether a content is here."""
+        """Return whether the repository has a content."""
         return digest in self._ids or digest in self.ids()
 
     def read(self, digest: bytes) -> bytes:
-        """Give a content, unchecked. `MissingBlob` if it is not here."""
+        """Return a content, unverified. Raise `MissingBlob` if it is not in the repository."""
         return self._reader.read(digest)
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
-        """Give a content piece by piece, unchecked."""
+        """Yield a content piece by piece, unverified."""
         return self._reader.read_pieces(content)
 
     def sizes(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
-        """Give how many bytes each of some contents takes here."""
+        """Return how many bytes each of the given contents takes on disk."""
         given = "".join(f"{digest.hex()}\n" for digest in digests).encode()
-        said = run(self.path, "cat-file", "--batch-check=%(objectname) %(objectsize:disk)", "--buffer", given=given)
-        rows = (line.split() for line in said.decode().splitlines())
+        output = run(self.path, "cat-file", "--batch-check=%(objectname) %(objectsize:disk)", "--buffer", given=given)
+        rows = (line.split() for line in output.decode().splitlines())
         return {bytes.fromhex(row[0]): int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
     def disk_size(self) -> int:
-        """Give how many bytes it has, with what is on its way into it."""
+        """Return the size of the repository in bytes, including unfinished imports."""
         return disk.size_of_files(self.path) + disk.size_of_files(self.imports)
 
     def refs(self) -> dict[str, str]:
-        """Give our refs and the commits that they name."""
-        said = run(self.path, "for-each-ref", "--format=%(refname) %(objectname)", *OURS)
-        rows = (line.partition(" ") for line in said.decode().splitlines())
+        """Return our refs and the commits that they point to."""
+        output = run(self.path, "for-each-ref", "--format=%(refname) %(objectname)", *OURS)
+        rows = (line.partition(" ") for line in output.decode().splitlines())
         return {name: commit for name, _, commit in rows}
 
     # Changing.
 
     def add_refs(self, refs: Mapping[str, str]) -> None:
-        """Name commits, all or none of them; `FileExistsError` if one of the names is taken."""
+        """Create refs, all or none of them; raise `FileExistsError` if one already exists."""
         given = b"".join(_line("create", *ref) for ref in refs.items())
         try:
             run(self.path, "update-ref", "--stdin", given=given)
@@ -156,11 +156,11 @@ class GitRepository:
             raise fault(
                 FileExistsError,
                 errno.EEXIST,
-                f"cannot name a snapshot {' or '.join(refs)} in {self.path!r}: that name is taken; give it another id",
+                f"cannot name a snapshot {' or '.join(refs)} in {self.path!r}: that name is taken; choose another id",
             ) from error
 
     def remove_refs(self, refs: Collection[str]) -> None:
-        """Take names away; those that are not there are passed over."""
+        """Delete refs; those that do not exist are ignored."""
         for left in reversed(range(REF_ATTEMPTS)):
             there = self.refs()
             given = b"".join(_line("delete", name, there[name]) for name in refs if name in there)
@@ -169,17 +169,17 @@ class GitRepository:
                     run(self.path, "update-ref", "--stdin", given=given)
                 return
             except StoreDamaged as error:
-                # Somebody else's collection moved the names into one file while this looked for them.
+                # Another process packed the refs while this one was locking them.
                 if not left or "cannot lock ref" not in str(error):
                     raise
 
     def drop(self, snapshot_id: str) -> None:
-        """Take the names of a snapshot away; what only it needed goes with the next `collect`."""
+        """Delete the refs of a snapshot; the next `collect` removes what only that snapshot needed."""
         if self.is_there:
             self.remove_refs((ref_of(snapshot_id), ref_of(snapshot_id, BESIDE_REFS)))
 
     def collect(self, snapshot_ids: Iterable[str], keep: Iterable[bytes] = ()) -> None:
-        """Throw away all but these snapshots and contents. Nobody may be writing."""
+        """Remove all but these snapshots and contents. Requires that nobody is writing."""
         remove_leftovers(self.imports)
         if not self.is_there:
             return
@@ -198,12 +198,12 @@ class GitRepository:
 
 
 def ref_of(snapshot_id: str, kind: str = REFS) -> str:
-    """Give the ref of a snapshot: its id, with all that has a meaning for git escaped."""
+    """Return the ref of a snapshot: its id, with characters that are special to git escaped."""
     return kind + quote(snapshot_id, safe="").replace(".", "%2E").replace("~", "%7E")
 
 
 def beside(digests: Iterable[bytes]) -> Iterator[bytes]:
-    """Give the lines of a commit that has contents by their ids."""
+    """Yield the fast-import lines of a commit that holds contents by object id."""
     for digest in digests:
         name = digest.hex()
         yield f"M 100644 {name} {name[:2]}/{name[2:]}\n".encode()
@@ -214,7 +214,7 @@ def _line(verb: str, ref: str, commit: str) -> bytes:
 
 
 def _ids_of(path: str) -> list[bytes]:
-    """Read the index of a pack (gitformat-pack, version 2 with 32-byte ids); nothing where it went meanwhile."""
+    """Return the ids in a pack's index (gitformat-pack, version 2 with 32-byte ids); none if it has been removed."""
     try:
         with open(path, "rb") as stream:
             data = stream.read(FIRST_ID)
@@ -226,7 +226,7 @@ def _ids_of(path: str) -> list[bytes]:
         return []
     except struct.error:
         raise StoreDamaged(
-            f"cannot read the index {path!r}: it was cut off; put it back from a copy, or have git make it again with "
+            f"cannot read the index {path!r}: it is truncated; restore it from a copy, or have git recreate it with "
             f"index-pack"
         ) from None
     return [ids[start : start + ID_SIZE] for start in range(0, len(ids), ID_SIZE)]

@@ -1,6 +1,6 @@
-"""Which names git refuses in a tree, because on some system they would lead into a repository's own files.
+"""Names that git refuses in a tree, because on some systems they would refer to a repository's own files.
 
-As git's `verify_path` and `git fsck` have it: `.git` in any case, and what NTFS or HFS+ take for the same name.
+As in git's `verify_path` and `git fsck`: `.git` in any case, and what NTFS or HFS+ treat as the same name.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ import re
 
 from weakfs.reducers.tree import name_escaping as names
 
-# HFS+ passes over these characters.
+# HFS+ ignores these characters.
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-# NTFS drops blanks and dots at the end, takes what follows a colon for a stream, and `git~1` for the short name.
+# NTFS drops trailing blanks and dots, treats what follows a colon as a stream name, and has `git~1` as the short name.
 _NTFS = re.compile(r"(?:\.git|git~1)[ .]*(?::|\Z)", re.IGNORECASE)
 _NTFS_MODULES = re.compile(r"(?:\.gitmodules|gitmod~[1-4]|gi7eba~[1-9]|gi7eb~[0-9]+)[ .]*(?::|\Z)", re.IGNORECASE)
 
 
 def is_refused(name: str, *, is_link: bool = False) -> bool:
-    """Tell whether git refuses an entry of a canonical name; as a link, `.gitmodules` is refused as well."""
+    """Return whether git refuses an entry with a canonical name; for a link, also `.gitmodules`."""
     if name.isascii() and "gi" not in name.lower():
         return False
     raw = names.to_bytes(name).decode("utf-8", "surrogateescape")

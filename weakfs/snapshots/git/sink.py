@@ -1,4 +1,4 @@
-"""A sink whose contents go into a repository and whose directories go into the store; and the commit of a survey."""
+"""A sink that writes contents to a repository and directories to the store, and commits surveys."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from weakfs.snapshots.store.snapshot_writer import StoreWriter
 
 @frozen(eq=False)
 class Base:
-    """What a commit can be told as a difference from: files, the id that their tree has in git."""
+    """The base of a commit that is written as a difference: a tree of files, and its tree id in git."""
 
     tree: FileTree
     git_tree: str
 
 
 class GitSink:
-    """Takes a survey for a snapshot of kind git. Made by `Store.git_writer`; for one thread."""
+    """Sink of a survey for a snapshot of kind git. Created by `Store.git_writer`; for one thread."""
 
     def __init__(self, repository: GitRepository, writer: StoreWriter, check_room: Callable[[], object]) -> None:
         self.repository = repository
         self._writer = writer
         self._check_room = check_room
-        # What is collected while there is a writer: nothing. What comes meanwhile need not be known.
+        # Nothing is collected while there is a writer. Contents that others add meanwhile need not be known.
         self._known = repository.ids()
         self._added: set[bytes] = set()
         self._stream: FastImport | None = None
 
     @property
     def token(self) -> StatToken:
-        """What vouches that all contents below are in the repository."""
+        """The token of directories whose contents are all in the repository."""
         return self._writer.token
 
     @property
     def source(self) -> ContentSource:
-        """The store, which reads from its repository as well."""
+        """The store, which also reads from its repository."""
         return self._writer.source
 
     def trusts(self, token: StatToken | None) -> bool:
-        """Tell whether all below a directory with that token is in the repository."""
+        """Return whether all contents below a directory with that token are in the repository."""
         return self._writer.trusts(token)
 
     def keeps(self, digest: bytes) -> bool:
-        """Tell whether a content is in the repository, or in what we are writing."""
+        """Return whether a content is in the repository or in the current stream."""
         return digest in self._known or digest in self._added
 
     def add(self, content: bytes) -> Stored:
-        """Put a content in, unless it is there."""
+        """Add a content unless the repository has it."""
         digest = digest_of(content)
         if not self.keeps(digest):
             self._to_write().blob(content)
@@ -65,7 +65,7 @@ class GitSink:
         return Stored(digest, len(content), self.source)
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored:
-        """Put in a content of `size` bytes that comes in pieces."""
+        """Add a content of `size` bytes that comes in pieces."""
         found = sha256(b"blob %d\0" % size)
 
         def passed() -> Iterator[bytes]:
@@ -78,15 +78,15 @@ class GitSink:
         return Stored(found.digest(), size, self.source)
 
     def add_manifest(self, manifest: bytes) -> bytes:
-        """Put a directory's manifest into the store."""
+        """Add a directory's manifest to the store."""
         return self._writer.add_manifest(manifest)
 
     def commit(
         self, survey: Survey, *, snapshot_id: str, created_at: int, tag: str | None, root_path: str, base: Base | None
     ) -> tuple[StoredSnapshot, Base]:
-        """Record a survey as a snapshot: a commit, a ref of it, and at last the entry in the store's catalogue.
+        """Commit a survey as a snapshot: a commit, a ref to it, and finally the entry in the store's catalogue.
 
-        `base` is what an earlier commit gave. Raises what `StoreWriter.commit` raises; nothing is recorded then.
+        `base` is what an earlier commit returned. Raises what `StoreWriter.commit` raises; then nothing is recorded.
         """
         tree = survey.tree
         if base is None or bytes.fromhex(base.git_tree) not in self._known:
@@ -121,7 +121,7 @@ class GitSink:
         return stored, Base(tree, git_tree)
 
     def abandon(self) -> None:
-        """Throw away what is not committed."""
+        """Discard what is not committed."""
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.abandon()

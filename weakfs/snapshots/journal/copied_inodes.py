@@ -1,7 +1,7 @@
-"""Which file took the place of which where a journal keeps and puts back by copying: their inode numbers.
+"""Inode numbers of files that a journal saved or restored by copying: which copy replaced which file.
 
-Steps name a file by its number. One that was kept as a copy comes back with another number, and the steps before that
-have to find it. A line of the file tells of one copy, so that this outlives a killed process.
+Steps refer to a file by its inode number. A file that was restored from a copy has another number, and the earlier
+steps still have to find it. Each line of the file `inodes` describes one copy, so that this survives a killed process.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Literal
 
 INODES = b"inodes"
 
-# Where a file lies: on the disk that is worked on, or in the journal, perhaps on another device.
+# Where a file is: on the disk being changed, or in the journal, which may be on another device.
 Side = Literal["disk", "journal"]
 
 
 def remember_copies(journal: int, source: Side, target: Side, pairs: Iterable[tuple[int, int]]) -> None:
-    """Write down which numbers the copies of files have; `journal` is the descriptor of its directory."""
+    """Append the inode numbers of files and their copies; `journal` is the descriptor of the journal's directory."""
     lines = "".join(f"{source} {old} {target} {new}\n" for old, new in pairs)
     descriptor = os.open(
         INODES, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=journal
@@ -27,7 +27,7 @@ def remember_copies(journal: int, source: Side, target: Side, pairs: Iterable[tu
 
 
 def current_inodes(journal: int, was: int) -> set[int]:
-    """Return the numbers that the file with the number `was` may have by now on the disk: that, and its copies'."""
+    """Return the inode numbers that the file `was` may have on the disk now: its own, and those of its copies."""
     try:
         descriptor = os.open(INODES, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=journal)
     except FileNotFoundError:
@@ -35,7 +35,7 @@ def current_inodes(journal: int, was: int) -> set[int]:
     found = {("disk", str(was))}
     with open(descriptor) as stream:
         for line in stream:
-            # A last line may have been cut off.
+            # The last line may be truncated.
             parts = line.split() if line.endswith("\n") else []
             if len(parts) == 4 and (parts[0], parts[1]) in found:
                 found.add((parts[2], parts[3]))

@@ -1,9 +1,9 @@
-"""What one piece of work changes on a disk, written down before it happens, so that it can be undone exactly.
+"""Undo journal of one unit of work on a disk: each change is logged before it happens, so it can be undone exactly.
 
-What a path held is kept as the very file or directory, linked or moved into the journal's own directory (copied
-where that lies on another device); of a file that is changed in place a copy is kept. The log is a line of JSON a
-step; undoing takes the last step back and cuts its line off. A process that is killed leaves its journal, and the next
-one that opens the disk undoes it. Removing the log is the moment from which the work stays.
+What a path held is kept as the original file or directory, linked or moved into the journal's directory (copied if
+that is on another device); of a file that is changed in place, a copy is kept. The log has one line of JSON per step;
+an undo reverts the last step and truncates its line. A process that is killed leaves its journal behind, and the next
+process that opens the disk undoes it. Removing the log commits the work.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ LOG = b"log"
 
 
 class Journal:
-    """The steps of one piece of work on a disk. Costs nothing before the first step.
+    """The steps of one unit of work on a disk. Costs nothing before the first step.
 
-    `start` is how the paths of journals of this disk begin, in a folder that is made for them; `go_back(ref)` restores
-    the whole tree that a step names.
+    `start` is the path prefix of this disk's journals, in a folder that is created for them; `go_back(ref)` restores
+    the whole tree that a step refers to.
     """
 
     def __init__(self, disk: HostDirectory, start: str, go_back: Callable[[str], Iterable[Note] | None]) -> None:
@@ -49,36 +49,36 @@ class Journal:
         self._go_back = go_back
         self._path: str | None = None
         self._directory = self._log = -1
-        # Each step with where its line begins in the log.
+        # Each step with the offset of its line in the log.
         self._frames: list[tuple[int, Frame]] = []
         self._end = 0
         self._kept = 0
-        # Names in the journal of files that may have others outside it.
+        # Names in the journal of files that may have other names outside it.
         self._linked: dict[Inode, list[bytes]] = {}
-        # What copies in the journal lack, by their names; paths begin with that of the copy.
+        # What the copies in the journal lack, by name; paths start with the name of the copy.
         self._lost: dict[str, list[Lost]] = {}
-        # What could not be kept as it was.
+        # What could not be preserved.
         self.notes: list[Note] = []
 
     @property
     def mark(self) -> int:
-        """Where the journal stands: what `undo` takes to undo no more than what came after."""
+        """The number of steps so far: pass it to `undo` to undo only what comes after."""
         return len(self._frames)
 
-    # Steps, each written down before the change that it is about
+    # Steps, each logged before its change
 
     def absent(self, segments: Segments) -> None:
-        """Say that nothing is at a path, where something is about to be made."""
+        """Log that nothing is at a path, before something is created there."""
         self._write({"op": "absent", "path": segments, "parents": self._times(segments)})
 
     def keep(self, segments: Segments) -> None:
-        """Keep what is at a path, which is about to be replaced; a directory is moved away."""
+        """Keep what is at a path before it is replaced; a directory is moved away."""
         status = self.disk.status(segments)
         if status is None:
             self.absent(segments)
             return
         if stat.S_ISDIR(status.st_mode) and not status.st_mode & stat.S_IWUSR and status.st_uid == os.geteuid():
-            # A directory that its owner may not write cannot be moved to another one.
+            # A directory that its owner may not write to cannot be moved to another parent.
             self.status(segments)
             self.disk.set_status(segments, mode=stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
             status = self.disk.status(segments) or status
@@ -101,7 +101,7 @@ class Journal:
         self._copy(segments, name, aside)
 
     def contents(self, segments: Segments, names: Iterable[Segments]) -> None:
-        """Keep a copy of a file that is about to be changed in place, by whichever of its names."""
+        """Keep a copy of a file before it is changed in place, through any of its names."""
         status = self.disk.status(segments)
         if status is None:
             raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
@@ -112,7 +112,7 @@ class Journal:
         self._copy_here(segments, b"%d" % self._kept)
 
     def links_to(self, inode: Inode) -> int:
-        """Return how many names of a file lie in this journal: what they keep goes back before the file does."""
+        """Return how many names of a file are in this journal; an undo puts them back before it restores the file."""
         count = 0
         for name in self._linked.get(inode, ()):
             with suppress(FileNotFoundError):
@@ -121,37 +121,37 @@ class Journal:
         return count
 
     def note(self, segments: Segments, cause: str) -> None:
-        """Say what of a path could not be kept as it was."""
+        """Record what about a path could not be preserved."""
         self.notes.append(Note("/" + "/".join(segments), cause))
 
     def moved(self, source: Segments, destination: Segments) -> None:
-        """Say that an entry is about to be moved to a path where nothing is."""
+        """Log that an entry is about to be moved to a path where nothing is."""
         times = [*self._times(source), *self._times(destination)]
         status = self.disk.status(source)
         was = None if status is None else status.st_ino
         frame = {"op": "moved", "path": source, "to": destination, "was": was, "parents": times}
         if status is not None and status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
-            # An overlay mount may give it another number when it is moved.
+            # An overlay mount may change its inode number when it is moved.
             frame["looks"] = [status.st_mtime_ns, status.st_size]
         self._write(frame)
 
     def status(self, segments: Segments) -> None:
-        """Keep the permission bits and the time of an entry, which are about to be set."""
+        """Keep the permission bits and time of an entry before they are changed."""
         status = self.disk.status(segments)
         if status is not None:
             mode, at = stat.S_IMODE(status.st_mode), status.st_mtime_ns
             self._write({"op": "status", "path": segments, "mode": mode, "at": at})
 
     def tree(self, ref: str) -> None:
-        """Say that anything may be changed; `ref` names the whole tree as it is now."""
+        """Log that anything may change; `ref` identifies the whole tree as it is now."""
         self._write({"op": "tree", "path": (), "ref": ref})
 
-    # Endings
+    # Ends
 
     def undo(self, mark: int = 0) -> tuple[Note, ...]:
-        """Take back all steps after `mark`, the last first, and return what could not be put back as it was.
+        """Undo all steps after `mark`, the last first, and return what could not be restored exactly.
 
-        May be called again after it failed.
+        May be called again after a failure.
         """
         notes: list[Note] = []
         while len(self._frames) > mark:
@@ -167,14 +167,14 @@ class Journal:
         return tuple(notes)
 
     def close(self) -> None:
-        """Let the work stay, and forget what was there before."""
+        """Commit the work, and discard what was there before."""
         if self._path is None:
             return
         try:
             try:
                 self._end_log()
             except BaseException:
-                # An interrupt must not leave a log by which the next process would undo what is to stay.
+                # An interrupt must not leave a log, or the next process would undo committed work.
                 self._end_log()
                 raise
             _clear(self._path)
@@ -194,7 +194,7 @@ class Journal:
             os.unlink(LOG, dir_fd=self._directory)
 
     def begin(self) -> Nested:
-        """Start a piece of the same work, which can be undone by itself."""
+        """Begin a nested part of the work, which can be undone on its own."""
         return Nested(self)
 
     def _write(self, frame: Frame) -> None:
@@ -203,7 +203,7 @@ class Journal:
         line = orjson.dumps(frame) + b"\n"
         written = os.pwrite(self._log, line, self._end)
         if written < len(line):
-            # The next attempt says why: the disk is full.
+            # Only part was written, so the disk is probably full: writing the rest raises the actual error.
             os.pwrite(self._log, line[written:], self._end + written)
         self._frames.append((self._end, frame))
         self._end += len(line)
@@ -224,14 +224,14 @@ class Journal:
             _clear(path)
             raise
         if not os.fstat(self._log).st_nlink:
-            # Somebody who looks for leftovers came before the lock, and took it for one.
+            # A process that recovers journals found the log before it was locked, and removed it as a leftover.
             self._let_go()
             self._open()
             return
         self._path = path
 
     def _times(self, segments: Segments) -> list[int]:
-        """Give when the directory that a path lies in was modified; undoing sets it back."""
+        """Return the modification time of the directory that contains a path; an undo sets it back."""
         status = self.disk.status(segments[:-1])
         return [] if status is None else [status.st_mtime_ns]
 
@@ -240,7 +240,7 @@ class Journal:
             self._remove_copied(segments, aside)
 
     def _copy_here(self, segments: Segments, name: bytes) -> bool:
-        """Copy an entry into the journal, where it is whole once it has its name."""
+        """Copy an entry into the journal; the copy gets its final name once it is complete."""
         here = HostDirectory(str(self._path))
         whole = (name.decode() + ".copy",)
         copy = TreeCopy(self.disk, here)
@@ -254,14 +254,14 @@ class Journal:
         return True
 
     def _remove_copied(self, segments: Segments, aside: Segments) -> None:
-        """Remove a directory of which there is a copy: renamed first, so that it goes at once or not at all."""
+        """Remove a directory that has been copied: it is renamed first, so that it disappears at once or not at all."""
         try:
             self.disk.rename(segments, aside)
         except OSError as error:
             if error.errno != EXDEV:
                 raise
-            # An overlay mount renames no directory of a lower layer. With another time it is not taken for untouched
-            # when its removal is interrupted.
+            # An overlay mount does not rename directories of a lower layer. A different time keeps an undo from
+            # taking the directory for unchanged if its removal is interrupted.
             status = self.disk.status(segments)
             if status is not None:
                 self.disk.set_status(segments, modified_at=status.st_mtime_ns ^ 1)
@@ -278,7 +278,7 @@ class Journal:
     def taken_over(
         cls, disk: HostDirectory, path: str, go_back: Callable[[str], Iterable[Note] | None]
     ) -> Journal | None:
-        """Take over the journal of a process that is gone; `None` if it was not begun, or had ended.
+        """Take over the journal of a process that has ended; return `None` if it has no log or was committed.
 
         Raises `BlockingIOError` if its process is alive, `FileNotFoundError` if the journal is gone.
         """
@@ -294,7 +294,7 @@ class Journal:
                 os.close(log)
             if error.errno != ENOENT:
                 raise
-            # One that begins right now is seen by its age.
+            # A journal that is being created has no log yet; it is recognised by its age.
             if not _is_new(path):
                 _clear(path)
             return None
@@ -307,7 +307,7 @@ class Journal:
 
 
 def read_frames(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Frame]]:
-    """Read the steps of a log. A last line without its end was cut off: what it is about did not happen."""
+    """Yield the steps of a log. A truncated last line is ignored: its change did not happen."""
     for line in lines:
         if not line.endswith(b"\n"):
             return
@@ -315,21 +315,21 @@ def read_frames(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Frame]]:
 
 
 class Nested:
-    """A part of a journal: undone by itself, or left in it when it ends well."""
+    """Part of a journal: undone on its own, or left to the enclosing journal."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self._mark = journal.mark
 
     def undo(self) -> tuple[Note, ...]:
-        """Take back what was done since this part began; returns what could not be put back as it was."""
+        """Undo what was done since this part began; return what could not be restored exactly."""
         return self.journal.undo(self._mark)
 
     def close(self) -> None:
-        """Leave what was done to the journal that this is a part of."""
+        """Leave the changes to the enclosing journal."""
 
     def begin(self) -> Nested:
-        """Start a part of this part."""
+        """Begin a part nested in this one."""
         return Nested(self.journal)
 
 

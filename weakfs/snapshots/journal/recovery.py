@@ -1,4 +1,4 @@
-"""The journals of others over the same directory: of processes that are gone, and of those that are at work."""
+"""Recovery: undoing the journals of processes that have ended, and reading those of running ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weakfs.snapshots.journal.journal import LOG, Journal, read_frames
 
 @define
 class Others:
-    """What was found: how many pieces of work were undone, and the paths that those still going on have changed."""
+    """Other processes' journals: how many were undone, and the paths changed by those still in progress."""
 
     undone: int = 0
     at_work: list[list[Segments]] = field(factory=list[list[Segments]])
@@ -26,9 +26,9 @@ class Others:
 def settle(
     disk: HostDirectory, start: str, own: Collection[str], go_back: Callable[[str], Iterable[Note] | None]
 ) -> Others:
-    """Undo what processes that are gone left unfinished, and see what others are at.
+    """Undo the unfinished work of processes that have ended, and list what running processes have changed.
 
-    `start` is how the paths of this directory's journals begin, `own` are those that are not to be looked at.
+    `start` is the path prefix of this directory's journals; `own` are journals to skip.
     """
     found = Others()
     for path in _journals(start):
@@ -39,7 +39,7 @@ def settle(
         except BlockingIOError:
             found.at_work.append(_changed(path))
         except FileNotFoundError:
-            # It ended, or another process was quicker.
+            # It was committed, or another process recovered it first.
             continue
         else:
             if journal is not None:
@@ -49,7 +49,7 @@ def settle(
 
 
 def count_left_behind(start: str) -> int:
-    """Tell how many pieces of work processes that are gone left unfinished, and change nothing."""
+    """Return how many journals were left unfinished by processes that have ended; change nothing."""
     left = 0
     for path in _journals(start):
         with suppress(OSError):
@@ -63,7 +63,7 @@ def count_left_behind(start: str) -> int:
 
 
 def _changed(path: str) -> list[Segments]:
-    """Give the paths that a piece of work has changed so far."""
+    """Return the paths that a unit of work has changed so far."""
     changed: list[Segments] = []
     with suppress(FileNotFoundError), open(os.path.join(path, LOG.decode()), "rb") as stream:
         for _, frame in read_frames(stream):
@@ -75,7 +75,7 @@ def _changed(path: str) -> list[Segments]:
 
 
 def _journals(start: str) -> list[str]:
-    """Give the directories of all journals whose paths begin so, the newest first."""
+    """Return the directories of all journals with this path prefix, newest first."""
     folder, name = os.path.split(start)
     found: list[tuple[int, str]] = []
     with suppress(FileNotFoundError), os.scandir(folder) as listing:

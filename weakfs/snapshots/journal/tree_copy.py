@@ -1,7 +1,7 @@
-"""A copy of an entry with all below it, for where it cannot be renamed or linked: another device, an overlay mount.
+"""Copying an entry with everything below it where it cannot be renamed or linked: across devices, on overlay mounts.
 
-Contents with their holes, permission bits, times, owners, extended attributes and hard links among the entries are
-copied. What the system does not allow is left out and reported.
+Copies contents with their holes, permission bits, times, owners, extended attributes and hard links among the
+entries. What the system does not allow is left out and reported.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from weakfs.snapshots.directory.hard_links import Inode
 from weakfs.snapshots.directory.permissions import open_file
 from weakfs.snapshots.scan.stat_cache import canonical_name
 
-# The path of an entry, and what of it could not be copied.
+# The path of an entry, and what about it could not be copied.
 Lost = tuple[Segments, str]
 
 
 @define
 class _Linked:
-    """A file with several names: the first that was copied, its copy, how many there are and were seen."""
+    """A file with several names: the first one copied, its copy, how many names it has, and how many were seen."""
 
     source: Segments
     target: Segments
@@ -35,17 +35,17 @@ class _Linked:
 
 @define(eq=False)
 class TreeCopy:
-    """Copies one entry from one directory to a path of another, where nothing is."""
+    """A copy of one entry from one directory to an unused path of another."""
 
     source: HostDirectory
     target: HostDirectory
     lost: list[Lost] = field(factory=list[Lost])
-    # The inode numbers of what was copied, and of its copies.
+    # Pairs of inode numbers: the original and its copy.
     inodes: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
     _linked: dict[Inode, _Linked] = field(factory=dict[Inode, "_Linked"])
 
     def copy(self, start: Segments, destination: Segments) -> bool:
-        """Copy the entry at `start`; returns false where nothing is. What vanishes meanwhile is passed over."""
+        """Copy the entry at `start`; return false if nothing is there. Entries that disappear meanwhile are skipped."""
         made: list[tuple[Segments, Segments, os.stat_result]] = []
         stack = [start]
         while stack:

@@ -1,4 +1,4 @@
-"""Taking back one step of a journal: what it was about is then as it was before, whether it had happened or not."""
+"""Undoing one step of a journal: restores the state before the step, whether or not its change had happened."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from weakfs.snapshots.journal.tree_copy import Lost, TreeCopy
 
 logger = logging.getLogger("weakfs.snapshots")
 
-# Why a file or directory cannot be linked or moved between disk and journal, so that it has to be copied.
+# Errors meaning that a file or directory cannot be linked or moved between disk and journal and must be copied.
 COPIED = (EXDEV, EPERM, EACCES, EMLINK, ENOTSUP, EOPNOTSUPP)
 
 # One line of the log.
@@ -33,10 +33,10 @@ Frame = dict[str, Any]
 
 @frozen(eq=False)
 class UndoStep:
-    """Takes back one step on `disk`; `directory` and `path` are those of the journal, open.
+    """Undo of one step on `disk`; `directory` and `path` are the journal's open descriptor and its path.
 
-    `go_back(ref)` restores a whole tree; `lost` is what the journal's copies lack, by their names. What could not be
-    put back as it was is added to `notes`.
+    `go_back(ref)` restores a whole tree; `lost` maps the names of the journal's copies to what those lack. What cannot
+    be restored exactly is added to `notes`.
     """
 
     disk: HostDirectory
@@ -47,7 +47,7 @@ class UndoStep:
     notes: list[Note]
 
     def take_back(self, frame: Frame) -> None:
-        """Take the step back. May be called again after it failed."""
+        """Undo the step. May be called again after a failure."""
         segments: Segments = tuple(frame["path"])
         match frame["op"]:
             case "absent":
@@ -75,14 +75,14 @@ class UndoStep:
         status = self.disk.status(there)
         is_it = status is not None and was is not None and self._has_inode(status, was)
         if not is_it and (status is None or looks != [status.st_mtime_ns, status.st_size]):
-            # It was never moved, or somebody took it away from there: we have nothing to put back.
+            # It was never moved, or somebody removed it from there: there is nothing to put back.
             logger.warning("%s cannot be moved back from %s: it is not there", segments, there)
             return
         self._make_way(segments)
         self.disk.rename(there, segments)
 
     def _make_way(self, segments: Segments) -> None:
-        """Make the directories that somebody else took away, so that what was in them has a place."""
+        """Recreate parent directories that somebody else removed."""
         for depth in range(1, len(segments)):
             if self.disk.status(segments[:depth]) is None:
                 self.disk.make_directory(segments[:depth], mode=0o755)
@@ -92,12 +92,12 @@ class UndoStep:
         try:
             kept = os.stat(name, dir_fd=self.directory, follow_symlinks=False)
         except FileNotFoundError:
-            # It was never taken: what was about to happen did not.
+            # It was never kept: the change that was logged did not happen.
             return
         self._make_way(segments)
         there = self.disk.status(segments)
         if there is not None and (os.path.samestat(there, kept) or identity(there) == was):
-            # It was kept, by a copy where that had to be, and then not replaced.
+            # It was kept, possibly as a copy, and then not replaced.
             remove_entry(self.directory, name)
             return
         if there is not None and (stat.S_ISDIR(there.st_mode) or stat.S_ISDIR(kept.st_mode)):
@@ -115,7 +115,7 @@ class UndoStep:
         self._copy_back(segments, (name.decode(),), kept, there)
 
     def _link_back(self, segments: Segments, was: list[int]) -> bool:
-        """Make a path a name of the file again that it was a name of, if that has another one and did not change."""
+        """Make a path a hard link again to the file it belonged to, if that has another name and has not changed."""
         device = os.fstat(self.disk.descriptor).st_dev
         inodes = {(device, number) for number in current_inodes(self.directory, was[0])}
         for other in (name for names in find_names(self.disk, inodes).values() for name in names):
@@ -133,7 +133,7 @@ class UndoStep:
     def _copy_back(
         self, segments: Segments, kept: Segments, status: os.stat_result, there: os.stat_result | None
     ) -> None:
-        """Put a copy of what the journal has at a path: a directory where nothing is, else in the place of a file."""
+        """Copy an entry from the journal to a path: a directory where nothing is, a file in place of what is there."""
         copy = TreeCopy(HostDirectory(self.path), self.disk)
         if stat.S_ISDIR(status.st_mode):
             copy.copy(kept, segments)
@@ -145,11 +145,11 @@ class UndoStep:
                 self.disk.remove(temporary)
                 if error.errno not in (ENOSPC, EDQUOT) or there is None:
                     raise
-                # What is there takes the room, and the journal has what is to be there.
+                # The current entry takes up the space, and the journal has its replacement.
                 self.disk.remove(segments)
                 copy.copy(kept, temporary)
             if there is not None:
-                # What replaced it was given the owner and the attributes that it had.
+                # The current file was given the owner and attributes of the original, so copy them back.
                 lost = self.disk.take_over(segments, temporary)
                 copy.lost = [] if lost is None else [(kept, lost)]
             self.disk.rename(temporary, segments)
@@ -164,7 +164,7 @@ class UndoStep:
         try:
             status = os.stat(name, dir_fd=self.directory, follow_symlinks=False)
         except FileNotFoundError:
-            # There is no copy yet: it was not changed.
+            # There is no copy yet: the file was not changed.
             return
         kept = open_file(name.decode(), self.directory, status.st_mode)
         try:
@@ -179,7 +179,7 @@ class UndoStep:
                 return
         finally:
             os.close(kept)
-        # Somebody replaced it by another file.
+        # Somebody replaced the file with another one.
         self._make_way(segments)
         there = self.disk.status(segments)
         if there is not None and stat.S_ISDIR(there.st_mode):
@@ -192,7 +192,7 @@ class UndoStep:
 
     def _set_back(self, segments: Segments, mode: int, at: int) -> None:
         status = self.disk.status(segments)
-        # What was never set may be nothing that we could set.
+        # If it was never changed, we may not be allowed to set it.
         if status is not None and (stat.S_IMODE(status.st_mode), status.st_mtime_ns) != (mode, at):
             self.disk.set_status(segments, mode=mode, modified_at=at)
 
@@ -203,5 +203,5 @@ class UndoStep:
 
 
 def identity(status: os.stat_result) -> list[int]:
-    """Return what no two files have in common, of which one came after the other."""
+    """Return what distinguishes a file from any other that replaced it."""
     return [status.st_ino, status.st_ctime_ns, status.st_mtime_ns, status.st_size]

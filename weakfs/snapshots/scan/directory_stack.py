@@ -1,4 +1,4 @@
-"""The directories that a survey is in the middle of, from the root down to the one that it looks through."""
+"""The stack of directories that a survey has entered, from the root to the current one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from weakfs.snapshots.directory.permissions import allow_reading, open_directory
 from weakfs.snapshots.scan.stat_cache import Directory, canonical_name
 from weakfs.snapshots.store.manifests import Status
 
-# Of the directories on the way down so many are held open; the others are opened again on the way back.
+# At most this many directories of the stack are kept open; others are reopened on the way back.
 MAX_HELD = 64
 
 
 class Frame:
-    """A directory that is being gone through."""
+    """A directory that is being surveyed."""
 
     __slots__ = (
         "below",
@@ -37,23 +37,23 @@ class Frame:
 
     def __init__(self, descriptor: int, host: str, path: str, status: Status, known: Directory | None) -> None:
         self.descriptor = descriptor
-        # What its permission bits are again when it is closed, if they kept us out.
+        # The permission bits to restore on closing, if they kept us out.
         self.bits: int | None = None
         self.host = host
         self.path = path
         self.status = status
         self.known = known
         self.fresh: dict[str, Status] = {}
-        # As it is known, unless something below is not. Then `nodes` and `below` are not filled in.
+        # Whether the directory matches the cache so far. If so, `nodes` and `below` are not filled in.
         self.is_same = False
         self.nodes: dict[str, Node] = {}
         self.below: dict[str, Directory] = {}
-        # Directories that are still to be looked into.
+        # Directories still to be entered.
         self.pending: list[str] = []
         self.swaps = 0
 
     def loosen(self) -> None:
-        """Make the directory anew, from what is known of it."""
+        """Prepare the directory for changes, starting from its cached entries."""
         if self.is_same:
             known = cast(Directory, self.known)
             self.is_same = False
@@ -61,7 +61,7 @@ class Frame:
             self.below = dict(known.below)
 
     def take(self, host: str, below: Directory) -> None:
-        """Put in a directory that has been gone through."""
+        """Add a subdirectory that has been surveyed."""
         if self.is_same and cast(Directory, self.known).below[host] is below:
             return
         self.loosen()
@@ -69,18 +69,18 @@ class Frame:
         self.nodes[canonical_name(host)] = below.tree
 
     def forget(self, host: str) -> None:
-        """Take out an entry that is not there any more."""
+        """Remove an entry that no longer exists."""
         self.loosen()
         del self.fresh[host]
         self.nodes.pop(canonical_name(host), None)
         self.below.pop(host, None)
 
     def open(self, above: int) -> None:
-        """Open the directory by its name in the one above."""
+        """Open the directory by its name in its parent, whose descriptor is `above`."""
         self.descriptor, self.bits = open_directory(self.host, above, self.status[0])
 
     def allow_reading(self) -> None:
-        """Let the owner read a directory that is open already."""
+        """Make an already open directory readable by its owner."""
         self.bits = allow_reading(self.descriptor)
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class Frame:
 
 
 def release(stack: list[Frame]) -> None:
-    """Close the directories that need not stay open: done with, or far above. The first is the way back."""
+    """Close directories that need not stay open: finished ones, and those far above. The root stays open."""
     if len(stack) > 2 and not stack[-2].pending:
         stack[-2].close()
     if len(stack) > MAX_HELD + 1:
@@ -102,7 +102,7 @@ def release(stack: list[Frame]) -> None:
 
 
 def reopened(stack: list[Frame]) -> bool:
-    """Open the last directory again, and those just above it; false if it is not where it was."""
+    """Reopen the last directory and those just above it; return false if it is no longer where it was."""
     start = max(at for at, frame in enumerate(stack) if frame.descriptor >= 0)
     for at in range(start + 1, len(stack)):
         frame = stack[at]
@@ -121,12 +121,12 @@ def reopened(stack: list[Frame]) -> bool:
 
 
 def refusal(error: OSError, path: str) -> OSError:
-    """Say of an error of the system which path it concerns."""
+    """Return an operating system error as one that names the path."""
     if isinstance(error, PermissionError):
         return fault(
             PermissionError,
             error.errno or errno.EACCES,
-            f"cannot scan {path!r}: {error.strerror}; make it readable, or take it out of the directory",
+            f"cannot scan {path!r}: {error.strerror}; make it readable, or move it out of the directory",
         )
     return fault(
         OSError,

@@ -1,4 +1,4 @@
-"""What became of a tree while a program worked on it, as the events that lead from the one to the other."""
+"""Events for the changes that a program made to a tree, computed from the trees before and after."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ SET_ID = S_ISUID | S_ISGID
 
 
 def events_between(before: FileTree, after: FileTree, *, at: int, most: int | None = None) -> Iterator[Event]:
-    """Give the events that make `after` of `before`: what went first, then what came, by path.
+    """Yield the events that turn `before` into `after`: deletions first, then additions, each by path.
 
-    A file is written at the time that it has. Contents larger than `most` bytes, and entries that no other event
-    makes, such as FIFOs, are put as they are.
+    A file is written at its own modification time. Contents larger than `most` bytes, and entries for which there is
+    no other event, such as FIFOs, become `EntryPut` events.
     """
     changes = sorted(differences(before, after), key=lambda change: change[0])
     for path, old, new in changes:
@@ -45,7 +45,7 @@ def events_between(before: FileTree, after: FileTree, *, at: int, most: int | No
 
 
 def _stays(old: Node, new: Node) -> bool:
-    """Tell whether an entry becomes another without being removed first."""
+    """Return whether an entry can become another without being deleted first."""
     if type(old) is FileTree or type(new) is FileTree:
         return type(old) is type(new)
     return leaves.is_file(old) and leaves.is_file(new)
@@ -80,9 +80,9 @@ def _made_leaf(path: str, old: Leaf | None, new: Leaf, most: int | None) -> Iter
 
 
 def without_set_id(before: FileTree, after: FileTree) -> tuple[FileTree, tuple[str, ...]]:
-    """Return `after` without the set-uid and set-gid bits that a program left on files, and the paths of those.
+    """Return `after` without set-uid and set-gid bits that a program set on files, and the paths of those files.
 
-    A file that had the bits before keeps them with its content.
+    A file that already had the bits keeps them if its content is unchanged.
     """
     found: list[str] = []
     for path, old, new in differences(before, after):
@@ -108,8 +108,8 @@ def mode_at(tree: FileTree, segments: Segments) -> int:
 
 
 def placed_below(event: Event, directory: str) -> Event:
-    """Give an event of one path with that path below a directory."""
-    # Every event that is made here has one path.
+    """Return an event of one path with that path moved below a directory."""
+    # Every event made in this module has exactly one path.
     one: Any = event
     if directory == "/":
         return event

@@ -1,7 +1,7 @@
-"""Reading a host directory into a tree, without following what is swapped while we look.
+"""Reading a host directory into a tree, safely even if entries are replaced during the scan.
 
-Every name is opened relative to its open directory and never through a link; what is not a regular file,
-a directory or a link is never opened at all.
+Every name is opened relative to its open parent directory and never through a link; anything other than a regular
+file, a directory or a link is not opened at all.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from weakfs.session.interruption import check_interrupted, is_interruption
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 READ_FOLLOWING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-# Names a thing without opening it: opening a device or a FIFO may do something.
+# Opens a handle to an entry without opening the entry itself: opening a device or a FIFO may have side effects.
 HANDLE = os.O_PATH | os.O_CLOEXEC
 
-# Each directory on the way down is held open, and costs some of the interpreter's stack.
+# Each directory on the path is held open, and takes some of the interpreter's stack.
 MAX_DEPTH = 200
 
-# Directories that link to one another can be read for ever; no tree that is meant has more entries.
+# Directories that link to one another can be read forever; no realistic tree has more entries.
 MAX_FOLLOWED = 100_000
 
 SPECIAL = {
@@ -44,7 +44,7 @@ SPECIAL = {
 
 @frozen
 class Selection:
-    """Which part of a host tree is wanted, and how much of it."""
+    """The part of a host tree to read, and limits on its size."""
 
     include: tuple[GlobPattern, ...] = ()
     exclude: tuple[GlobPattern, ...] = ()
@@ -53,12 +53,12 @@ class Selection:
     follow_symlinks: SymlinkPolicy = "deny"
 
     def wants_file(self, path: str) -> bool:
-        """Tell whether a file or link is wanted."""
+        """Return whether a file or link is selected."""
         if any(pattern.matches_path(path) for pattern in self.exclude):
             return False
         if not self.include:
             return True
-        # A directory that was asked for comes with all that is in it.
+        # A selected directory includes everything in it.
         above = [path[:end] for end, char in enumerate(path) if char == "/" and end]
         return any(
             pattern.matches_path(path) or any(pattern.matches_path(p) or pattern.matches_path(p, True) for p in above)
@@ -66,13 +66,13 @@ class Selection:
         )
 
     def wants_directory(self, path: str) -> bool:
-        """Tell whether a directory is to be looked into."""
+        """Return whether a directory is to be entered."""
         return not any(pattern.matches_path(path) or pattern.matches_path(path, True) for pattern in self.exclude)
 
 
 @frozen
 class Scan:
-    """What a scan found: the tree, and each path that is not in it though it was wanted, with the reason."""
+    """The result of a scan: the tree, and each selected path that was skipped, with the reason."""
 
     tree: FileTree
     skipped: tuple[tuple[str, str], ...]
@@ -86,11 +86,11 @@ def scan(
     held: FileTree = EMPTY_TREE,
     on_file: Callable[[str, int], object] | None = None,
 ) -> Scan:
-    """Read the directory `root` whole. `on_file(path, size)` is called for each file that was read.
+    """Read the whole directory `root`. `on_file(path, size)` is called for each file that was read.
 
-    `prefix_depth` is how many segments the tree will lie below its filesystem's root, and `held` what that holds
-    already, for the limits.
-    Raises `OSError` if `root` itself cannot be opened; what cannot be read below it is reported in `skipped`.
+    For the limits, `prefix_depth` is the depth at which the tree will be placed in its filesystem, and `held` is what
+    that filesystem already holds.
+    Raises `OSError` if `root` itself cannot be opened; entries below it that cannot be read are reported in `skipped`.
     """
     descriptor = os.open(root, READ_FOLLOWING | os.O_DIRECTORY)
     try:
@@ -111,9 +111,9 @@ class _Scanning:
     on_file: Callable[[str, int], object] | None
     skipped: list[tuple[str, str]] = field(factory=list)
     size: int = 0
-    # What counts against the quotas: these, and what the filesystem held before.
+    # Counted against the quotas, along with what the filesystem held before.
     nodes: int = 0
-    # How many links were followed to where we are, and how many entries were found in such places.
+    # The depth of followed links around the current directory, and the number of entries found through links.
     through_links: int = 0
     followed: int = 0
 
@@ -157,7 +157,7 @@ class _Scanning:
             if not self.selection.wants_directory(path) or self._refused(path):
                 return None
             if len(above) > MAX_DEPTH:
-                return self._skip(path, f"lies more than {MAX_DEPTH} directories deep")
+                return self._skip(path, f"is more than {MAX_DEPTH} directories deep")
             with _opened(entry.name, READ | os.O_DIRECTORY, descriptor) as below:
                 return self._wanted_tree(below, path, above)
         if not self.selection.wants_file(path) or self._refused(path):
@@ -171,7 +171,7 @@ class _Scanning:
 
     def _wanted_tree(self, descriptor: int, path: str, above: tuple[tuple[int, int], ...]) -> FileTree | None:
         tree = self.directory(descriptor, path, above)
-        # Directories that hold nothing that was asked for are not wanted either.
+        # Directories without any selected file are left out.
         return None if self.selection.include and not tree.file_count else tree
 
     def _link(
@@ -187,17 +187,17 @@ class _Scanning:
             return leaves.link(target, at=_time(status))
         with self._followed(name, descriptor) as handle:
             if handle is None:
-                return self._skip(path, "is a link that leads outside")
+                return self._skip(path, "is a link to a path outside the directory")
             found = os.fstat(handle)
             if not stat.S_ISDIR(found.st_mode) and not stat.S_ISREG(found.st_mode):
                 return self._skip(path, f"is a link to {SPECIAL.get(stat.S_IFMT(found.st_mode), 'no file')}")
             if stat.S_ISDIR(found.st_mode) and (found.st_dev, found.st_ino) in above:
-                return self._skip(path, "is a link to a directory that it lies in")
+                return self._skip(path, "is a link to one of its own parent directories")
             with _opened(f"/proc/self/fd/{handle}", READ_FOLLOWING, descriptor) as opened:
                 if stat.S_ISREG(found.st_mode):
                     return self._file(opened, path)
                 if len(above) > MAX_DEPTH:
-                    return self._skip(path, f"lies more than {MAX_DEPTH} directories deep")
+                    return self._skip(path, f"is more than {MAX_DEPTH} directories deep")
                 self.through_links += 1
                 try:
                     return self._wanted_tree(opened, path, above)
@@ -206,7 +206,7 @@ class _Scanning:
 
     @contextmanager
     def _followed(self, name: str, descriptor: int) -> Iterator[int | None]:
-        """Give a handle on what a link points to, unopened: `None` if it lies outside and may not be followed."""
+        """Yield an O_PATH handle to a link's target; `None` if it is outside and links may not lead there."""
         if self.selection.follow_symlinks == "allow":
             with _opened(name, HANDLE, descriptor) as handle:
                 yield handle
@@ -216,7 +216,7 @@ class _Scanning:
         if real != root and not real.startswith(root.rstrip("/") + "/"):
             yield None
             return
-        # The real path holds no link; one that is swapped in now is not followed.
+        # The real path contains no link; if one is swapped in now, it is not followed.
         current = os.dup(self.root_descriptor)
         try:
             for part in filter(None, real[len(root) :].split("/")):
@@ -230,15 +230,15 @@ class _Scanning:
     def _file(self, descriptor: int, path: str) -> Leaf | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            return self._skip(path, "is not a regular file any more")
-        # It may have grown, and through a link it was not looked at before.
+            return self._skip(path, "is no longer a regular file")
+        # The file may have grown, and the target of a link was not checked before.
         if not self._fits(path, status.st_size):
             return None
         room = self._room()
         try:
             data = _read(descriptor, room)
         except MemoryError:
-            return self._skip(path, f"has {status.st_size} bytes, more than there is memory for")
+            return self._skip(path, f"has {status.st_size} bytes, more than fit in memory")
         if not self._fits(path, len(data)):
             return None
         self.size += len(data)
@@ -247,15 +247,15 @@ class _Scanning:
         return leaves.file(data, mode=stat.S_IMODE(status.st_mode), at=_time(status))
 
     def _fits(self, path: str, size: int) -> bool:
-        """Tell whether a file of that size is read; report it if not."""
+        """Return whether a file of this size may be read; record it as skipped if not."""
         room = self._room()
         if room is None or size <= room:
             return True
-        self._skip(path, f"has {size} bytes, more than fit in")
+        self._skip(path, f"has {size} bytes, more than the limits allow")
         return False
 
     def _room(self) -> int | None:
-        """Give how large the next file may be."""
+        """Return the maximum size of the next file."""
         most = self.selection.limits.max_file_size
         total = self.selection.limits.max_total_size
         quotas = (self.selection.max_bytes, None if total is None else total - self.held.total_size)
@@ -263,7 +263,7 @@ class _Scanning:
         return min((limit for limit in (most, *left) if limit is not None), default=None)
 
     def _refused(self, path: str) -> bool:
-        """Tell, and report, whether a path breaks the limits on depth, names or the number of entries."""
+        """Return whether a path breaks the limits on depth, names or number of entries, and record it as skipped."""
         limits = self.selection.limits
         segments = (*("",) * self.prefix_depth, *path[1:].split("/"))
         try:
@@ -275,7 +275,7 @@ class _Scanning:
         if self.through_links:
             self.followed += 1
             if self.followed > MAX_FOLLOWED:
-                self._skip(path, f"comes after {MAX_FOLLOWED} entries, as many as are read through links")
+                self._skip(path, f"comes after {MAX_FOLLOWED} entries, the most that are read through links")
                 return True
         self.nodes += 1
         return False
@@ -286,7 +286,7 @@ class _Scanning:
 
 
 def _read(descriptor: int, room: int | None) -> bytes:
-    """Read a file to its end, or to one byte more than there is room for."""
+    """Read a file to its end, or to one byte over the limit."""
     pieces: list[bytes] = []
     left = None if room is None else room + 1
     while left is None or left > 0:
@@ -300,7 +300,7 @@ def _read(descriptor: int, room: int | None) -> bytes:
 
 
 def _time(status: os.stat_result) -> int:
-    """Give when a file was modified, as far as 64 bits of nanoseconds reach."""
+    """Return when a file was modified, clamped to 64-bit nanoseconds."""
     return min(max(status.st_mtime_ns, -(1 << 63)), (1 << 63) - 1)
 
 

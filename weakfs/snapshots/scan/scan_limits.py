@@ -1,4 +1,4 @@
-"""Bounds of a scan: what is refused by its status alone, before any of it is read, and when the scan is to stop."""
+"""Limits on a scan: what is refused or skipped by status alone, before it is read, and when a scan stops."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from weakfs.snapshots.scan.sinks import Sink, StatToken
 from weakfs.snapshots.scan.stat_cache import canonical_name
 from weakfs.snapshots.store.manifests import Status, clamped
 
-# Between so many entries a scan asks once whether it is to stop.
+# A scan checks for interruption once per this many entries.
 STRIDE = 256
 
 
 class Bounds:
-    """Judges what a program left, directory by directory, while it is scanned.
+    """Checks what a program left against the limits, directory by directory, during a scan.
 
-    `before` is the tree that the program found: what it holds is not refused. `whole` is the tree of the filesystem
-    that `before` is the directory `prefix` of, for the quotas.
+    `before` is the tree that the program started with; its entries are not refused. For the quotas, `whole` is the
+    tree of the whole filesystem, in which `before` is the directory `prefix`.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Bounds:
 
     @property
     def room(self) -> int | None:
-        """How many entries a directory may have; a listing that is longer need not be read to its end."""
+        """How many entries a directory may have; the rest of a longer listing need not be read."""
         most = [
             self._before.node_count + limit
             for limit in (self._read_back.max_entries, self._limits.max_node_count)
@@ -52,7 +52,7 @@ class Bounds:
         return max(min(most) - self._nodes, 0) + 1 if most else None
 
     def judge(self, path: str, fresh: Mapping[str, Status]) -> None:
-        """Refuse a directory for what is in it: `OSError` that names the limit. `path` has no slash at its end."""
+        """Raise `OSError` naming the limit if a directory's entries exceed it. `path` has no trailing slash."""
         self.check()
         children = _children(self._before, path)
         for number, (host, status) in enumerate(fresh.items(), 1):
@@ -89,12 +89,12 @@ class Bounds:
         if bounds.max_entries is not None and self._added > bounds.max_entries:
             raise _refusal(
                 f"cannot read back {here!r}: the program left more than {bounds.max_entries} new files and "
-                f"directories; let it make fewer, or work in a directory for temporary files"
+                f"directories; make it create fewer, or work in a directory for temporary files"
             )
         if bounds.max_bytes is not None and self._changed > bounds.max_bytes:
             raise _refusal(
-                f"cannot read back {here!r}: the program wrote {self._changed} bytes or more and {bounds.max_bytes} "
-                f"are allowed; let it write less, or to a directory for temporary files"
+                f"cannot read back {here!r}: the program wrote at least {self._changed} bytes and only "
+                f"{bounds.max_bytes} are allowed; make it write less, or to a directory for temporary files"
             )
 
     def _refuse(self, check: Callable[[], None]) -> None:
@@ -105,28 +105,28 @@ class Bounds:
 
 
 def _refusal(message: str, number: int = EDQUOT) -> OSError:
-    return fault(OSError, number, f"{message}. All changes of the program are undone")
+    return fault(OSError, number, f"{message}. All changes made by the program are undone")
 
 
 def _children(tree: FileTree, path: str) -> Callable[[str], Node | None]:
-    """Return a function that looks up the entries of a directory in a tree; of one that is not there it has none."""
+    """Return a function that looks up entries of a directory in a tree; it finds none if the directory is missing."""
     here = find(tree, tuple(path.split("/")[1:]))
     return (lambda name: maps.get(here._children, name)) if type(here) is FileTree else (lambda name: None)
 
 
 class Discarded:
-    """Passes over what a tree that is going to be restored does not have: it is removed or replaced, and never read."""
+    """Skips what a restore will remove or replace: entries whose content is not in the wanted tree are not read."""
 
     def __init__(self, wanted: FileTree, source: ContentSource) -> None:
         self._wanted = wanted
         self._source = source
 
     def has_directory(self, path: str) -> bool:
-        """Tell whether a directory is to stay one, so that a scan has to look into it."""
+        """Return whether a directory is to stay a directory, so that a scan must enter it."""
         return type(find(self._wanted, tuple(path.split("/")[1:]))) is FileTree
 
     def stand_in(self, path: str, status: Status) -> leaves.Leaf | None:
-        """Return a leaf with a content that cannot be read, for a file whose content is not the wanted one."""
+        """Return a leaf with unreadable content for a file whose content is not the wanted one."""
         wanted = find(self._wanted, tuple(path.split("/")[1:]))
         if not stat.S_ISREG(status[0]):
             return None
@@ -137,7 +137,7 @@ class Discarded:
 
 
 class Interruptible:
-    """A sink that asks between the pieces of large contents whether the scan is to stop."""
+    """A sink that checks for interruption between the pieces of large contents."""
 
     def __init__(self, sink: Sink, check: Callable[[], object]) -> None:
         self._sink = sink
@@ -148,21 +148,21 @@ class Interruptible:
 
     @property
     def token(self) -> StatToken | None:
-        """That of the sink."""
+        """The token of the underlying sink."""
         return self._sink.token
 
     @property
     def source(self) -> ContentSource:
-        """That of the sink."""
+        """The source of the underlying sink."""
         return self._sink.source
 
     def add(self, content: bytes) -> Stored | bytes:
-        """Take a small content."""
+        """Add a small content."""
         self._check()
         return self._sink.add(content)
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
-        """Take a large content."""
+        """Add a large content."""
         return self._sink.add_pieces(size, self._checked(pieces))
 
     def _checked(self, pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""What a survey has seen: the tree, and beside it what the system said of every entry, for the next to compare."""
+"""The stat cache: a survey's tree and the status of every entry, for the next survey to compare."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from weakfs.reducers.tree.node import FileTree, Node
 from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.store.manifests import NO_STATUS, Status
 
-# The clock that files are stamped with stands still for up to a tick of the kernel, 10 ms at 100 Hz.
+# The clock for file times advances once per kernel tick, 10 ms at 100 Hz.
 TICK = 12_000_000
-# Filesystems that keep whole seconds, or even ones.
+# For filesystems that store whole seconds, or even seconds only.
 COARSE_TICK = 2_000_000_000
 SECOND = 1_000_000_000
 
@@ -31,24 +31,24 @@ SPECIAL = {
 
 @define(eq=False)
 class Directory:
-    """One directory as it was seen. Never changed: a survey makes new ones where something differs."""
+    """One directory as it was surveyed. Immutable: a survey makes new ones where something differs."""
 
     tree: FileTree
-    # By the host's own names, as `os.scandir` gives them. `None` where the status says nothing: the entry was
-    # changed within the clock's tick of the survey, and may change once more without another stamp.
+    # By the host's names, as `os.scandir` returns them. `None` where the status cannot be trusted: the entry was
+    # changed within a clock tick of the survey, and may change again without getting a new time.
     statuses: Mapping[str, Status | None]
     below: Mapping[str, Directory]
     status: Status
     token: StatToken | None
-    # The digest of the manifest, where manifests are kept.
+    # The digest of the manifest, if manifests are kept.
     ref: bytes | None
 
 
 @frozen(eq=False)
 class Survey:
-    """A host directory as it was at one time; and all that the next survey need not look up again.
+    """A host directory at one time, with everything that the next survey need not read again.
 
-    `started_at` is the machine's clock in nanoseconds. `files_read` and `bytes_read` tell what was not known.
+    `started_at` is the machine's clock in nanoseconds. `files_read` and `bytes_read` count what was not in the cache.
     """
 
     root: Directory
@@ -58,16 +58,16 @@ class Survey:
 
     @property
     def tree(self) -> FileTree:
-        """The tree. Directories that did not change are the very same objects as in the survey before."""
+        """The tree. Directories that did not change are the same objects as in the previous survey."""
         return self.root.tree
 
     @property
     def ref(self) -> bytes | None:
-        """The digest of the root's manifest; `None` if it was put into no store."""
+        """The digest of the root's manifest; `None` if manifests are not kept."""
         return self.root.ref
 
     def entry(self, segments: tuple[str, ...]) -> Survey:
-        """Give what is known of one path, for `survey_entry`. O(depth)."""
+        """Return the cached part for one path, for `survey_entry`. O(depth)."""
         here: Directory | None = self.root
         for name in segments[:-1]:
             here = here.below.get(host_name(name)) if here is not None else None
@@ -86,22 +86,22 @@ def single(
     below: Mapping[str, Directory],
     token: StatToken | None,
 ) -> Directory:
-    """Make the directory that stands for the place of a single entry."""
+    """Return a directory that holds a single entry."""
     return Directory(trees.tree_of(nodes), statuses, below, NO_STATUS, token, None)
 
 
 def trusted(status: Status, started_at: int) -> bool:
-    """Tell whether a later change must give the entry another status than this one."""
+    """Return whether any later change is certain to give the entry a different status."""
     _, _, mtime, ctime, _ = status
     tick = TICK if ctime % SECOND else COARSE_TICK
     return 0 < ctime < started_at - tick and mtime < started_at - tick
 
 
 def host_name(name: str) -> str:
-    """Give the name that the system's calls take for a canonical one."""
+    """Return the host name, as system calls take it, of a canonical name."""
     return os.fsdecode(names.to_bytes(name))
 
 
 def canonical_name(host: str) -> str:
-    """Give the canonical name of one that the system gave."""
+    """Return the canonical name of a host name."""
     return host if host.isascii() and "\\" not in host else names.from_bytes(os.fsencode(host))

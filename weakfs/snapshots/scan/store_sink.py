@@ -1,4 +1,4 @@
-"""A sink for looking at a directory: contents go into the store's packs, unless its repository has them."""
+"""A sink for surveys without a snapshot: contents go into the store's packs unless its repository has them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from weakfs.snapshots.store.snapshot_writer import StoreWriter
 
 
 class Observer:
-    """Takes surveys of which no snapshot is made. Made by `Store.observer`; for one thread."""
+    """Sink of surveys that do not become snapshots. Created by `Store.observer`; for one thread."""
 
     def __init__(self, writer: StoreWriter, known: Container[bytes], places: Container[str]) -> None:
-        """`known` are the contents that lie elsewhere in the store, `places` those of which all is in the store."""
+        """`known` are contents elsewhere in the store; `places` are those whose contents are all in the store."""
         self._writer = writer
         self._known = known
         self._places = places
 
     @property
     def token(self) -> StatToken:
-        """What vouches that all below is somewhere in the store."""
+        """The token of directories whose contents are all in the store."""
         return self._writer.token
 
     @property
@@ -29,26 +29,26 @@ class Observer:
         return self._writer.source
 
     def trusts(self, token: StatToken | None) -> bool:
-        """Tell whether all below a directory with that token is in the store."""
+        """Return whether everything below a directory with that token is in the store."""
         return self._writer.trusts(token) or (token is not None and token.is_finished and token.place in self._places)
 
     def keeps(self, digest: bytes) -> bool:
-        """Tell whether a content is in the store."""
+        """Return whether a content is in the store."""
         return digest in self._known or self._writer.keeps(digest)
 
     def add(self, content: bytes) -> Stored:
-        """Put a content in, unless it is there."""
+        """Add a content unless the store has it."""
         digest = digest_of(content)
         return Stored(digest, len(content), self.source) if digest in self._known else self._writer.add(content)
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored:
-        """Put in a content of `size` bytes that comes in pieces."""
+        """Add a content of `size` bytes that comes in pieces."""
         return self._writer.add_pieces(size, pieces)
 
     def add_manifest(self, manifest: bytes) -> bytes:
-        """Put in a directory's manifest, unless it is there."""
+        """Add a directory's manifest unless the store has it."""
         return self._writer.add_manifest(manifest)
 
     def finish(self) -> None:
-        """Make durable what was put in; it stays until the store is compacted."""
+        """Sync what was added; it stays until the store is compacted."""
         self._writer.finish()

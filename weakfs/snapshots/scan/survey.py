@@ -1,8 +1,8 @@
-"""Surveys: a host directory as a tree whose contents lie in a store, at the cost of looking at what is known.
+"""Surveys: a host directory as a tree whose contents are in a store, reading only what the stat cache does not have.
 
-Every directory is opened relative to the one that it lies in and never through a link; what is not a regular
-file, a directory or a link is never opened at all. A whole directory is compared with what is known of it in
-one step: per entry, that costs a tenth of the call that asks for its status.
+Every directory is opened relative to its parent and never through a link; anything other than a regular file, a
+directory or a link is not opened at all. A whole directory is compared with the cache in one step: per entry, that
+costs a tenth of the call that reads its status.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from weakfs.snapshots.store import manifests
 from weakfs.snapshots.store.errors import StoreUnwritable
 from weakfs.snapshots.store.manifests import NO_DIGEST, NO_STATUS, Status, clamped
 
-# How often entries of one directory may become other kinds of things while we look at them.
+# How many times entries of one directory may change kind during a survey.
 MAX_SWAPS = 100
 
 OnFile = Callable[[str, int], object]
@@ -48,17 +48,17 @@ def survey(
     bounds: Bounds | None = None,
     discarded: Discarded | None = None,
 ) -> Survey:
-    """Read the directory that is open as `descriptor`, with all below it.
+    """Read the directory that is open as `descriptor`, with everything below it.
 
-    `known` is an earlier survey of the same directory: what has not changed since is not read, and the
-    directories of its tree are used again. `on_file(path, size)` is called for every file that is read.
-    Raises `PermissionError` that names what may not be read; other `OSError`s name what they concern too. What
-    vanishes meanwhile is left out. O(entries) calls to the system, and O(what changed) of all else.
+    `known` is an earlier survey of the same directory: what has not changed since is not read again, and its
+    directories are reused in the tree. `on_file(path, size)` is called for every file that is read. Raises
+    `PermissionError` naming an entry that may not be read; other `OSError`s name their entry too. Entries that
+    disappear during the survey are left out. O(entries) system calls, and O(changes) for everything else.
 
-    `bounds` refuses things by their status. `discarded` says what need not be read: the tree then has the entries
-    that differ, with stand-ins for what is in them.
+    `bounds` refuses entries by their status. `discarded` says what need not be read: the tree then contains the
+    entries that differ, with stand-ins for their contents.
 
-    Stops where the call that it runs in is to stop: between entries, and between the pieces of large files.
+    Stops if the surrounding call is interrupted: between entries, and between the pieces of large files.
     """
     if bounds is not None:
         sink = Interruptible(sink, bounds.check)
@@ -76,10 +76,10 @@ def survey_entry(
     directory: str = "/",
     on_file: OnFile | None = None,
 ) -> Survey:
-    """Read one entry of the directory that is open as `descriptor`, whatever it is: a tree of that entry alone.
+    """Read one entry of the directory that is open as `descriptor`, whatever its kind, as a tree of that entry alone.
 
-    The tree is empty if nothing is there. `name` is canonical, `directory` the path for messages, and `known`
-    what `Survey.entry` gave, or an earlier survey of this entry.
+    The tree is empty if nothing is there. `name` is canonical, `directory` is the path for messages, and `known` is
+    what `Survey.entry` returned, or an earlier survey of this entry.
     """
     host = host_name(name)
 
@@ -97,7 +97,7 @@ def survey_entry(
 
 
 def _listed(descriptor: int, room: int | None) -> dict[str, Status]:
-    """Give the status of every entry of a directory, by the host's names; of `room` entries at most."""
+    """Return the status of the entries of a directory, by host name; of `room` entries at most."""
     try:
         with os.scandir(descriptor) as found:
             entries = islice(found, room)
@@ -111,7 +111,7 @@ def _listed(descriptor: int, room: int | None) -> dict[str, Status]:
                 fresh |= some
             return fresh
     except FileNotFoundError:
-        # An entry vanished between its name and its status.
+        # An entry disappeared between the listing and its stat.
         statuses: dict[str, Status] = {}
         for name in os.listdir(descriptor)[:room]:
             try:
@@ -158,7 +158,7 @@ class _Surveying:
             frame = stack[-1]
             if frame.pending:
                 if frame.descriptor < 0 and not reopened(stack):
-                    # They were moved away with the directory that they lie in.
+                    # The pending entries were moved away along with the directory that contains them.
                     while frame.pending:
                         frame.forget(frame.pending.pop())
                     continue
@@ -178,7 +178,7 @@ class _Surveying:
             stack[-1].take(frame.host, done)
 
     def _below(self, frame: Frame, host: str) -> Frame | Directory | None:
-        """Open and list a directory: give what is known of it if that still holds; `None` if it is none any more."""
+        """Open and list a directory; return the cached one if it matches, `None` if it is no longer a directory."""
         status = frame.fresh[host]
         if self.discarded is not None and not self.discarded.has_directory(f"{frame.path}/{canonical_name(host)}"):
             tree = tree_of({}, mode=stat.S_IMODE(status[0]), modified_at=clamped(status[2]))
@@ -218,9 +218,9 @@ class _Surveying:
         return below
 
     def _look_through(self, frame: Frame, fresh: dict[str, Status]) -> None:
-        """Compare a directory's entries with what is known of them, and read what is not."""
+        """Compare a directory's entries with the cache, and read those that differ."""
         for host in [name for name in fresh if name[:1] == "." and TEMPORARY.fullmatch(name)]:
-            # Somebody's write or restore that is going on, and none of the user's files.
+            # The temporary file of a write or restore in progress, not one of the user's files.
             del fresh[host]
         frame.fresh = fresh
         check_interrupted()
@@ -239,7 +239,7 @@ class _Surveying:
             self._look_at(frame, host, status)
 
     def _look_at(self, frame: Frame, host: str, status: Status) -> None:
-        """Put an entry's node into its directory; a directory is looked into later."""
+        """Add an entry's node to its directory; a subdirectory is entered later."""
         if stat.S_ISDIR(status[0]):
             frame.pending.append(host)
             return
@@ -267,7 +267,7 @@ class _Surveying:
         frame.nodes[name] = leaf
 
     def _still_kept(self, leaf: Leaf, known: Directory) -> Leaf | None:
-        """Give a known leaf, reading from where our sink has it; `None` if that does not have it."""
+        """Return a cached leaf, read from our sink's source; `None` if our sink does not keep its content."""
         content = leaf[leaves.CONTENT]
         if self.sink.trusts(known.token) or type(content) is not Stored:
             return leaf
@@ -299,14 +299,14 @@ class _Surveying:
         return leaves.special(SPECIAL[kind], mode=stat.S_IMODE(status[0]), at=clamped(status[2]))
 
     def _look_again(self, frame: Frame, host: str) -> None:
-        """Take an entry for what it is by now."""
+        """Examine an entry again after it changed kind."""
         name = canonical_name(host)
         frame.swaps += 1
         if frame.swaps > MAX_SWAPS:
             raise fault(
                 OSError,
                 errno.EBUSY,
-                f"cannot scan {frame.path + '/' + name!r}: its kind changes all the time; stop what changes it",
+                f"cannot scan {frame.path + '/' + name!r}: its kind keeps changing; stop the program that changes it",
             )
         frame.forget(host)
         try:
@@ -351,7 +351,7 @@ class _Surveying:
 
 
 def _alike(old: Leaf, new: Leaf, *, is_kept: bool) -> bool:
-    """Tell whether a known leaf can stand for a new one: the same in all respects, and read from where it is kept."""
+    """Return whether a cached leaf can replace a new one: equal in all respects, and read from the right source."""
     one, other = old[leaves.CONTENT], new[leaves.CONTENT]
     if old[leaves.MODE] != new[leaves.MODE] or old[leaves.MODIFIED_AT] != new[leaves.MODIFIED_AT]:
         return False
@@ -361,7 +361,7 @@ def _alike(old: Leaf, new: Leaf, *, is_kept: bool) -> bool:
 
 
 def _is_tree_of(tree: FileTree, nodes: dict[str, Node], mode: int, modified_at: int) -> bool:
-    """Tell whether a tree has these very nodes, and no others."""
+    """Return whether a tree has exactly these node objects."""
     if tree.mode != mode or tree.modified_at != modified_at:
         return False
     known = dict(maps.items(tree._children))

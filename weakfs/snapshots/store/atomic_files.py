@@ -1,6 +1,7 @@
-"""Writing that a crash cannot tear: files that appear whole or not at all, under temporary names until then.
+"""Atomic writes: a file appears complete or not at all, and has a temporary name until then.
 
-A temporary file is locked by the process that writes it, so that what a dead one left is known and removed.
+A temporary file is locked by the process that writes it, so that files left by dead processes are recognised and
+removed.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ _counter = itertools.count()
 
 
 def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
-    """Write every byte, however many calls that takes."""
+    """Write all bytes, in as many calls as necessary."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
 def make_folder(path: str) -> None:
-    """Make a directory with mode 0700, and those above it, so that they survive a power cut."""
+    """Create a directory with mode 0700, and missing parents, so that they survive a power failure."""
     missing = []
     while not os.path.isdir(path):
         missing.append(path)
@@ -38,12 +39,12 @@ def make_folder(path: str) -> None:
 
 
 def sync_folder(path: str) -> None:
-    """Make the names in a directory survive a power cut."""
+    """Make the entries of a directory survive a power failure."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network filesystems cannot sync a folder; the rename is all that they offer.
+        # Some network filesystems cannot sync a directory; the rename is all they guarantee.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
@@ -51,24 +52,24 @@ def sync_folder(path: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Remove a file that may be gone already."""
+    """Remove a file if it exists."""
     with suppress(FileNotFoundError):
         os.unlink(path)
 
 
 def open_temporary(folder: str) -> tuple[int, str]:
-    """Make a temporary file, locked for as long as its descriptor is open: `(descriptor, path)`."""
+    """Create a temporary file that is locked while its descriptor is open; return `(descriptor, path)`."""
     while True:
         path = os.path.join(folder, f"{TEMPORARY}{os.getpid()}-{next(_counter)}")
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             descriptor = os.open(path, flags, 0o600)
         except FileExistsError:
-            # Left by a process of the same number, or written by one that sees other numbers than we do.
+            # Left by a process with the same id, or in use by one in another process id namespace.
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            # Somebody may have taken it for a leftover in the moment before the lock.
+            # Before it was locked, another process may have removed it as a leftover.
             if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
                 return descriptor, path
         except FileNotFoundError:
@@ -81,7 +82,7 @@ def open_temporary(folder: str) -> tuple[int, str]:
 
 
 def remove_leftovers(folder: str) -> None:
-    """Remove the temporary files of processes that are dead."""
+    """Remove the temporary files of dead processes."""
     for path in temporaries(folder):
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -97,7 +98,7 @@ def remove_leftovers(folder: str) -> None:
 
 
 def temporaries(folder: str) -> Iterator[str]:
-    """Go through the temporary files in a directory."""
+    """Yield the temporary files in a directory."""
     with suppress(FileNotFoundError):
         for name in os.listdir(folder):
             if name.startswith(TEMPORARY):
@@ -106,9 +107,9 @@ def temporaries(folder: str) -> Iterator[str]:
 
 @contextmanager
 def new_file(path: str, data: bytes) -> Generator[Callable[[], None]]:
-    """Write a new file under a temporary name; the function that is given puts it at `path`, whole and durable.
+    """Write a new file under a temporary name; yield a function that publishes it at `path`, complete and synced.
 
-    That raises `FileExistsError` if something is there. What was not put there in the end is removed.
+    That function raises `FileExistsError` if the path exists. A file that is not published is removed on exit.
     """
     folder = os.path.dirname(path)
     descriptor, temporary = open_temporary(folder)
@@ -117,7 +118,7 @@ def new_file(path: str, data: bytes) -> Generator[Callable[[], None]]:
         try:
             os.link(temporary, path)
         except OSError as error:
-            # No hard links here: then two writers of one name are only as apart as looking first makes them.
+            # No hard links here: a second writer of this name is detected only by checking first.
             if error.errno not in (errno.EPERM, errno.ENOTSUP) or os.path.lexists(path):
                 raise
             os.rename(temporary, path)
@@ -134,13 +135,13 @@ def new_file(path: str, data: bytes) -> Generator[Callable[[], None]]:
 
 
 def write_new(path: str, data: bytes) -> None:
-    """Put a new file at `path`, whole and durable; `FileExistsError` if something is there."""
+    """Create a file at `path`, complete and synced; raise `FileExistsError` if the path exists."""
     with new_file(path, data) as publish:
         publish()
 
 
 def write_over(path: str, data: bytes) -> None:
-    """Put a file at `path` in the place of what is there, whole and durable."""
+    """Create or replace the file at `path`, complete and synced."""
     folder = os.path.dirname(path)
     descriptor, temporary = open_temporary(folder)
     try:
@@ -156,9 +157,9 @@ def write_over(path: str, data: bytes) -> None:
 
 
 def size_of_files(folder: str) -> int:
-    """Add up what the files in a directory and below it take, without their holes.
+    """Return the disk usage of the files in a directory and below it, not counting holes.
 
-    What vanishes meanwhile counts as nothing.
+    Files that disappear meanwhile count as nothing.
     """
     size = 0
     waiting = [folder]

@@ -1,4 +1,4 @@
-"""The catalogue of a store: one small JSON file a snapshot, written when all that it needs is on the disk."""
+"""The catalogue of a store: one small JSON file per snapshot, written after everything it needs is on disk."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ KINDS = ("tree", "git", "tar")
 
 @frozen
 class StoredSnapshot:
-    """What the catalogue says of one snapshot.
+    """A snapshot's entry in the catalogue.
 
     `ref` is the manifest of the root, 64 hex digits. `created_at` is the caller's clock; `scanned_at` (when the
     scan began) and `recorded_at` (which orders the catalogue) are the machine's. All are integer nanoseconds.
-    For kinds other than `tree` the contents of files are not in the store; `contents` names what else of the
-    store the snapshot needs, such as an archive. `extra` is the kind's own: a commit, a digest; `root` there tells
-    of which directory it is, see `root_name`.
+    For kinds other than `tree`, the store does not hold the contents of files; `contents` lists what else the
+    snapshot needs from the store, such as an archive. `extra` is specific to the kind: a commit, a digest; `root`
+    in it is the directory that the snapshot was taken of, see `root_name`.
     """
 
     snapshot_id: str
@@ -52,7 +52,7 @@ class StoredSnapshot:
 
 
 def root_name(path: str) -> str:
-    """Write the path of a directory as an entry holds it: bytes that are no UTF-8 as `\\xff`."""
+    """Return a directory's path as stored in an entry: bytes that are not UTF-8 become `\\xff` escapes."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
@@ -64,9 +64,9 @@ class Catalogue:
 
     @contextmanager
     def adding(self, snapshot: StoredSnapshot) -> Generator[Callable[[], None]]:
-        """Write the entry of a snapshot; the function that is given records it durably.
+        """Write the entry of a snapshot; yield a function that publishes it durably.
 
-        From then on it is there, whatever happens. `FileExistsError` if one of its id was.
+        Once published, the entry survives a crash. Raises `FileExistsError` if the id is taken.
         """
         path = self.path_of(snapshot.snapshot_id)
         if os.path.lexists(path):
@@ -75,27 +75,26 @@ class Catalogue:
             yield publish
 
     def taken(self, snapshot_id: str) -> FileExistsError:
-        """Give the error for an id that is there already."""
+        """Return the error for an id that is already taken."""
         return fault(
             FileExistsError,
             errno.EEXIST,
-            f"cannot record snapshot {snapshot_id!r}: {self.path_of(snapshot_id)!r} is there already; give it another "
-            f"id",
+            f"cannot record snapshot {snapshot_id!r}: {self.path_of(snapshot_id)!r} already exists; choose another id",
         )
 
     def get(self, snapshot_id: str) -> StoredSnapshot:
-        """Give a snapshot; `UnknownSnapshot` if there is none of that id, `StoreDamaged` if its file is damaged."""
+        """Return a snapshot; raise `UnknownSnapshot` if there is none with that id, `StoreDamaged` if it is damaged."""
         path = self.path_of(snapshot_id)
         try:
             return read(path)
         except FileNotFoundError:
             raise UnknownSnapshot(
-                f"no snapshot {snapshot_id!r} in {self.folder!r}: it was dropped or never taken; list the store's "
-                f"snapshots for those that are there"
+                f"no snapshot {snapshot_id!r} in {self.folder!r}: it was dropped or never taken; list the snapshots of "
+                f"the store to see which exist"
             ) from None
 
     def entries(self) -> tuple[StoredSnapshot, ...]:
-        """Give all snapshots, the oldest first. A damaged file is an error, and names the way to give it up."""
+        """Return all snapshots, oldest first. Raise `StoreDamaged` for a damaged file, naming how to give it up."""
         found = []
         for path in self._paths():
             with suppress(FileNotFoundError):
@@ -103,21 +102,21 @@ class Catalogue:
         return tuple(sorted(found, key=lambda snapshot: (snapshot.recorded_at, snapshot.snapshot_id)))
 
     def drop(self, snapshot_id: str) -> None:
-        """Strike a snapshot out, be its file damaged or not; `UnknownSnapshot` if there is none."""
+        """Remove a snapshot, whether or not its file is damaged; raise `UnknownSnapshot` if there is none."""
         try:
             os.unlink(self.path_of(snapshot_id))
         except FileNotFoundError:
             raise UnknownSnapshot(
-                f"cannot drop snapshot {snapshot_id!r}: {self.folder!r} does not have it; it may have been dropped"
+                f"cannot drop snapshot {snapshot_id!r}: it is not in {self.folder!r}; it may already have been dropped"
             ) from None
         sync_folder(self.folder)
 
     def path_of(self, snapshot_id: str) -> str:
-        """Give the file of a snapshot; `ValueError` for an id that no file can be named after."""
+        """Return the file of a snapshot; raise `ValueError` for an id that cannot become a file name."""
         name = quote(snapshot_id, safe="")
         name = name.replace(".", "%2E", 1) if name.startswith(".") else name
         if not snapshot_id or len(name) > 200:
-            raise ValueError(f"cannot use {snapshot_id!r:.80} as a snapshot's id: give 1 to 200 plain characters")
+            raise ValueError(f"cannot use {snapshot_id!r:.80} as a snapshot's id: use 1 to 200 plain characters")
         return os.path.join(self.folder, name + SUFFIX)
 
     def _paths(self) -> list[str]:
@@ -135,15 +134,15 @@ class Catalogue:
 def all_but_last(
     snapshots: Sequence[StoredSnapshot], number: int, *, drop_tagged: bool = False
 ) -> tuple[StoredSnapshot, ...]:
-    """Return those before the last `number` of snapshots, without the tagged ones unless `drop_tagged`."""
+    """Return the snapshots before the last `number`, without tagged ones unless `drop_tagged`."""
     if number < 0:
-        raise ValueError(f"cannot keep {number} snapshots: give 0 or more")
+        raise ValueError(f"cannot keep {number} snapshots: use 0 or more")
     older = snapshots[: -number or None]
     return tuple(snapshot for snapshot in older if drop_tagged or snapshot.tag is None)
 
 
 def encode(snapshot: StoredSnapshot) -> bytes:
-    """Give the file of a snapshot: its fields, and a checksum of them."""
+    """Return the contents of a snapshot's file: its fields and their checksum."""
     body = asdict(snapshot)
     checksum = sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
     return orjson.dumps({"format": FORMAT, "version": VERSION, "sha256": checksum, "snapshot": body}) + b"\n"
@@ -156,7 +155,7 @@ def read(path: str) -> StoredSnapshot:
     try:
         document = orjson.loads(data)
         if document["format"] != FORMAT:
-            raise _damaged(path, "it is not the file of a snapshot")
+            raise _damaged(path, "it is not a snapshot file")
         if document["version"] != VERSION:
             raise StoreDamaged(
                 f"cannot read the snapshot in {path!r}: it has format version {document['version']!r:.60} and this "
@@ -167,18 +166,18 @@ def read(path: str) -> StoredSnapshot:
             raise _damaged(path, "its contents do not match the checksum")
         return _snapshot(body)
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-        raise _damaged(path, f"it is not what a store writes ({error})") from None
+        raise _damaged(path, f"its format is invalid ({error})") from None
 
 
 def _snapshot(body: dict[str, Any]) -> StoredSnapshot:
     wanted = {attribute.name for attribute in fields(StoredSnapshot)}
     if body.keys() != wanted or body["kind"] not in KINDS:
-        raise TypeError("its fields are others")
+        raise TypeError("its fields are wrong")
     return StoredSnapshot(**{**body, "contents": tuple(body["contents"])})
 
 
 def _damaged(path: str, what: str) -> StoreDamaged:
     return StoreDamaged(
-        f"cannot read the snapshot in {path!r}: {what}; put the file back from a copy, or give the snapshot up by "
-        f"dropping it"
+        f"cannot read the snapshot in {path!r}: {what}; restore the file from a copy, or drop the snapshot to give it "
+        f"up"
     )

@@ -1,4 +1,4 @@
-"""What the snapshots of a store need: what each alone does, and throwing away what none does."""
+"""Compaction of a store: what snapshots need, what each alone needs, and removal of what none needs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from weakfs.snapshots.store.packs import PackWriter
 
 ReadManifest = Callable[[bytes], bytes]
 
-# Packs smaller than this are merged; larger ones are left as they are while most of them is needed.
+# Packs smaller than this are merged; larger ones are left alone while most of their contents are needed.
 SMALL_PACK = 64 << 20
 
 
 @frozen
 class SnapshotAccount:
-    """A snapshot, how many bytes its files have, and how many the store would lose with it."""
+    """A snapshot, the total size of its files, and the bytes that dropping it would free in the store."""
 
     snapshot: StoredSnapshot
     total_size: int
@@ -34,7 +34,7 @@ class SnapshotAccount:
 
 @frozen
 class CompactReport:
-    """The size of the packs before and after, and how many there are."""
+    """The number and total size of packs before and after a compaction."""
 
     bytes_before: int
     bytes_after: int
@@ -45,10 +45,10 @@ class CompactReport:
 def accounts(
     snapshots: Sequence[StoredSnapshot], read_manifest: ReadManifest, size_of: Callable[[bytes], int]
 ) -> tuple[SnapshotAccount, ...]:
-    """Tell of each snapshot what only it needs. Every manifest is looked through at most twice."""
+    """Return for each snapshot what only it needs. Reads every manifest at most twice."""
     owners: dict[bytes, int] = {}
     shared = -1
-    # Those that need the contents first: a manifest that two of them share is gone through no third time.
+    # Snapshots that need contents come first, so that a manifest shared by two of them is not read a third time.
     numbered = sorted(enumerate(snapshots), key=lambda entry: entry[1].kind != "tree")
     for number, snapshot in numbered:
         waiting = [(True, bytes.fromhex(snapshot.ref))]
@@ -76,13 +76,13 @@ def accounts(
 
 @define
 class Needs:
-    """The manifests and the contents that must stay."""
+    """The manifests and contents that must be kept."""
 
     directories: set[bytes] = field(factory=set)
     contents: set[bytes] = field(factory=set)
 
     def add_tree(self, ref: bytes, read_manifest: ReadManifest, seen: set[bytes], *, with_contents: bool) -> None:
-        """Add a directory with all below it, but for the directories that were seen."""
+        """Add a directory with everything below it, except directories already seen."""
         waiting = [ref]
         while waiting:
             digest = waiting.pop()
@@ -98,7 +98,7 @@ class Needs:
 
 
 def needs_of(snapshots: Iterable[StoredSnapshot], read_manifest: ReadManifest) -> Needs:
-    """Give what the snapshots need. O(distinct manifests)."""
+    """Return what the snapshots need. O(distinct manifests)."""
     needs = Needs()
     seen: dict[bool, set[bytes]] = {True: set(), False: set()}
     for snapshot in snapshots:
@@ -108,20 +108,20 @@ def needs_of(snapshots: Iterable[StoredSnapshot], read_manifest: ReadManifest) -
             needs.add_tree(bytes.fromhex(snapshot.ref), read_manifest, seen[has_contents], with_contents=has_contents)
         except (MissingBlob, StoreDamaged) as error:
             raise StoreDamaged(
-                f"cannot compact the store: snapshot {snapshot.snapshot_id!r} is not whole ({error}); drop it first"
+                f"cannot compact the store: snapshot {snapshot.snapshot_id!r} is incomplete ({error}); drop it first"
             ) from error
     return needs
 
 
 class Compaction:
-    """One compaction of a store that nobody else writes to."""
+    """One compaction of a store that nobody else is writing to."""
 
     def __init__(self, index: PackIndex, needs: Needs) -> None:
         self.index = index
         self.needs = needs
 
     def run(self, before_removing: Callable[[], object]) -> CompactReport:
-        """Write what is needed of the packs with waste, and of the small ones, into one; then remove those."""
+        """Rewrite packs with waste, and small packs, into one pack without the waste; then remove the old ones."""
         packs = self.index.packs()
         before = {pack.path: os.stat(pack.path).st_size for pack in packs}
         wanted = self.needs.directories | self.needs.contents
@@ -161,7 +161,7 @@ class Compaction:
             raise unwritable(
                 error.errno or errno.EIO,
                 f"cannot compact the store in {self.index.folder!r}: {error.strerror}; remove the cause and compact "
-                f"again, nothing was thrown away",
+                f"again; nothing was removed",
             ) from error
         finally:
             writer.abandon()
@@ -176,8 +176,8 @@ class Compaction:
                 append(piece)
             if found.digest() != digest:
                 raise StoreDamaged(
-                    f"cannot compact the store: {self.index.path_of(digest)!r} is damaged where {digest.hex()} should "
-                    f"be; put the file back from a copy, or drop the snapshots that need it"
+                    f"cannot compact the store: {self.index.path_of(digest)!r} is damaged at the content "
+                    f"{digest.hex()}; restore the file from a copy, or drop the snapshots that need it"
                 )
             return digest
 

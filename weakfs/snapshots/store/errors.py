@@ -1,4 +1,4 @@
-"""What a store raises by itself."""
+"""Exceptions of the store."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from weakfs.errors import WeakfsError
 
 
 class StoreDamaged(WeakfsError, ValueError):
-    """A file of a store does not hold what was written there; the message names the file and what to do."""
+    """Raised if a file of a store does not hold what was written to it; the message names the file and the remedy."""
 
 
 class StoreUnwritable(WeakfsError, OSError):
-    """A store cannot take more: it is at its limit (EDQUOT), or the disk is full (ENOSPC) or refuses otherwise.
+    """Raised if a store cannot grow: its limit is reached (EDQUOT), or the disk is full (ENOSPC) or refuses the write.
 
-    What the store held before is as it was.
+    What the store held before is unchanged.
     """
 
 
 def unwritable(errno: int, message: str) -> StoreUnwritable:
-    """Give the error to raise."""
+    """Return a `StoreUnwritable` with an errno."""
     error = StoreUnwritable(message)
     error.errno = errno
     return error

@@ -1,4 +1,4 @@
-"""What unfinished work needs of a store: read from its journals, which stay as they are."""
+"""References from journals: what unfinished work needs from a store. The journals are only read."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from weakfs.snapshots.journal.journal import LOG
 
 
 def trees_needed(store: str) -> set[bytes]:
-    """Give the manifests of the trees that unfinished work, left behind or not, would be put back to.
+    """Return the manifests of trees to which unfinished work, abandoned or not, might be rolled back.
 
-    For a compaction: those of all directories that have their snapshots in this store.
+    For a compaction: includes all directories that keep their snapshots in this store.
     """
     needed: set[bytes] = set()
     for log in _logs(os.path.join(store, "journals")):
@@ -26,10 +26,10 @@ def trees_needed(store: str) -> set[bytes]:
 
 
 def _logs(folder: str) -> Iterator[int]:
-    """Open the log of one journal after another; whoever takes one closes it."""
+    """Yield an open descriptor for the log of each journal; the caller closes it."""
     with suppress(FileNotFoundError), os.scandir(folder) as journals:
         for journal in journals:
-            # Without a log it was not begun, or is ended.
+            # A journal without a log has not begun or has ended.
             with suppress(FileNotFoundError, NotADirectoryError):
                 path = os.path.join(journal.path, os.fsdecode(LOG))
                 yield os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

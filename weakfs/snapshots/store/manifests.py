@@ -1,10 +1,10 @@
 """Manifests: a directory's entries as one object of a store, named by its digest.
 
-    mark | mode, modified_at, how many rows, length of the names | rows | names | targets of links
+    mark | mode, modified_at, number of rows, length of the names | rows | names | targets of links
 
-A row holds what `lstat` said, for the next scan to compare with, and the digest of a file's content, a link's
-target or a directory's own manifest. Rows are in the order of the canonical names; names and targets are
-divided by NUL. A directory that did not change is the same object in every snapshot.
+A row holds the result of `lstat`, for the next scan to compare with, and the digest of a file's content, a link's
+target or a directory's manifest. Rows are sorted by canonical name; names and targets are separated by NUL. A
+directory that did not change is the same object in every snapshot.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ HEAD = struct.Struct("<4sHqII")
 ROW = struct.Struct("<HqqQQ32s")
 NO_DIGEST = bytes(32)
 
-# (st_mode, st_size, st_mtime_ns, st_ctime_ns, st_ino): what tells a scan that an entry is as it was. A change time
-# of 0 stands for a status that is never to be trusted.
+# (st_mode, st_size, st_mtime_ns, st_ctime_ns, st_ino): what a scan compares to see that an entry is unchanged. A
+# change time of 0 marks a status that is never trusted.
 Status = tuple[int, int, int, int, int]
 
-# The status of a directory of which nothing is known.
+# The status of a directory about which nothing is known.
 NO_STATUS: Status = (stat.S_IFDIR | 0o755, 0, 0, 0, 0)
 
 SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
 
 
 def manifest_digest(manifest: bytes) -> bytes:
-    """Give the name of a manifest; never that of a file's content."""
+    """Return the digest that names a manifest; it never equals the digest of a file's content."""
     return sha256(b"manifest %d\0" % len(manifest) + manifest).digest()
 
 
 def encode(mode: int, modified_at: int, rows: list[tuple[str, Status, bytes, str | None]]) -> bytes:
-    """Give the manifest of a directory: rows of `(name, status, digest, target)` in any order."""
+    """Return the manifest of a directory: rows of `(name, status, digest, target)` in any order."""
     rows.sort()
     names = "\0".join([row[0] for row in rows]).encode()
     targets = "\0".join([row[3] for row in rows if row[3] is not None]).encode()
@@ -50,17 +50,17 @@ def _within_bounds(row: tuple[str, Status, bytes, str | None]) -> tuple[str, Sta
     name, (mode, size, mtime, ctime, inode), digest, target = row
     if SMALLEST <= mtime <= LARGEST and SMALLEST <= ctime <= LARGEST:
         return row
-    # Times beyond the year 2262 are not kept exactly, and so never trusted.
+    # Times after the year 2262 are not stored exactly, and so are never trusted.
     return name, (mode, size, clamped(mtime), 0, inode), digest, target
 
 
 def clamped(time_ns: int) -> int:
-    """Give a time as far as 64 bits of nanoseconds reach."""
+    """Return a time clamped to 64-bit nanoseconds."""
     return min(max(time_ns, SMALLEST), LARGEST)
 
 
 def head(manifest: bytes) -> tuple[int, int]:
-    """Give the directory's own `(mode, modified_at)`; `ValueError` for what is not a manifest."""
+    """Return the directory's own `(mode, modified_at)`; raise `ValueError` for data that is not a manifest."""
     mark, mode, modified_at, _, _ = HEAD.unpack_from(manifest)
     if mark != MARK:
         raise ValueError("it is not a manifest")
@@ -68,7 +68,7 @@ def head(manifest: bytes) -> tuple[int, int]:
 
 
 def rows(manifest: bytes) -> Iterator[tuple[str, Status, bytes, str | None]]:
-    """Go through `(name, status, digest, target)` by name; `ValueError` for what is not a manifest."""
+    """Yield `(name, status, digest, target)` by name; raise `ValueError` for data that is not a manifest."""
     try:
         mark, _, _, count, names_size = HEAD.unpack_from(manifest)
         end = HEAD.size + count * ROW.size
@@ -86,7 +86,7 @@ def rows(manifest: bytes) -> Iterator[tuple[str, Status, bytes, str | None]]:
 
 
 def children(manifest: bytes) -> Iterator[tuple[bool, bytes]]:
-    """Go through what a manifest refers to: `(is_directory, digest)` of its directories and files."""
+    """Yield what a manifest refers to: `(is_directory, digest)` for its directories and files."""
     for _, status, digest, _ in rows(manifest):
         if stat.S_ISDIR(status[0]):
             yield True, digest

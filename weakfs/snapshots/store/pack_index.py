@@ -1,4 +1,4 @@
-"""Where the contents of a store lie: the indexes of its packs in memory, and the packs open for reading."""
+"""The pack index of a store: where contents are, in memory, and the packs that are open for reading."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from weakfs.session.blobs.sparse import read_pieces
 from weakfs.snapshots.store.errors import StoreDamaged
 from weakfs.snapshots.store.packs import SUFFIX, read_at, read_index
 
-# So many packs are held open.
+# At most this many packs are kept open.
 MAX_OPEN = 16
 
-# (number of the pack, offset, length). Atoms only, so that the garbage collector passes them over.
+# (number of the pack, offset, length). Only ints, so that the garbage collector does not track the tuple.
 Place = tuple[int, int, int]
 
 
 class _OpenPack:
-    """A pack open for reading, closed with the last reference to it: no reader's descriptor closes under it."""
+    """A pack open for reading, closed with the last reference to it, so that no reader loses its descriptor."""
 
     def __init__(self, path: str) -> None:
         self.descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -34,18 +34,18 @@ class _OpenPack:
 
 @frozen
 class Pack:
-    """One pack: its file, and `(digest, offset, length)` of all that is in it."""
+    """One pack: its file, and the `(digest, offset, length)` of everything in it."""
 
     path: str
     rows: list[tuple[bytes, int, int]]
 
 
 class PackIndex:
-    """All that can be found in the packs of a folder. Safe for threads, and against packs that come and go."""
+    """Index of everything in the packs of a folder. Safe for threads, and against packs being added and removed."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        # By digest. Replaced as a whole when packs go.
+        # By digest. Replaced as a whole when packs are removed.
         self.places: dict[bytes, Place] = {}
         self.damaged: dict[str, StoreDamaged] = {}
         self._lock = Lock()
@@ -53,7 +53,7 @@ class PackIndex:
         self._open: OrderedDict[int, _OpenPack] = OrderedDict()
 
     def refresh(self) -> None:
-        """Look for packs that came or went. One listing, and the indexes of those that are new."""
+        """Look for added and removed packs. Reads one listing, and the indexes of new packs."""
         with self._lock:
             while not self._refreshed():
                 pass
@@ -65,7 +65,7 @@ class PackIndex:
             listed = set()
         known = set(self._names) - {""}
         places, names = self.places, self._names
-        # Looked at again each time: a writer of the same contents puts a whole pack in the place of a damaged one.
+        # Checked again each time: a writer of the same contents may replace a damaged pack with an intact one.
         self.damaged = {}
         if not known <= listed:
             places, names, known = {}, [], set()
@@ -74,7 +74,7 @@ class PackIndex:
             try:
                 rows = read_index(os.path.join(self.folder, name))
             except FileNotFoundError:
-                # Compacted away since we listed it; what was in it lies in another by now.
+                # A compaction removed it after the listing; another pack has its contents now.
                 return False
             except StoreDamaged as error:
                 self.damaged[name] = error
@@ -87,7 +87,7 @@ class PackIndex:
         return True
 
     def find(self, digest: bytes) -> Place | None:
-        """Tell where a content lies, after a look for new packs if need be."""
+        """Return where a content is, looking for new packs if necessary."""
         place = self.places.get(digest)
         if place is None:
             self.refresh()
@@ -95,11 +95,11 @@ class PackIndex:
         return place
 
     def read(self, digest: bytes) -> bytes:
-        """Give the bytes that are kept under a digest, unchecked. `MissingBlob`, `StoreDamaged`."""
+        """Return the bytes stored under a digest, unverified. Raise `MissingBlob` or `StoreDamaged`."""
         return b"".join(self.read_pieces(digest, whole=True))
 
     def read_pieces(self, digest: bytes, *, whole: bool = False) -> Iterator[bytes]:
-        """Give the bytes under a digest in pieces, or all at once."""
+        """Yield the bytes under a digest in pieces, or all at once."""
         pack, path, offset, length = self._opened(digest)
         found = (read_at(pack.descriptor, offset, length),) if whole else read_pieces(pack.descriptor, offset, length)
         for piece in found:
@@ -107,12 +107,12 @@ class PackIndex:
             yield piece
         if length:
             raise StoreDamaged(
-                f"cannot read {digest.hex()} from {path!r}: the file was cut off; put it back from a copy, or "
-                f"remove it and drop the snapshots that need it"
+                f"cannot read {digest.hex()} from {path!r}: the file is truncated; restore it from a copy, or remove "
+                f"it and drop the snapshots that need it"
             )
 
     def open_content(self, digest: bytes) -> tuple[int, int] | None:
-        """Open the pack that has a content: descriptor and offset; `None` if none has it."""
+        """Open the pack that has a content; return its descriptor and offset, or `None` if no pack has it."""
         try:
             pack, _, offset, _ = self._opened(digest)
             return os.dup(pack.descriptor), offset
@@ -120,18 +120,18 @@ class PackIndex:
             return None
 
     def read_range(self, digest: bytes, start: int, size: int) -> bytes:
-        """Give a part of the bytes under a digest, fewer where they end."""
+        """Return part of the bytes under a digest; fewer at their end."""
         pack, _, offset, length = self._opened(digest)
         return read_at(pack.descriptor, offset + start, max(0, min(size, length - start)))
 
     def packs(self) -> list[Pack]:
-        """Give all packs that are whole. Each index is read again; for a compaction, which has them to itself."""
+        """Return all intact packs, reading each index again; for a compaction, which has exclusive access."""
         self.refresh()
         paths = [os.path.join(self.folder, name) for name in self._names]
         return [Pack(path, read_index(path)) for path in paths]
 
     def path_of(self, digest: bytes) -> str:
-        """Give the file that a content is read from, for messages."""
+        """Return the file that a content is read from, for messages."""
         place = self.places.get(digest)
         return os.path.join(self.folder, self._names[place[0]]) if place is not None else self.folder
 
@@ -141,7 +141,7 @@ class PackIndex:
             if place is None:
                 break
             with self._lock:
-                # The pack may have gone, and the numbers changed, since we looked.
+                # The pack may have been removed, and packs renumbered, since the lookup.
                 if self.places.get(digest) != place:
                     continue
                 number, offset, length = place
@@ -162,7 +162,7 @@ class PackIndex:
         for error in self.damaged.values():
             raise StoreDamaged(f"cannot find {digest.hex()}: {error}")
         raise MissingBlob(
-            f"the content {digest.hex()} is not in this store; it was never put in, or the snapshots that need it "
+            f"the content {digest.hex()} is not in this store; it was never stored, or the snapshots that need it "
             f"were dropped and the store compacted",
             where=self.folder,
             digest=digest,

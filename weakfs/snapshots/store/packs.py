@@ -2,9 +2,9 @@
 
     header | contents, one after the other | index: (digest, offset, length) by digest | tail
 
-The tail says where the index begins, how many rows it has and what its SHA-256 is. A pack is named after that
-SHA-256, so that packs of one name are the same. Blocks of zeros are holes in the file. Measured on 50,000 files of
-2 kB: a pack takes 0.5 s where SQLite takes 0.7 to 1.9 s.
+The tail holds the offset of the index, its number of rows and its SHA-256. A pack is named after that SHA-256, so
+packs with the same name are equal. Blocks of zeros are holes in the file. Measured on 50,000 files of 2 kB: a pack
+takes 0.5 s where SQLite takes 0.7 to 1.9 s.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROW = struct.Struct("<32sQQ")
 TAIL = struct.Struct("<QQ32s16s")
 SUFFIX = ".pack"
 
-# Where a content lies in its pack: (offset, length).
+# Where a content is in its pack: (offset, length).
 Place = tuple[int, int]
 
 
@@ -32,7 +32,7 @@ class PackWriter:
     """A pack that is being written, under a temporary name until `finish`."""
 
     def __init__(self, folder: str, *, before_writing: Callable[[], object] = lambda: None) -> None:
-        """Begin a pack in `folder`; `before_writing()` is asked before its file grows and may refuse."""
+        """Begin a pack in `folder`; `before_writing()` is called before its file grows, and may raise to refuse."""
         self.places: dict[bytes, Place] = {}
         self._folder = folder
         self._before_writing = before_writing
@@ -45,7 +45,7 @@ class PackWriter:
 
     @property
     def outstanding(self) -> int:
-        """How many bytes its file is still to grow by, if nothing more is added."""
+        """How many more bytes will be written to the file if nothing else is added."""
         index = 0 if self._is_ending else len(self.places) * ROW.size + TAIL.size
         return self._waiting_size + index
 
@@ -56,9 +56,9 @@ class PackWriter:
         self._append(content)
 
     def add_pieces(self, work: Callable[[Callable[[bytes], None]], bytes], is_known: Callable[[bytes], bool]) -> bytes:
-        """Let `work` append a content piece by piece and give its digest.
+        """Let `work` append a content piece by piece and return its digest.
 
-        If it is known already, or `work` raises, the pack is as before.
+        If the content is already known, or `work` raises, the pack is left unchanged.
         """
         self._flush()
         start = self._offset
@@ -74,7 +74,7 @@ class PackWriter:
         return digest
 
     def finish(self) -> str | None:
-        """Make the pack durable and give its path; `None`, and no file, if nothing was added."""
+        """Sync the pack and return its path; return `None`, and leave no file, if nothing was added."""
         if not self.places:
             self.abandon()
             return None
@@ -122,17 +122,17 @@ class PackWriter:
 
 
 def read_index(path: str) -> list[tuple[bytes, int, int]]:
-    """Give `(digest, offset, length)` of all that is in a pack; `StoreDamaged` if it is not whole."""
+    """Return the `(digest, offset, length)` of everything in a pack; raise `StoreDamaged` if it is incomplete."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         size = os.fstat(descriptor).st_size
         if size < len(HEADER) + TAIL.size:
-            raise _damaged(path, "it was cut off")
+            raise _damaged(path, "it is truncated")
         if os.pread(descriptor, len(HEADER), 0) != HEADER:
-            raise _damaged(path, "it does not begin like a pack")
+            raise _damaged(path, "it does not start with a pack's header")
         start, count, checksum, end = TAIL.unpack(os.pread(descriptor, TAIL.size, size - TAIL.size))
         if end != END or start + count * ROW.size + TAIL.size != size:
-            raise _damaged(path, "it does not end like a pack")
+            raise _damaged(path, "it does not end with a pack's tail")
         rows = read_at(descriptor, start, count * ROW.size)
     finally:
         os.close(descriptor)
@@ -142,7 +142,7 @@ def read_index(path: str) -> list[tuple[bytes, int, int]]:
 
 
 def read_at(descriptor: int, offset: int, size: int) -> bytes:
-    """Read `size` bytes, fewer only where the file ends."""
+    """Read `size` bytes; fewer only at the end of the file."""
     data = os.pread(descriptor, size, offset)
     if len(data) == size or not data:
         return data
@@ -156,6 +156,6 @@ def read_at(descriptor: int, offset: int, size: int) -> bytes:
 
 def _damaged(path: str, what: str) -> StoreDamaged:
     return StoreDamaged(
-        f"cannot read the pack {path!r}: {what}; put the file back from a copy, or remove it and drop the snapshots "
+        f"cannot read the pack {path!r}: {what}; restore the file from a copy, or remove it and drop the snapshots "
         f"that need it"
     )

@@ -1,4 +1,4 @@
-"""Putting a snapshot into a store: contents and manifests into one pack, then the entry in the catalogue."""
+"""Writing a snapshot to a store: contents and manifests into one pack, then the catalogue entry."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from weakfs.snapshots.store.manifests import manifest_digest
 from weakfs.snapshots.store.pack_index import PackIndex
 from weakfs.snapshots.store.packs import PackWriter
 
-# What an entry of the catalogue takes at most, set aside before the pack is finished.
+# The maximum size of a catalogue entry, reserved before the pack is finished.
 ENTRY_SIZE = 4096
 
 T = TypeVar("T")
 
 
 class StoreWriter:
-    """A sink for surveys whose contents go into one new pack. Made by `Store.writer`; for one thread."""
+    """A sink for surveys whose contents go into one new pack. Created by `Store.writer`; for one thread."""
 
     def __init__(
         self,
@@ -39,31 +39,31 @@ class StoreWriter:
         self.token = StatToken(place)
         self.source = source
         self._index = index
-        # No pack goes while there is a writer, and what comes meanwhile need not be known.
+        # No pack is removed while there is a writer. Packs that others add meanwhile need not be known.
         self._places = index.places
         self._catalogue = catalogue
         self._max_bytes = max_bytes
-        # How many bytes the store has elsewhere, which count as well.
+        # The size of the store's other parts, which counts against the limit too.
         self._size_besides = size_besides
         self._pack: PackWriter | None = None
 
     def trusts(self, token: StatToken | None) -> bool:
-        """Tell whether all below a directory with that token is in the store, or in what we are writing."""
+        """Return whether everything below a directory with that token is in the store or the current pack."""
         return token is self.token or (token is not None and token.is_finished and token.place == self.token.place)
 
     def keeps(self, digest: bytes) -> bool:
-        """Tell whether something is in the store, or in what we are writing."""
+        """Return whether a content or manifest is in the store or the current pack."""
         return digest in self._places or (self._pack is not None and digest in self._pack.places)
 
     def add(self, content: bytes) -> Stored:
-        """Put a content in, unless it is there."""
+        """Add a content unless the store has it."""
         digest = digest_of(content)
         if not self.keeps(digest):
             self._writing(lambda: self._to_write().add(digest, content))
         return Stored(digest, len(content), self.source)
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored:
-        """Put in a content of `size` bytes that comes in pieces."""
+        """Add a content of `size` bytes that comes in pieces."""
         digest = self._to_write().add_pieces(
             lambda append: digest_of_pieces(size, pieces, lambda piece: self._writing(lambda: append(piece))),
             self._places.__contains__,
@@ -71,14 +71,14 @@ class StoreWriter:
         return Stored(digest, size, self.source)
 
     def add_manifest(self, manifest: bytes) -> bytes:
-        """Put in a directory's manifest, unless it is there."""
+        """Add a directory's manifest unless the store has it."""
         digest = manifest_digest(manifest)
         if not self.keeps(digest):
             self._writing(lambda: self._to_write().add(digest, manifest))
         return digest
 
     def finish(self) -> None:
-        """Make durable what was put in; in no snapshot yet, it stays until the store is compacted."""
+        """Sync what was added; it is not yet in a snapshot, and stays until the store is compacted."""
         pack, self._pack = self._pack, None
         if pack is not None:
             try:
@@ -88,7 +88,7 @@ class StoreWriter:
                 raise
             self._index.refresh()
         else:
-            # What we go by may have been written by somebody who has not come to this yet.
+            # We may rely on contents whose writer has not reached this step yet.
             self._writing(lambda: disk.sync_folder(self._index.folder))
         self._places = self._index.places
         self.token.is_finished = True
@@ -104,10 +104,10 @@ class StoreWriter:
         contents: Iterable[bytes] = (),
         extra: Mapping[str, str] | None = None,
     ) -> StoredSnapshot:
-        """Finish, and record the survey as a snapshot: when this returns it survives a crash.
+        """Finish, and record the survey as a snapshot, which survives a crash once this returns.
 
-        `contents` are digests of what else it needs. Raises `FileExistsError` if the id is taken,
-        `StoreUnwritable` (EDQUOT, ENOSPC) if it does not fit, and nothing is recorded.
+        `contents` are the digests of what else it needs. Raises `FileExistsError` if the id is taken, and
+        `StoreUnwritable` (EDQUOT, ENOSPC) if it does not fit; then nothing is recorded.
         """
         if survey.ref is None or not self.trusts(survey.root.token):
             raise ValueError("cannot record this survey: it was not made with this store; survey with its writer")
@@ -131,7 +131,7 @@ class StoreWriter:
         return snapshot
 
     def _record(self, snapshot: StoredSnapshot) -> None:
-        # The entry's own bytes are on the disk before the pack is finished: if it is full, neither is there.
+        # The entry is written to disk before the pack is finished: if the disk is full, neither exists.
         with self._catalogue.adding(snapshot) as publish:
             self.finish()
             try:
@@ -140,7 +140,7 @@ class StoreWriter:
                 raise self._catalogue.taken(snapshot.snapshot_id) from None
 
     def abandon(self) -> None:
-        """Throw away what is not finished."""
+        """Discard what is not finished."""
         pack, self._pack = self._pack, None
         if pack is not None:
             pack.abandon()
@@ -151,7 +151,7 @@ class StoreWriter:
         return self._pack
 
     def _check_room(self, more: int = 0) -> None:
-        """Refuse what would make the store larger than it may be, its index and the entry included."""
+        """Raise `StoreUnwritable` if the store would exceed its limit, including the pack index and the entry."""
         if self._max_bytes is None:
             return
         if self._pack is not None:
@@ -162,7 +162,7 @@ class StoreWriter:
             raise unwritable(
                 errno.EDQUOT,
                 f"cannot put {more} more bytes into the store {os.path.dirname(self._index.folder)!r}: it has {size} "
-                f"of at most {self._max_bytes}; drop snapshots and compact it, or let it have more",
+                f"of at most {self._max_bytes}; drop snapshots and compact it, or raise max_bytes",
             )
 
     def _writing(self, work: Callable[[], T]) -> T:
@@ -174,5 +174,5 @@ class StoreWriter:
             raise unwritable(
                 error.errno or errno.EIO,
                 f"cannot write to the store {os.path.dirname(self._index.folder)!r}: {error.strerror}; free some "
-                f"space or remove the cause, what was stored before is as it was",
+                f"space or remove the cause; data stored earlier is unchanged",
             ) from error

@@ -1,11 +1,11 @@
-"""A store of snapshots: a directory of its own, outside of what it keeps snapshots of.
+"""The snapshot store: a directory separate from the directories whose snapshots it keeps.
 
-packs/       contents and manifests, many in a file, found by digest
-git/         the repository that has the contents of snapshots of kind git
-imports/     what is on its way into that
-snapshots/   the catalogue: what is in it is kept, and nothing else is by compaction
-store.json   the format, and an id that changes when contents are thrown away
-lock         shared by those who write, for itself alone by a compaction
+packs/       contents and manifests, many per file, found by digest
+git/         the repository with the contents of snapshots of kind git
+imports/     unfinished imports into that repository
+snapshots/   the catalogue: a compaction keeps what its entries need, and nothing else
+store.json   the format, and an id that changes when contents are removed
+lock         held shared by writers and exclusively by a compaction
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from weakfs.snapshots.store.snapshot_writer import StoreWriter
 FORMAT = "weakfs-store"
 VERSION = 1
 
-# How long a compaction waits for those who write, and how often it looks.
+# How long a compaction waits for writers, and how often it checks.
 PATIENCE = 60.0
 PAUSE = 0.02
 
 
 class Store:
-    """Snapshots with all their contents, in a directory that is made with mode 0700 when something is put in.
+    """Snapshots with all their contents, in a directory that is created with mode 0700 on the first write.
 
-    Several threads and processes may use one store at once. `max_bytes` is how large its packs, its
-    repository and its catalogue may become together; what would make them larger is refused with `OSError` (EDQUOT).
+    Several threads and processes may use one store at once. `max_bytes` limits the combined size of its packs, its
+    repository and its catalogue; a write that would exceed it is refused with `OSError` (EDQUOT).
     """
 
     def __init__(self, path: str | PathLike[str], *, max_bytes: int | None = None) -> None:
@@ -67,25 +67,25 @@ class Store:
     def __repr__(self) -> str:
         return f"<Store {self.path!r}>"
 
-    # What is in it.
+    # Reading.
 
     def has(self, digest: bytes) -> bool:
-        """Tell whether a content is here."""
+        """Return whether the store has a content."""
         return digest in self._index.places or self.git.has(digest) or self._index.find(digest) is not None
 
     def read(self, digest: bytes) -> bytes:
-        """Give a content. `MissingBlob` that names it and the store if it is not here, or was damaged."""
+        """Return a content. Raise `MissingBlob`, naming it and the store, if it is missing or damaged."""
         try:
             if digest in self._index.places or not self.git.has(digest):
                 return checked(digest, self._index.read(digest), self._index.path_of(digest))
         except MissingBlob:
-            # What is known of packs may be gone by now.
+            # The index of packs may be out of date.
             if not self.git.has(digest):
                 raise
         return checked(digest, self.git.read(digest), self.git.path)
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
-        """Give a content piece by piece, whatever its size; `MissingBlob` after the last one if it was damaged."""
+        """Yield a content of any size piece by piece; raise `MissingBlob` after the last piece if it was damaged."""
         found = sha256(b"blob %d\0" % content.size)
         in_git = self._is_in_git(content.digest)
         for piece in self.git.read_pieces(content) if in_git else self._index.read_pieces(content.digest):
@@ -93,46 +93,46 @@ class Store:
             yield piece
         if found.digest() != content.digest:
             raise MissingBlob(
-                f"the content {content.digest.hex()} was damaged; put the file back from a copy",
+                f"the content {content.digest.hex()} was damaged; restore the file from a copy",
                 where=self.git.path if in_git else self._index.path_of(content.digest),
                 digest=content.digest,
             )
 
     def open_content(self, digest: bytes) -> tuple[int, int] | None:
-        """Open the pack that a content lies in, for the system to copy it: descriptor and offset."""
+        """Open the pack that has a content, for a copy by the system; return its descriptor and offset."""
         return None if self._is_in_git(digest) else self._index.open_content(digest)
 
     def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
-        """Give a part of a content that is in a pack, such as an archive; unchecked, and less where it ends."""
+        """Return part of a content that is in a pack, such as an archive; unverified, and less at its end."""
         return self._index.read_range(digest, offset, size)
 
     def _is_in_git(self, digest: bytes) -> bool:
-        """Tell whether a content is read from the repository: where no pack has it, and that does."""
+        """Return whether a content is read from the repository, because the repository has it and no pack does."""
         if not self.git.has(digest):
             return False
-        # What is known of packs may be gone by now.
+        # The index of packs may be out of date.
         return digest not in self._index.places or not os.path.exists(self._index.path_of(digest))
 
     def read_manifest(self, digest: bytes) -> bytes:
-        """Give a directory's manifest."""
+        """Return a directory's manifest."""
         manifest = self._index.read(digest)
         if manifest_digest(manifest) != digest:
             raise StoreDamaged(
-                f"cannot read the manifest {digest.hex()} from {self._index.path_of(digest)!r}: the file was damaged; "
-                f"put it back from a copy, or remove it and drop the snapshots that need it"
+                f"cannot read the manifest {digest.hex()} from {self._index.path_of(digest)!r}: the file is damaged; "
+                f"restore it from a copy, or remove it and drop the snapshots that need it"
             )
         return manifest
 
     def tree(self, snapshot: StoredSnapshot | bytes) -> FileTree:
-        """Give the tree of a snapshot, or of a manifest; contents are read when somebody asks. O(entries)."""
+        """Return the tree of a snapshot or of a manifest; contents are read on demand. O(entries)."""
         if isinstance(snapshot, bytes) or snapshot.kind != "tar":
             return self.survey(snapshot).tree
         archived = archive_of(snapshot, self)
         return load(bytes.fromhex(snapshot.ref), self.read_manifest, archived, scanned_at=0, token=None).tree
 
     def survey(self, snapshot: StoredSnapshot | bytes) -> Survey:
-        """Give a snapshot as a survey, which the next one of the same directory can start from. O(entries)."""
-        # Before anything is loaded: what a compaction throws away from here on is not trusted.
+        """Return a snapshot as a survey, from which the next survey of the directory can start. O(entries)."""
+        # Taken before loading: contents that a compaction removes from here on are not trusted.
         token = StatToken(self._place(), is_finished=True)
         if isinstance(snapshot, bytes):
             return Survey(load(snapshot, self.read_manifest, self, scanned_at=0, token=None), 0)
@@ -146,26 +146,26 @@ class Store:
     # The catalogue.
 
     def list(self) -> tuple[StoredSnapshot, ...]:
-        """Give all snapshots, the oldest first."""
+        """Return all snapshots, oldest first."""
         return self.catalogue.entries()
 
     def get(self, snapshot_id: str) -> StoredSnapshot:
-        """Give the entry of a snapshot."""
+        """Return the entry of a snapshot."""
         return self.catalogue.get(snapshot_id)
 
     def newest(self) -> StoredSnapshot | None:
-        """Give the snapshot that was recorded last, `None` if there is none."""
+        """Return the snapshot that was recorded last, `None` if there is none."""
         return max(self.list(), key=lambda snapshot: snapshot.recorded_at, default=None)
 
     def drop(self, snapshot_id: str) -> None:
-        """Give a snapshot up; `compact` then frees what only it needed."""
+        """Drop a snapshot; `compact` then frees what only it needed."""
         self.catalogue.drop(snapshot_id)
         self.git.drop(snapshot_id)
 
     def keep_last(self, number: int, *, drop_tagged: bool = False, dry_run: bool = False) -> tuple[StoredSnapshot, ...]:
-        """Drop all but the last `number` snapshots and return those dropped, the oldest first.
+        """Drop all but the last `number` snapshots; return the dropped ones, oldest first.
 
-        A snapshot with a tag is kept however old it is, unless `drop_tagged`. With `dry_run` nothing is dropped.
+        A tagged snapshot is kept regardless of its age, unless `drop_tagged`. With `dry_run` nothing is dropped.
         """
         dropped = all_but_last(self.list(), number, drop_tagged=drop_tagged)
         if not dry_run:
@@ -174,28 +174,28 @@ class Store:
         return dropped
 
     def account(self) -> tuple[SnapshotAccount, ...]:
-        """Tell of each snapshot how large it is and what dropping it would free. O(distinct manifests)."""
+        """Return each snapshot's size and what dropping it would free. O(distinct manifests)."""
         found = accounts(self.list(), self.read_manifest, self._size_of)
         return freed_in_git(found, self.read_manifest, self.git)
 
     def disk_size(self) -> int:
-        """Give how many bytes all files of the store have."""
+        """Return the disk usage of the store in bytes."""
         return disk.size_of_files(self.path)
 
-    # Changing it.
+    # Writing.
 
     @contextmanager
     def writer(self) -> Generator[StoreWriter]:
-        """Put things in: a sink for `survey`, and `commit` to record what it gave.
+        """Yield a sink for `survey`, whose `commit` records the survey as a snapshot.
 
-        What was neither finished nor committed at the end is thrown away.
+        What is neither finished nor committed on exit is discarded.
         """
         with self._writer(lambda place: place) as writer:
             yield writer
 
     @contextmanager
     def git_writer(self) -> Generator[GitSink]:
-        """Put a snapshot of kind git in: the same, with contents in the repository. `GitUnavailable`."""
+        """Yield a sink for a snapshot of kind git, with contents in the repository. Raise `GitUnavailable`."""
         with self._writer(_in_git) as writer:
             self.git.make()
             sink = GitSink(self.git, writer, self._check_room)
@@ -206,7 +206,7 @@ class Store:
 
     @contextmanager
     def observer(self) -> Generator[StoreWriter | Observer]:
-        """Put in what is not in the store at all, be it in its packs or its repository; it is in no snapshot."""
+        """Yield a sink for what neither packs nor repository have; it does not become part of a snapshot."""
         if not self.git.is_there:
             with self.writer() as writer:
                 yield writer
@@ -227,7 +227,7 @@ class Store:
                 writer.abandon()
 
     def _check_room(self) -> None:
-        """Refuse what would make the store larger than it may be; for what goes into the repository."""
+        """Raise `StoreUnwritable` if the store exceeds its limit; for writes to the repository."""
         if self.max_bytes is None:
             return
         folders = (self._index.folder, self.catalogue.folder)
@@ -236,16 +236,15 @@ class Store:
             raise unwritable(
                 errno.EDQUOT,
                 f"cannot put more into the store {self.path!r}: it has {size} of at most {self.max_bytes} bytes; drop "
-                f"snapshots and compact it, or let it have more",
+                f"snapshots and compact it, or raise max_bytes",
             )
 
     def compact(self, *, keep: Iterable[bytes] = (), keep_trees: Iterable[bytes] = ()) -> CompactReport:
-        """Throw away what neither a snapshot of the catalogue nor unfinished work needs, and merge small packs.
+        """Remove what neither a snapshot in the catalogue nor unfinished work needs, and merge small packs.
 
-        `keep` names contents that are needed besides, such as those of sessions that are at work in other processes
-        and not saved yet, and `keep_trees` manifests with all below them. Waits until
-        nobody writes (at most a minute, then `BlockingIOError`); those who read meanwhile do not notice. A crash
-        loses nothing.
+        `keep` lists further contents to keep, such as those of unsaved sessions in other processes, and `keep_trees`
+        manifests to keep with everything below them. Waits until nobody is writing (at most a minute, then raises
+        `BlockingIOError`); readers are not affected. A crash loses nothing.
         """
         with self._locked(fcntl.LOCK_EX):
             needs = needs_of(self.list(), self.read_manifest)
@@ -286,14 +285,14 @@ class Store:
             except BlockingIOError:
                 if patience <= 0:
                     raise BlockingIOError(
-                        f"cannot compact the store {self.path!r}: somebody has been writing to it for a minute; try "
-                        f"again later"
+                        f"cannot compact the store {self.path!r}: another process has been writing to it for a minute; "
+                        f"try again later"
                     ) from None
                 time.sleep(PAUSE)
                 patience -= PAUSE
 
     def _make_ready(self) -> None:
-        """Make the store's directory where it is missing, and clean up what died in it."""
+        """Create the store's directory if it is missing, and remove temporary files of dead processes."""
         if self._is_ready and os.path.exists(self._id_path):
             return
         for folder in (self.path, self._index.folder, self.catalogue.folder):
@@ -315,7 +314,7 @@ class Store:
         disk.write_over(self._id_path, self._new_id())
 
     def _place(self) -> str:
-        """Give what stands for the contents that are here now: another after a compaction."""
+        """Return an identifier of the contents that are in the store now; a compaction changes it."""
         try:
             with open(self._id_path, "rb") as stream:
                 document = orjson.loads(stream.read())
@@ -326,12 +325,12 @@ class Store:
             return ""
         except (ValueError, KeyError, TypeError) as error:
             raise StoreDamaged(
-                f"cannot use the store {self.path!r}: store.json is not what this library writes ({error}); use the "
-                f"release that wrote it, or remove that file to have a new one made"
+                f"cannot use the store {self.path!r}: store.json has an unknown format ({error}); use the release of "
+                f"weakfs that wrote it, or remove that file to have a new one created"
             ) from None
         return found
 
 
 def _in_git(place: str) -> str:
-    """Give what stands for the contents that are in the repository now."""
+    """Return an identifier of the contents that are in the repository now."""
     return f"git {place}"

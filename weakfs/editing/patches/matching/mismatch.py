@@ -63,7 +63,9 @@ class Mismatches:
         if at < 0:
             return None
         if hunk.at_end and misfit.reason:
-            return f"they are at line {at + 1}; give the last lines, or leave out what marks the end of the file", (at + 1,)
+            return f"they are at line {at + 1}; give the last lines, or leave out what marks the end of the file", (
+                at + 1,
+            )
         if at < cursor:
             where = f"it fits at line {at + 1}, above the place of the hunk before it"
             return f"{where}; put hunks in the order of the file", (at + 1,)
