@@ -13,6 +13,7 @@ from attrs.validators import in_
 from weakfs.filesystem import Limits, SymlinkPolicy, normalize
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import join
+from weakfs.platforms import require_linux
 from weakfs.reducers import FileTree, MountReport, TreeMounted
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree import name_escaping as names
@@ -66,7 +67,7 @@ def mount(
 
     `None` if the session holds a mount at that path already. Raises `FileNotFoundError` or `NotADirectoryError` if
     there is no such host directory, `FileExistsError` if the mount path is taken by something else than an empty
-    directory, and `OSError` for what goes over the limits as a whole.
+    directory, and `OSError` for what goes over the limits as a whole, or (ENOTSUP) on another system than Linux.
     """
     source = os.path.realpath(wanted.host_path)
     path = normalize(wanted.mount_path)
@@ -99,6 +100,9 @@ def mount(
             ENOTDIR,
             f"cannot mount {wanted.host_path!r}: it is no directory; name a directory of the host",
         )
+    require_linux(
+        f"mount {wanted.host_path!r}", "write the files to the filesystem, or import_bytes a tar archive of them"
+    )
     found = scan(source, selection, prefix_depth=len(segments), held=with_parents, on_file=on_file)
     skipped = tuple((join(path, name[1:]), reason) for name, reason in found.skipped)
     with session.lock:

@@ -6,12 +6,13 @@ A temporary file is locked by the process that writes it, so that what a dead on
 from __future__ import annotations
 
 import errno
-import fcntl
 import itertools
 import os
 import stat
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
+
+from weakfs.platforms import fcntl
 
 TEMPORARY = ".writing-"
 
