@@ -50,7 +50,7 @@ if platform == "win32":
 # The standard library takes the names of its own platform when it is imported.
 import asyncio, concurrent.futures, ctypes, logging, multiprocessing, pydoc, selectors, shutil, subprocess, tarfile
 import tempfile
-import hypothesis, pytest
+import click, hypothesis, pytest, rich.console, rich.progress, rich.table, rich.text
 
 for name in missing_calls:
     if hasattr(os, name):
@@ -63,6 +63,11 @@ class Missing:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
+if platform == "win32":
+    import signal
+
+    for name in ("SIGHUP", "SIGKILL", "SIGPIPE", "SIGCHLD", "SIGXFSZ", "pthread_sigmask", "setitimer", "sigpending"):
+        delattr(signal, name)
 for name in missing_modules:
     sys.modules.pop(name, None)
 sys.meta_path.insert(0, Missing())

@@ -109,6 +109,19 @@ files.import_bytes(to_tar(seen[-1].tree))
 print(files.tree().digest)
 """
 
+COMMANDS = """
+import contextlib, io, weakfs
+from weakfs.cli import main
+
+session = weakfs.Session()
+weakfs.Toolset(session).call("write_file", {"path": "/a", "content": "one"})
+session.save("session.json")
+for words in (["--version"], ["log", "session.json"], ["ls", "session.json"], ["stats", "session.json"]):
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main(words) == 0, words
+    assert printed.getvalue(), words
+"""
+
 REFUSED = """
 import weakfs, errno, json
 from weakfs.processes import run_command
@@ -139,6 +152,11 @@ def test_files_in_memory_pass_the_conformance_suite_on_windows(tmp_path: Path) -
     (tmp_path / "test_memory.py").write_text(CONFORMANCE)
     printed = run_on("win32", RUN_CONFORMANCE, tmp_path)
     assert " passed" in printed
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_the_command_line_shows_sessions(platform: Platform, tmp_path: Path) -> None:
+    run_on(platform, COMMANDS, tmp_path)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 # What a job's time limit, a shutdown and a terminal that is closed send.
-TOLD_TO_END = (signal.SIGTERM, signal.SIGHUP)
+# Windows has no SIGHUP.
+TOLD_TO_END = tuple(number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP"))
 
 
 @contextmanager
