@@ -1,6 +1,6 @@
 """What authors of backends and tools test with.
 
-`FilesystemConformance` needs pytest, which is imported when it is first asked for and not before.
+`FilesystemConformance` needs the extra `testing` (pytest), which is imported when it is first asked for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ _CONFORMANCE = f"{__name__}.conformance"
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
-    import pytest
+    try:
+        import pytest
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"cannot import {name}: the package pytest is not installed; run: pip install 'weakfs[testing]'",
+            name="pytest",
+        ) from error
 
     # pytest rewrites test modules only: without this a failing case would say `AssertionError` and no more.
     if _CONFORMANCE not in sys.modules:
