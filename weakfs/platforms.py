@@ -11,7 +11,7 @@ import sys
 from errno import ENOTSUP
 
 try:
-    import fcntl
+    import fcntl as fcntl  # for the other modules, which take it from here
 except ImportError:
     fcntl = None  # type: ignore[assignment]  # Windows; only used where HAS_FILE_LOCKS, or where Linux is required
 

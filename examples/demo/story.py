@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from difflib import unified_diff
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def tell_story(report: Report, file: Path) -> None:
     report.prove("and both processes' records are in it", len(loaded.records) > saved.records, True)
 
 
-def call(report: Report, toolset: Toolset, name: str, arguments: dict[str, object]) -> None:
+def call(report: Report, toolset: Toolset, name: str, arguments: Mapping[str, object]) -> None:
     """Make a tool call; print what the agent asked, and what its model gets."""
     report.paragraph(f"The agent calls {name}:")
     for key, value in arguments.items():
