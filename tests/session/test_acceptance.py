@@ -248,9 +248,9 @@ def test_enums_flags_and_dataclasses_come_back_as_what_they_were(tmp_path: Path)
 
     assert list(loaded[Listed].all()) == events
     # Equal values may be of different types: a string enum and its string. The order of a set depends on the hash seed.
-    for found, event in zip(loaded[Listed].all(), events, strict=True):
-        assert repr(evolve(found, shapes=frozenset())) == repr(evolve(event, shapes=frozenset()))
-        assert sorted(map(repr, found.shapes)) == sorted(map(repr, event.shapes))
+    for found, sent in zip(loaded[Listed].all(), events, strict=True):
+        assert repr(evolve(found, shapes=frozenset())) == repr(evolve(sent, shapes=frozenset()))
+        assert sorted(map(repr, found.shapes)) == sorted(map(repr, sent.shapes))
 
 
 def test_a_registered_enum_may_stand_anywhere(tmp_path: Path) -> None:
