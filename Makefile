@@ -28,7 +28,7 @@ test: $(READY) ## run the tests, with a sample of the cases of each rule
 test-all: $(READY) ## run the tests with all their cases, as before a release
 	$(BIN)/python -m pytest -n auto --dist worksteal --exhaustive $(ARGS)
 
-demo: $(INSTALLED) ## show the library at work: a conversation, then recorded sessions, with proofs
+demo: $(INSTALLED) ## show the library at work: a conversation, then proofs
 	$(BIN)/python -m examples.demo $(ARGS)
 
 lint: $(READY) ## check style and layout of the code
