@@ -2,6 +2,8 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+# Installed with its command line, and with all that development needs.
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 
@@ -27,7 +29,7 @@ test: $(READY) ## run the tests, with a sample of the cases of each rule
 test-all: $(READY) ## run the tests with all their cases, as before a release
 	$(BIN)/python -m pytest -n auto --dist worksteal --exhaustive $(ARGS)
 
-demo: $(READY) ## show the library at work: recorded sessions, then the whole standard library
+demo: $(INSTALLED) ## show the library at work: a conversation, then proofs
 	$(BIN)/python -m examples.demo $(ARGS)
 
 lint: $(READY) ## check style and layout of the code
@@ -60,13 +62,18 @@ clean: ## remove everything that was made here
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Made anew when the requirements change. An environment whose interpreter went away is replaced.
-$(READY): pyproject.toml
+$(INSTALLED): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "cannot set up: no Python of at least 3.11 with venv is on the path;" \
 		"install one (on Debian: apt-get install python3-venv) or name it: make PYTHON=/path/to/python" >&2; exit 1; }
 	@$(BIN)/python -c '' 2>/dev/null || "$(PYTHON)" -m venv --clear $(VENV)
 	@echo "setting up $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli]'
+	@touch $@
+
+$(READY): $(INSTALLED)
+	@echo "installing what development needs"
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --editable '.[cli]' --group dev
+	@$(BIN)/python -m pip install --quiet --group dev
 	@touch $@
 
 $(DOCS_READY): $(READY)

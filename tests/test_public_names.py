@@ -77,6 +77,19 @@ def test_help_and_dir_work_without_any_extra() -> None:
     assert "'Toolset'" in printed
 
 
+def test_without_its_extra_the_conformance_suite_names_it() -> None:
+    printed = run_without_extras(
+        """
+from weakfs.testing import make_stub_context
+try:
+    from weakfs.testing import FilesystemConformance
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    )
+    assert printed.strip().endswith("the package pytest is not installed; run: pip install 'weakfs[testing]'")
+
+
 @pytest.mark.parametrize(
     "name", ["InMemoryBackend", "HostBackend", "VfsToolsSection", "FileContent", "GrepMatch", "about"]
 )

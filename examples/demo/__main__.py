@@ -1,4 +1,4 @@
-"""Run the demo: recorded sessions over a small project, the whole standard library refactored, a real repository."""
+"""Run the demo: a short conversation, then recorded sessions, the standard library refactored, a real repository."""
 
 from __future__ import annotations
 
@@ -11,19 +11,27 @@ from examples.demo.host import in_place
 from examples.demo.library import standard_library, work_at_scale
 from examples.demo.recorded import WORKSPACE, all_forms, one_session
 from examples.demo.report import NotProved, Report
+from examples.demo.story import commands, tell_story
+
+# Where the session of the conversation is kept.
+KEPT = Path(".demo")
 
 
 def main() -> int:
     options = argparse.ArgumentParser(prog="python -m examples.demo", description=__doc__)
     options.add_argument("--library", type=Path, default=standard_library(), help="another source tree to work on")
-    options.add_argument("--keep", type=Path, help="keep the saved sessions in this directory")
+    options.add_argument("--keep", type=Path, help=f"keep all sessions in this directory, not the first in {KEPT}")
     chosen = options.parse_args()
 
     report = Report()
     with tempfile.TemporaryDirectory() as scratch:
         folder = chosen.keep or Path(scratch)
+        story = (chosen.keep or KEPT) / "story.json"
         folder.mkdir(parents=True, exist_ok=True)
+        story.parent.mkdir(parents=True, exist_ok=True)
         try:
+            report.section("A short conversation, in memory")
+            tell_story(report, story)
             report.section(f"A recorded session over {WORKSPACE.name}")
             one_session(report, folder / "shop.json")
             report.section("The same session as other programs write it")
@@ -36,8 +44,7 @@ def main() -> int:
             print(f"NOT PROVED: {failure}", file=sys.stderr)
             return 1
     report.end()
-    if chosen.keep:
-        print(f"To inspect what was saved: weakfs log {chosen.keep}/shop.json")
+    report.commands("Look into the conversation that was saved:", commands(story))
     return 0
 
 

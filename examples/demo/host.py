@@ -158,7 +158,7 @@ def prove_no_trace(report: Report, failed: list[FailedCall]) -> None:
     by_git = [call.call_id for call in failed if call.before.git != call.after.git]
     by_walk = [call.call_id for call in failed if call.before.walk != call.after.walk]
     by_fingerprint = [call.call_id for call in failed if call.before.fingerprint != call.after.fingerprint]
-    report.prove("a walk of the disk finds the same before and after each call that fails", by_walk, [])
+    report.prove("a walk of the disk finds no trace of the calls that fail", by_walk, [])
     if failed and failed[0].before.git:
         report.prove("git status says the same", by_git, [])
     report.prove("and the fingerprint is the same", by_fingerprint, [])

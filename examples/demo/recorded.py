@@ -69,7 +69,7 @@ def one_session(report: Report, file: Path) -> None:
         step.result = f"{saved.records} records, {megabytes(saved.size_bytes)}"
     with report.step("load") as step:
         loaded = Session.load(file)
-        step.result = f"session {loaded.session_id}"
+        step.result = f"session {loaded.session_id:.12}"
     again = InMemoryFilesystem(loaded)
     report.prove("the loaded files have the same digest", again.tree().digest, files.tree().digest)
     report.prove("and the same fingerprint: modes and empty directories too", again.tree().fingerprint, end)

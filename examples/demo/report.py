@@ -1,14 +1,20 @@
-"""The output of the demo: sections, timed steps, proofs, and a progress bar for long operations."""
+"""The output of the demo, 80 columns wide: texts, timed steps, proofs, and a progress bar for long operations."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from textwrap import wrap
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
+
+WIDTH = 80
+# How wide the name of a step is, and its time.
+NAME, TIME = 36, 9
+DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class NotProved(Exception):
@@ -42,7 +48,15 @@ class Report:
         began = time.perf_counter()
         yield step
         took = duration(time.perf_counter() - began)
-        self._line(f"  {name:<34}", (f"{took:>10}", "cyan"), f"  {step.result}".rstrip())
+        indent = NAME + TIME + 4
+        first, *rest = wrap(step.result, WIDTH - indent) or [""]
+        # A long name has lines of its own.
+        *above, last = wrap(name, NAME)
+        for line in above:
+            self._line(f"  {line}")
+        self._line(f"  {last:<{NAME}}", (f"{took:>{TIME}}", "cyan"), f"  {first}".rstrip())
+        for line in rest:
+            self._line(" " * indent + line)
 
     @contextmanager
     def bar(self, name: str, total: int | None = None) -> Generator[Callable[[], None]]:
@@ -57,16 +71,43 @@ class Report:
         if found != expected:
             raise NotProved(f"{claim}: {found!r:.300} is not {expected!r:.300}")
         self._proofs += 1
-        self._line(("  proved  ", "green"), claim)
+        self._wrapped(claim, label="proved  ", label_style="green")
 
     def note(self, text: str) -> None:
         """Print a line between the steps."""
-        self._line(("  " + text, "dim"))
+        self._wrapped(text, style="dim")
+
+    def paragraph(self, text: str) -> None:
+        """Print a text below an empty line."""
+        self._line("")
+        self.text(text)
+
+    def text(self, text: str, *, label: str = "", style: str = "") -> None:
+        """Print a text of one or more lines, with something before the first."""
+        self._wrapped(text, label=label, style=style)
+
+    def diff(self, lines: Iterable[str]) -> None:
+        """Print the lines of a unified diff."""
+        for line in lines:
+            self._line((f"    {line:.{WIDTH - 4}}", DIFF_STYLES.get(line[:1], "")))
+
+    def commands(self, title: str, lines: Iterable[str]) -> None:
+        """Print commands to be copied, which are never folded."""
+        self._line((f"\n{title}", "bold"))
+        for line in lines:
+            self._line(f"  {line}")
 
     def end(self) -> None:
         """Print the last line."""
         took = time.perf_counter() - self._began
         self._line((f"\n{self._proofs} proofs hold; total time {took:.1f} s.", "bold green"))
+
+    def _wrapped(self, text: str, *, label: str = "", label_style: str = "", style: str = "") -> None:
+        indent = "  " + " " * len(label)
+        lines = [piece for line in text.split("\n") for piece in wrap(line, WIDTH - len(indent)) or [""]]
+        self._line("  ", (label, label_style), (lines[0], style))
+        for line in lines[1:]:
+            self._line((indent + line, style))
 
     def _line(self, *pieces: str | tuple[str, str]) -> None:
         self._console.print(Text.assemble(*pieces), soft_wrap=True)

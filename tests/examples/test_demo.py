@@ -38,7 +38,35 @@ def test_the_demo_ends_with_all_proofs_holding(shown: str, kept: Path) -> None:
     assert "5 files in 3 directories" in shown
     assert "refused /latin.py: not_utf8" in shown
     assert "proofs hold" in shown
-    assert {path.name for path in kept.iterdir()} >= {"host.json", "library.json", "shop.json"}
+    assert {path.name for path in kept.iterdir()} >= {"host.json", "library.json", "shop.json", "story.json"}
+
+
+def test_the_demo_begins_with_a_conversation(shown: str) -> None:
+    story = shown.partition("A recorded session")[0]
+    for line in (
+        "The agent calls edit_file:",
+        "The call fails, and its model gets:",
+        "you\n    mean line 49?",
+        "+        if line.quantity >= self._settings.bulk_from:",
+        'session.rollback("fixed")',
+        "another process resumes the session",
+        "Updated /CHANGELOG.md",
+    ):
+        assert line in story
+
+
+def test_the_demo_fits_80_columns_but_for_its_commands(shown: str) -> None:
+    before = shown.partition("Look into the conversation")[0]
+    assert [line for line in before.splitlines() if len(line) > 80] == []
+
+
+def test_the_commands_at_the_end_of_the_demo_work(shown: str) -> None:
+    lines = [line.strip() for line in shown.partition("Look into the conversation")[2].splitlines()[1:]]
+    assert len(lines) == 4
+    for line in lines:
+        done = subprocess.run(line, shell=True, cwd=ROOT, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout
 
 
 def test_the_demo_on_the_host_proves_it_all(shown: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 from tests.session.ledger import Clock
 from weakfs import Registry, Session, event
@@ -247,7 +247,10 @@ def test_enums_flags_and_dataclasses_come_back_as_what_they_were(tmp_path: Path)
     loaded = Session.load(tmp_path / "s.json", registry=REGISTRY)
 
     assert list(loaded[Listed].all()) == events
-    assert [repr(event) for event in loaded[Listed].all()] == [repr(event) for event in events]
+    # Equal values may be of different types: a string enum and its string. The order of a set depends on the hash seed.
+    for found, sent in zip(loaded[Listed].all(), events, strict=True):
+        assert repr(evolve(found, shapes=frozenset())) == repr(evolve(sent, shapes=frozenset()))
+        assert sorted(map(repr, found.shapes)) == sorted(map(repr, sent.shapes))
 
 
 def test_a_registered_enum_may_stand_anywhere(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from attrs.validators import in_
 from weakfs.filesystem import Limits, SymlinkPolicy, normalize
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import join
+from weakfs.platforms import require_linux
 from weakfs.reducers import FileTree, MountReport, TreeMounted
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree import name_escaping as names
@@ -75,7 +76,8 @@ def mount(
 
     Returns `None` if the session already holds a mount at that path. Raises `FileNotFoundError` or
     `NotADirectoryError` if there is no such host directory, `FileExistsError` if the mount path is anything other than
-    an empty directory, and `OSError` if the mount as a whole exceeds the limits.
+    an empty directory, and `OSError` if the mount as a whole exceeds the limits, or (ENOTSUP) on a system other than
+    Linux.
     """
     source = os.path.realpath(wanted.host_path)
     path = normalize(wanted.mount_path)
@@ -108,6 +110,9 @@ def mount(
             ENOTDIR,
             f"cannot mount {wanted.host_path!r}: it is not a directory; name a directory of the host",
         )
+    require_linux(
+        f"mount {wanted.host_path!r}", "write the files to the filesystem, or import_bytes a tar archive of them"
+    )
     found = scan(source, selection, prefix_depth=len(segments), held=with_parents, on_file=on_file)
     skipped = tuple((join(path, name[1:]), reason) for name, reason in found.skipped)
     with session.lock:

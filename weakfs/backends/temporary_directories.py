@@ -8,7 +8,6 @@ it from a command.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import secrets
@@ -17,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 
+from weakfs.platforms import fcntl, require_linux
 from weakfs.snapshots.directory.entries import DIRECTORY, remove
 
 NAME = re.compile(r"weakfs-scratch-[0-9a-f]{16}")
@@ -29,6 +29,7 @@ class Scratch:
     """One scratch directory. `files` is the path of the directory to work in, initially empty."""
 
     def __init__(self, folder: str | None = None) -> None:
+        require_linux("make a scratch directory", "leave out the tools that run commands, and use a VfsSection")
         folder = os.path.realpath(tempfile.gettempdir() if folder is None else folder)
         remove_leftovers(folder)
         self._lock, self._path = _make(folder)

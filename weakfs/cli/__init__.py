@@ -33,9 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _loaded() -> Callable[[Sequence[str] | None], int]:
     """Import the command, deferring interrupts: one that arrives while an extension module loads may crash it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    # Windows has no signal masks.
+    has_mask = hasattr(signal, "pthread_sigmask")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_mask else set()
     try:
         from weakfs.cli.application import run
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if has_mask:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return run

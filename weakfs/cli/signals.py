@@ -8,8 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-# The signals that a job's time limit, a shutdown and a closed terminal send.
-TOLD_TO_END = (signal.SIGTERM, signal.SIGHUP)
+# The signals that a job's time limit, a shutdown and a closed terminal send. Windows has no SIGHUP.
+TOLD_TO_END = tuple(number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP"))
 
 
 @contextmanager

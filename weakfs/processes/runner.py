@@ -13,6 +13,7 @@ from attrs import frozen
 
 from weakfs.filesystem.errors import fault
 from weakfs.messages import clip, one_line
+from weakfs.platforms import require_linux
 from weakfs.processes.environment import ENVIRONMENT, select
 from weakfs.processes.pipes import Stop, Watch
 from weakfs.processes.process import Job
@@ -82,8 +83,9 @@ def run_command(
     kept. The command sees the variables of the environment that `environment_allow` names, and those of `environment`.
 
     Raises `ValueError` for what no shell could be given, `OSError` when the command could not be started or
-    not be ended.
+    not be ended, and `OSError` (ENOTSUP) on another system than Linux.
     """
+    require_linux("run a command", "run it in a container or a virtual machine with Linux")
     check_command(command)
     _check(timeout, max_output, sandbox)
     top = os.path.realpath(directory)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import codecs
 import importlib
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
@@ -306,7 +307,7 @@ def _check_text(pattern: str) -> None:
 
 
 def _compile(expression: str, pattern: str, *, case_insensitive: bool, by_lines: bool = True) -> _Regex:
-    re2 = cast(_Re2, importlib.import_module("re2"))  # 2 ms that most programs never need
+    re2 = _re2()
     options = re2.Options()
     options.never_nl = by_lines
     options.dot_nl = not by_lines
@@ -328,6 +329,22 @@ def _compile(expression: str, pattern: str, *, case_insensitive: bool, by_lines:
     if regex.programsize > MAX_PROGRAM_SIZE:
         raise _refusal(pattern, "the pattern is too large; repeat less, or use '*' or '+' instead of counts")
     return regex
+
+
+def _re2() -> _Re2:
+    """Import RE2 when the first pattern is compiled: 2 ms that most programs never need."""
+    try:
+        return cast(_Re2, importlib.import_module("re2"))
+    except ImportError as error:
+        python = ".".join(map(str, sys.version_info[:2]))
+        raise ModuleNotFoundError(
+            f"cannot search: the module re2 of the package google-re2 cannot be imported ({error}); run "
+            f"pip install --only-binary :all: google-re2, or, if there is no wheel for Python {python} on "
+            f"{sys.platform}, install a C++ compiler and the headers of RE2, Abseil and pybind11 (on Debian: "
+            f"apt-get install g++ python3-dev libre2-dev libabsl-dev pybind11-dev; with Homebrew: "
+            f"brew install re2 abseil pybind11) and run pip install google-re2",
+            name="re2",
+        ) from error
 
 
 def _refusal(pattern: str, reason: str) -> ValueError:

@@ -1,6 +1,6 @@
 """Tools for testing backends and tool handlers.
 
-`FilesystemConformance` needs pytest, which is imported on first access.
+`FilesystemConformance` needs the extra `testing` (pytest), which is imported on first access.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ _CONFORMANCE = f"{__name__}.conformance"
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
-    import pytest
+    try:
+        import pytest
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"cannot import {name}: the package pytest is not installed; run: pip install 'weakfs[testing]'",
+            name="pytest",
+        ) from error
 
     # pytest rewrites only test modules: without this, a failing case would say `AssertionError` and nothing else.
     if _CONFORMANCE not in sys.modules:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import time
 from errno import EBUSY
 from threading import RLock
 
 from weakfs.filesystem.errors import fault
+from weakfs.platforms import fcntl
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 

@@ -21,6 +21,7 @@ from weakfs.filesystem import FilesystemSnapshot, Limits, Note, RestoreReport, S
 from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.operations.restore import as_snapshot, check_snapshot, report
 from weakfs.filesystem.registry import session_of_files
+from weakfs.platforms import require_linux
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import (
@@ -50,7 +51,8 @@ class HostFilesystem(HostFiles):
     everybody who works in `root` should use the same one. For a workspace that moved, pass the `filesystem_id` by which
     its session knows it. Work that a killed process left unfinished is undone when the root is next opened for writing.
 
-    Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory.
+    Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory, and `OSError` (ENOTSUP) on another
+    system than Linux.
     """
 
     __slots__ = ("_external", "_kinds", "_read_only", "follow_symlinks", "limits")
@@ -70,6 +72,10 @@ class HostFilesystem(HostFiles):
         if follow_symlinks not in get_args(SymlinkPolicy):
             raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
         given = os.fspath(root)
+        require_linux(
+            f"open {given!r} as a HostFilesystem",
+            "use an InMemoryFilesystem, with import_bytes and export_bytes for tar archives",
+        )
         self._open(
             HostRoot(given, store),
             session_of_files(session),

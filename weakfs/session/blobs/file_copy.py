@@ -7,10 +7,11 @@ file in place would change the other as well.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
+import sys
 
-from weakfs.session.blobs.sparse import PIECE, data_extents
+from weakfs.platforms import fcntl
+from weakfs.session.blobs.sparse import PIECE, data_extents, read_at, write_at
 
 # _IOW(0x94, 9, int) of <linux/fs.h>. The few architectures that number it differently reject it.
 FICLONE = 0x40049409
@@ -58,6 +59,8 @@ def copy_range(source: int, offset: int, size: int, target: int) -> int:
 
 
 def _reflinked(source: int, target: int) -> bool:
+    if sys.platform != "linux":
+        return False
     try:
         fcntl.ioctl(target, FICLONE, source)
     except OSError as error:
@@ -68,6 +71,8 @@ def _reflinked(source: int, target: int) -> bool:
 
 
 def _copied_in_kernel(source: int, target: int, start: int, stop: int, offset: int) -> int:
+    if sys.platform != "linux":
+        return 0
     try:
         return os.copy_file_range(source, target, min(stop - start, AT_ONCE), start, start - offset)
     except OSError as error:
@@ -77,8 +82,8 @@ def _copied_in_kernel(source: int, target: int, start: int, stop: int, offset: i
 
 
 def _copied_in_pieces(source: int, target: int, start: int, stop: int, offset: int) -> int:
-    piece = os.pread(source, min(PIECE, stop - start), start)
+    piece = read_at(source, min(PIECE, stop - start), start)
     done = 0
     while done < len(piece):
-        done += os.pwrite(target, piece[done:], start - offset + done)
+        done += write_at(target, piece[done:], start - offset + done)
     return len(piece)

@@ -34,11 +34,27 @@ def read_pieces(descriptor: int, offset: int, size: int) -> Iterator[bytes]:
                 yield piece
             if offset >= end:
                 return
-        piece = os.pread(descriptor, min(PIECE, data_until - offset), offset)
+        piece = read_at(descriptor, min(PIECE, data_until - offset), offset)
         if not piece:
             return
         offset += len(piece)
         yield piece
+
+
+def read_at(descriptor: int, size: int, offset: int) -> bytes:
+    """Read at most `size` bytes from `offset` on. The file position is moved where the system has no pread(2)."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, size, offset)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    return os.read(descriptor, size)
+
+
+def write_at(descriptor: int, data: bytes, offset: int) -> int:
+    """Write `data` or the beginning of it at `offset`, and return how many bytes that were. See `read_at`."""
+    if hasattr(os, "pwrite"):
+        return os.pwrite(descriptor, data, offset)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    return os.write(descriptor, data)
 
 
 def _next_data(descriptor: int, offset: int, end: int) -> tuple[int, int]:
@@ -46,6 +62,8 @@ def _next_data(descriptor: int, offset: int, end: int) -> tuple[int, int]:
     size = min(end, os.fstat(descriptor).st_size)
     if offset >= size:
         # Past the end of the file: the read finds out.
+        return offset, end
+    if not hasattr(os, "SEEK_DATA"):
         return offset, end
     try:
         start = min(os.lseek(descriptor, offset, os.SEEK_DATA), size)

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha256
+from tempfile import mkstemp
+
+from weakfs.platforms import (
+    HAS_DIRECTORY_DESCRIPTORS,
+    HAS_FILE_LOCKS,
+    O_CLOEXEC,
+    O_NOFOLLOW,
+    O_NONBLOCK,
+    fcntl,
+)
 
 
 def write_atomically(path: str, pieces: Iterable[bytes]) -> None:
@@ -18,6 +27,8 @@ def write_atomically(path: str, pieces: Iterable[bytes]) -> None:
     Whatever happens, `path` holds either its old contents or all of the new ones. Two writers take turns. The temporary
     file's name is fixed, so that the next writer takes over what a killed process left. Raise `OSError` with the path
     and the cause.
+
+    Without file locks, as on Windows, each writer has its own temporary file, and one that is killed leaves it.
     """
     try:
         _write(path, pieces)
@@ -37,27 +48,57 @@ def _write(path: str, pieces: Iterable[bytes]) -> None:
     folder, name = os.path.split(path)
     # The file's name may be as long as the filesystem allows; the temporary name is longer.
     short = name if len(os.fsencode(name)) < 200 else sha256(os.fsencode(name)).hexdigest()
+    if not HAS_FILE_LOCKS:
+        return _write_unlocked(path, pieces, folder, f".{short}.")
     temporary = os.path.join(folder, f".{short}.tmp")
     descriptor = _locked(temporary)
     try:
         os.ftruncate(descriptor, 0)
-        with suppress(FileNotFoundError):
-            status = os.stat(path)
-            if not stat.S_ISREG(status.st_mode):
-                kind = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
-                raise OSError(kind, "it is not a regular file")
-            os.fchmod(descriptor, status.st_mode & 0o777)
-        for piece in pieces:
-            view = memoryview(piece)
-            while view:
-                view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
+        mode = _mode_of(path)
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        _write_all(descriptor, pieces)
         os.rename(temporary, path)
     except BaseException:
         _remove(temporary)
         raise
     finally:
         os.close(descriptor)
+
+
+def _write_unlocked(path: str, pieces: Iterable[bytes], folder: str, prefix: str) -> None:
+    _mode_of(path)
+    descriptor, temporary = mkstemp(prefix=prefix, suffix=".tmp", dir=folder or ".")
+    try:
+        try:
+            _write_all(descriptor, pieces)
+        finally:
+            os.close(descriptor)
+        # Windows renames no open file, and only `replace` renames over another one.
+        os.replace(temporary, path)
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def _mode_of(path: str) -> int | None:
+    """Return the permission bits of the file that is replaced; `None` if there is none. Raises for what is no file."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        kind = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
+        raise OSError(kind, "it is not a regular file")
+    return status.st_mode & 0o777
+
+
+def _write_all(descriptor: int, pieces: Iterable[bytes]) -> None:
+    for piece in pieces:
+        view = memoryview(piece)
+        while view:
+            view = view[os.write(descriptor, view) :]
+    os.fsync(descriptor)
 
 
 def unsaved(path: str, error: OSError) -> OSError:
@@ -71,7 +112,7 @@ def unsaved(path: str, error: OSError) -> OSError:
 def _locked(temporary: str) -> int:
     """Open and lock the temporary file; another writer may rename it away while we wait."""
     while True:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
         descriptor = os.open(temporary, flags, 0o666)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -95,8 +136,10 @@ def _remove(path: str) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Make the names in a folder survive a power cut."""
-    descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Make the names in a folder survive a power cut. Does nothing on a system that cannot open a folder."""
+    if not HAS_DIRECTORY_DESCRIPTORS:
+        return
+    descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | O_CLOEXEC)
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -109,7 +152,7 @@ def sync_folder(folder: str) -> None:
 
 def sync_filesystem(path: str) -> None:
     """Make everything on the filesystem of `path` durable: one call for many files. See syncfs(2)."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | O_CLOEXEC)
     try:
         call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
         if call is None:

@@ -7,7 +7,6 @@ that no longer does: whichever session file a crash leaves, its blobs exist.
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
 import os
 import re
@@ -16,6 +15,16 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 
+from weakfs.platforms import (
+    CREATE,
+    HAS_DIRECTORY_DESCRIPTORS,
+    HAS_FILE_LOCKS,
+    HAS_PERMISSION_BITS,
+    O_CLOEXEC,
+    READ,
+    READ_FOLLOWING,
+    fcntl,
+)
 from weakfs.session.blobs.blob import LARGE, ContentSource, FileSource, Stored, checked, content_written
 from weakfs.session.blobs.file_copy import copy_range
 from weakfs.session.blobs.sparse import read_pieces, write_pieces
@@ -62,7 +71,7 @@ class BlobFolder:
         """Yield a blob piece by piece. Raise `MissingBlob` after the last piece if it was damaged."""
         path = self.place(content.digest)
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(path, READ_FOLLOWING)
         except (FileNotFoundError, NotADirectoryError):
             raise self._missing(content.digest) from None
         try:
@@ -82,14 +91,14 @@ class BlobFolder:
     def open_content(self, digest: bytes) -> tuple[int, int] | None:
         """Open the file of a blob, for the operating system to copy it; return `None` if there is none."""
         try:
-            return os.open(self.place(digest), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), 0
+            return os.open(self.place(digest), READ), 0
         except OSError:
             return None
 
     def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
         """Return a part of a blob, such as an archive; unverified, and shorter at its end."""
         try:
-            descriptor = os.open(self.place(digest), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self.place(digest), READ_FOLLOWING)
         except (FileNotFoundError, NotADirectoryError):
             raise self._missing(digest) from None
         try:
@@ -120,7 +129,15 @@ class BlobFolder:
 
     @contextmanager
     def locked(self, *, make: bool) -> Generator[bool]:
-        """Lock the folder exclusively. Yield false if it does not exist and `make` is false."""
+        """Lock the folder exclusively. Yield false if it does not exist and `make` is false.
+
+        Without file locks, as on Windows, no process is kept out: then only one at a time may save to a file.
+        """
+        if not HAS_FILE_LOCKS:
+            if make:
+                os.makedirs(self.path, exist_ok=True)
+            yield os.path.isdir(self.path)
+            return
         try:
             descriptor = self._lock(make)
         except OSError as error:
@@ -184,7 +201,7 @@ class BlobFolder:
             elif not os.path.isdir(self.path):
                 return None
             try:
-                descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | O_CLOEXEC)
             except (FileNotFoundError, NotADirectoryError):
                 if make and not os.path.isdir(self.path) and os.path.lexists(self.path):
                     raise OSError(
@@ -216,9 +233,10 @@ class BlobFolder:
         self._clear_new()
         os.mkdir(os.path.join(self.path, NEW), 0o700)
         mode = self._mode()
+        at_once = len(wanted) > FEW and HAS_DIRECTORY_DESCRIPTORS
         written: list[bytes] = []
         for digest, candidates in wanted.items():
-            with self._new_file(self._new_place(digest), mode, sync=len(wanted) <= FEW) as descriptor:
+            with self._new_file(self._new_place(digest), mode, sync=not at_once) as descriptor:
                 own = tuple(candidates)
                 is_whole = _is_copied(descriptor, own, others) or content_written(
                     digest, own, others, partial(_write_over, descriptor)
@@ -227,15 +245,15 @@ class BlobFolder:
                 written.append(digest)
             else:
                 os.unlink(self._new_place(digest))
-        if len(wanted) > FEW:
+        if at_once:
             sync_filesystem(self.path)
         return written
 
     @contextmanager
     def _new_file(self, path: str, mode: int | None, *, sync: bool) -> Generator[int]:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, CREATE, 0o666)
         try:
-            if mode is not None:
+            if mode is not None and HAS_PERMISSION_BITS:
                 os.fchmod(descriptor, mode)
             yield descriptor
             if sync:
@@ -247,7 +265,7 @@ class BlobFolder:
         place = self.place(digest)
         with suppress(FileExistsError):
             os.mkdir(os.path.dirname(place), self._folder_mode())
-        os.rename(self._new_place(digest), place)
+        os.replace(self._new_place(digest), place)
 
     def _new_place(self, digest: bytes) -> str:
         return os.path.join(self.path, NEW, digest.hex())

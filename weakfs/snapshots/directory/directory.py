@@ -14,6 +14,7 @@ from errno import EINVAL, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE
 from itertools import chain, islice
 from typing import Literal, cast
 
+from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_PATH
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
@@ -31,8 +32,8 @@ from weakfs.snapshots.scan.stat_cache import canonical_name
 
 DIRECTORY = own.DIRECTORY
 # Opens a directory that may be searched even if it may not be listed.
-PASSAGE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+PASSAGE = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+READ = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
 
 # Interruption is checked once per this many directory entries.
 STRIDE = 256

@@ -12,19 +12,20 @@ from errno import EACCES, EINVAL, EISDIR, ELOOP, ENODATA, ENOENT, ENOTDIR, ENOTE
 from functools import lru_cache
 from typing import Any
 
+from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_PATH
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.session.blobs.sparse import PIECE, write_pieces
 from weakfs.session.interruption import checked_between
 
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+DIRECTORY = os.O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | O_NOFOLLOW | O_CLOEXEC
 # Opens a file to check that it may be written; if it was replaced by a FIFO, opening does not block.
-WRITABLE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+WRITABLE = os.O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
+HANDLE = O_PATH | O_NOFOLLOW | O_CLOEXEC
 
-READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+READ = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
 
 # The extended attributes that belong to users. The kernel itself drops others, such as capabilities, on a write.
 ATTRIBUTES = ("user.", "system.posix_acl_")

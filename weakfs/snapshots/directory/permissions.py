@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import stat
 
-READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_PATH
+
+READ = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
 # Opens a handle to an entry that may not be read. It can be changed and reopened only through /proc.
-HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+HANDLE = O_PATH | O_NOFOLLOW | O_CLOEXEC
 
 FILE_BITS = 0o400
 # Permission to list names and to stat their entries.
@@ -29,7 +31,7 @@ def open_file(name: str, directory: int, mode: int) -> int:
 
 def open_directory(name: str, directory: int, mode: int) -> tuple[int, int | None]:
     """Open a directory for reading; return the descriptor and the bits to pass to `put_back` afterwards."""
-    flags = READ | os.O_DIRECTORY
+    flags = READ | O_DIRECTORY
     if mode & DIRECTORY_BITS == DIRECTORY_BITS:
         return os.open(name, flags, dir_fd=directory), None
     return _open_as_owner(name, directory, flags, DIRECTORY_BITS)
@@ -54,7 +56,7 @@ def _open_as_owner(name: str, directory: int, flags: int, needed: int) -> tuple[
             return os.open(name, flags, dir_fd=directory), None
         opened = f"/proc/self/fd/{handle}"
         try:
-            return os.open(opened, flags & ~os.O_NOFOLLOW), bits
+            return os.open(opened, flags & ~O_NOFOLLOW), bits
         except BaseException:
             os.chmod(opened, bits)
             raise

@@ -7,7 +7,6 @@ the target. Many streams may run concurrently.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NoReturn, cast
 
+from weakfs.platforms import fcntl
 from weakfs.session.blobs.sparse import PIECE
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.git.command import failure, start, writing

@@ -8,7 +8,6 @@ process that opens the disk undoes it. Removing the log commits the work.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import secrets
@@ -21,6 +20,7 @@ from errno import ENOENT, EXDEV
 import orjson
 
 from weakfs.filesystem.results import Note
+from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import Segments
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory, Parent

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
@@ -10,6 +9,7 @@ from contextlib import suppress
 from attrs import define, field
 
 from weakfs.filesystem.results import Note
+from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import Segments
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.journal.journal import LOG, Journal, read_frames

@@ -15,6 +15,7 @@ from attrs import define, field, frozen
 
 from weakfs.filesystem import Limits
 from weakfs.filesystem.primitives import SymlinkPolicy
+from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_PATH
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
@@ -23,10 +24,10 @@ from weakfs.search import GlobPattern
 from weakfs.session.blobs.sparse import PIECE
 from weakfs.session.interruption import check_interrupted, is_interruption
 
-READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-READ_FOLLOWING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+READ = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+READ_FOLLOWING = os.O_RDONLY | O_NONBLOCK | O_CLOEXEC
 # Opens a handle to an entry without opening the entry itself: opening a device or a FIFO may have side effects.
-HANDLE = os.O_PATH | os.O_CLOEXEC
+HANDLE = O_PATH | O_CLOEXEC
 
 # Each directory on the path is held open, and takes some of the interpreter's stack.
 MAX_DEPTH = 200
@@ -92,7 +93,7 @@ def scan(
     that filesystem already holds.
     Raises `OSError` if `root` itself cannot be opened; entries below it that cannot be read are reported in `skipped`.
     """
-    descriptor = os.open(root, READ_FOLLOWING | os.O_DIRECTORY)
+    descriptor = os.open(root, READ_FOLLOWING | O_DIRECTORY)
     try:
         work = _Scanning(root, descriptor, selection, prefix_depth, held, on_file)
         tree = work.directory(descriptor, "", ())
@@ -158,7 +159,7 @@ class _Scanning:
                 return None
             if len(above) > MAX_DEPTH:
                 return self._skip(path, f"is more than {MAX_DEPTH} directories deep")
-            with _opened(entry.name, READ | os.O_DIRECTORY, descriptor) as below:
+            with _opened(entry.name, READ | O_DIRECTORY, descriptor) as below:
                 return self._wanted_tree(below, path, above)
         if not self.selection.wants_file(path) or self._refused(path):
             return None
@@ -220,7 +221,7 @@ class _Scanning:
         current = os.dup(self.root_descriptor)
         try:
             for part in filter(None, real[len(root) :].split("/")):
-                below = os.open(part, HANDLE | os.O_NOFOLLOW, dir_fd=current)
+                below = os.open(part, HANDLE | O_NOFOLLOW, dir_fd=current)
                 os.close(current)
                 current = below
             yield current

@@ -7,12 +7,13 @@ removed.
 from __future__ import annotations
 
 import errno
-import fcntl
 import itertools
 import os
 import stat
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
+
+from weakfs.platforms import fcntl
 
 TEMPORARY = ".writing-"
 

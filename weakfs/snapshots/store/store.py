@@ -11,7 +11,6 @@ lock         held shared by writers and exclusively by a compaction
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -21,6 +20,7 @@ from os import PathLike
 
 import orjson
 
+from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import FileTree
 from weakfs.session import MissingBlob
 from weakfs.session.blobs.blob import Stored, checked

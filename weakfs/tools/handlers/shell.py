@@ -15,6 +15,7 @@ from attrs import field, frozen
 from weakfs.filesystem import Filesystem, ReadBack, SupportsCheckout
 from weakfs.filesystem.errors import fault
 from weakfs.messages import plural
+from weakfs.platforms import require_linux
 from weakfs.processes import (
     ENVIRONMENT,
     Bubblewrap,
@@ -141,6 +142,7 @@ def shell_handler(
     killed, or what it left cannot be taken (a quota, a limit).
     """
     options = ShellOptions() if options is None else options
+    require_linux("run a command", "use the other tools, which need no system of their own")
     fs = require_filesystem(context)
     if not params.command.strip():
         raise ToolValidationError("command: it is empty; name a command to run")

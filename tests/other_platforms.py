@@ -1,0 +1,84 @@
+"""Python as it is on Windows and macOS, for processes on Linux: what these systems lack is taken away.
+
+`PRELUDE` is code to be run before anything else. It stands for a platform only as far as names go: paths, permissions
+and what may be done to an open file stay those of Linux.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+Platform = Literal["win32", "darwin"]
+
+PRELUDE = """
+import os, sys
+
+platform = sys.argv.pop(1)
+if platform == "win32":
+    missing_modules = {"fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+    missing_flags = [name for name in dir(os) if name.startswith("O_")]
+    for name in ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_EXCL", "O_TRUNC"):
+        missing_flags.remove(name)
+    missing_calls = '''
+        SEEK_DATA SEEK_HOLE chown chroot copy_file_range eventfd eventfd_read eventfd_write fchdir fchmod fchown
+        fdatasync fork forkpty fpathconf fstatvfs getegid geteuid getgid getgroups getloadavg getpgid getpgrp getresgid
+        getresuid getsid getuid getxattr initgroups killpg lchown listxattr lockf major makedev memfd_create minor
+        mkfifo mknod nice openpty pathconf pidfd_open posix_fadvise posix_fallocate posix_spawn posix_spawnp pread
+        preadv pwrite pwritev readv register_at_fork removexattr sched_getaffinity sched_yield sendfile setegid seteuid
+        setgid setgroups setpgid setpriority setregid setresgid setresuid setreuid setsid setuid setxattr splice
+        statvfs sync sysconf tcgetpgrp tcsetpgrp ttyname uname wait wait3 wait4 waitid writev
+    '''.split()
+else:
+    missing_modules = set()
+    missing_flags = ["O_DIRECT", "O_LARGEFILE", "O_NOATIME", "O_PATH", "O_RSYNC", "O_TMPFILE"]
+    missing_calls = '''
+        copy_file_range eventfd eventfd_read eventfd_write fdatasync getresgid getresuid getxattr listxattr memfd_create
+        pidfd_open posix_fadvise posix_fallocate removexattr sched_getaffinity setresgid setresuid setxattr splice
+    '''.split()
+
+for name in missing_flags:
+    if hasattr(os, name):
+        delattr(os, name)
+if platform == "win32":
+    for one in (os.supports_dir_fd, os.supports_fd, os.supports_effective_ids):
+        one.clear()
+
+# The standard library takes the names of its own platform when it is imported.
+import asyncio, concurrent.futures, ctypes, logging, multiprocessing, pydoc, selectors, shutil, subprocess, tarfile
+import tempfile
+import click, hypothesis, pytest, rich.console, rich.progress, rich.table, rich.text
+
+for name in missing_calls:
+    if hasattr(os, name):
+        delattr(os, name)
+
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name in missing_modules:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+if platform == "win32":
+    import signal
+
+    for name in ("SIGHUP", "SIGKILL", "SIGPIPE", "SIGCHLD", "SIGXFSZ", "pthread_sigmask", "setitimer", "sigpending"):
+        delattr(signal, name)
+for name in missing_modules:
+    sys.modules.pop(name, None)
+sys.meta_path.insert(0, Missing())
+sys.platform = platform
+"""
+
+
+def run_on(platform: Platform, code: str, directory: Path) -> str:
+    """Run code in a Python that has what it has on `platform`, and return what it printed."""
+    words = [sys.executable, "-c", PRELUDE + code, platform]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(words, cwd=directory, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout

@@ -1,0 +1,58 @@
+"""What operating systems differ in: locks, flags of open(2), and the error for what one of them cannot do.
+
+Sessions, files in memory and tools need no more than Python itself, and run on Windows and macOS too. Host
+directories and commands need Linux: descriptors for paths (O_PATH) and /proc, so that no link leads out of a root.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from errno import ENOTSUP
+
+try:
+    import fcntl as fcntl  # for the other modules, which take it from here
+except ImportError:
+    fcntl = None  # type: ignore[assignment]  # Windows; only used where HAS_FILE_LOCKS, or where Linux is required
+
+HAS_FILE_LOCKS = fcntl is not None
+# Whether a directory can be opened, and so be locked and synced.
+HAS_DIRECTORY_DESCRIPTORS = hasattr(os, "O_DIRECTORY")
+# Whether the permission bits of an open file can be set, and mean anything.
+HAS_PERMISSION_BITS = hasattr(os, "geteuid")
+
+
+def _flag(name: str) -> int:
+    """Return a flag of open(2); 0 where the system has none of that name."""
+    value: int = getattr(os, name, 0)
+    return value
+
+
+O_CLOEXEC = _flag("O_CLOEXEC")
+O_DIRECTORY = _flag("O_DIRECTORY")
+O_NOCTTY = _flag("O_NOCTTY")
+O_NOFOLLOW = _flag("O_NOFOLLOW")
+O_NONBLOCK = _flag("O_NONBLOCK")
+O_PATH = _flag("O_PATH")
+# On Windows a file that is opened without it changes line ends.
+O_BINARY = _flag("O_BINARY")
+
+# The flags with which a file of ours is opened by name.
+READ_FOLLOWING = os.O_RDONLY | O_CLOEXEC | O_BINARY
+READ = READ_FOLLOWING | O_NOFOLLOW
+CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_BINARY
+
+
+def require_linux(action: str, remedy: str) -> None:
+    """Raise `OSError` (ENOTSUP) on a system where host directories and commands do not work.
+
+    `action` says what cannot be done, as in "open '/srv' as a HostFilesystem".
+    """
+    if HAS_FILE_LOCKS and O_PATH and hasattr(os, "fork"):
+        return
+    error = OSError(
+        f"cannot {action}: that needs Linux (open with O_PATH, flock, fork), and this platform is {sys.platform!r}; "
+        f"{remedy}"
+    )
+    error.errno = ENOTSUP
+    raise error
