@@ -14,7 +14,8 @@ from weakfs.session.codec.atoms import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import External, Journal, Repair, begin
-from weakfs.session.history.timeline import Point, Timeline, changed, check_slices
+from weakfs.session.history.reduction import changed, check_slices
+from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Kind, Merge, Reducer, Slice, SliceSpec, StateMerge, WholeMerge, WholeSlice

@@ -13,8 +13,9 @@ from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceSeeded
 from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.log import Log
 from weakfs.session.history.record_numbers import Renumbering, Shift
+from weakfs.session.history.reduction import Row, changed, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
-from weakfs.session.history.timeline import Point, Row, Timeline, changed, event_of
+from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.registry import Shape, tag_of
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Conflict, Merge, StateMerge, WholeMerge

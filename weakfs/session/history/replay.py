@@ -14,7 +14,8 @@ from attrs import define, evolve, field
 from weakfs.session.core import checked_text
 from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import Merged, Record
-from weakfs.session.history.timeline import Timeline, changed
+from weakfs.session.history.reduction import changed
+from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table
