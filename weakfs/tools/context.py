@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import asdict, field, frozen
+from attrs import field, fields, frozen
 
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.session import Cancellation, Session
@@ -103,6 +103,7 @@ def build_tool_context(
     )
     return context_of(
         options,
+        call_id=call_id,
         session=session,
         filesystem=filesystem,
         limits=Limits.tools() if limits is None else limits,
@@ -112,9 +113,13 @@ def build_tool_context(
     )
 
 
+_OPTIONS = tuple(option.name for option in fields(CallOptions))
+
+
 def context_of(
     options: CallOptions,
     *,
+    call_id: str | None,
     session: Session,
     filesystem: Filesystem | None,
     limits: Limits,
@@ -129,7 +134,7 @@ def context_of(
         limits=limits,
         capability=capability,
         policy=policy,
-        **asdict(options, recurse=False),
+        **{name: getattr(options, name) for name in _OPTIONS} | {"call_id": call_id},
     )
 
 

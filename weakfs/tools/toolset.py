@@ -10,8 +10,6 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, cast
 
-from attrs import evolve
-
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
 from weakfs.messages import clip, one_line
@@ -225,7 +223,8 @@ class Toolset:
         call_id = self.session.next_id("call") if options.call_id is None else one_line(options.call_id)
         tool = self._tools.get(name)
         context = context_of(
-            evolve(options, call_id=call_id),
+            options,
+            call_id=call_id,
             session=self.session,
             filesystem=self.filesystem,
             limits=self.limits,

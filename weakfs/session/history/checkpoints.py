@@ -24,7 +24,7 @@ from attrs import define, evolve, frozen
 from pyrsistent import PMap, pmap
 
 from weakfs.session.history.log import Log
-from weakfs.session.history.packed_state import Counted, Packable, PackedValue
+from weakfs.session.history.packed_state import Counted, PackedValue, is_packable
 from weakfs.session.slices.table import Table
 
 # The distance in records between recent checkpoints.
@@ -92,7 +92,18 @@ class Checkpoints:
 
     def with_mark(self, mark: Mark) -> Checkpoints:
         """Add a checkpoint that is kept until the next thinning."""
-        return evolve(self, marks=self.marks.append(mark))
+        return Checkpoints(
+            self.marks.append(mark),
+            self.kept,
+            self.thinned,
+            self.distance,
+            self.start,
+            self.lasting,
+            self.lasting_distance,
+            self.since,
+            self.last_told,
+            self.is_past,
+        )
 
     def thinned_with(self, mark: Mark, rows: Log[Any], base: Mark, boundaries: Iterable[int] = ()) -> Checkpoints:
         """Add a checkpoint and thin out the others. `rows` are the records after `base`."""
@@ -185,7 +196,7 @@ def _size(rows: Iterable[Any]) -> tuple[int, Counted]:
             if type(value) is bytes or type(value) is str:
                 size += len(value)
                 counted.add(id(value))
-            elif type(value) not in (int, NoneType, tuple) and isinstance(value, Packable):
+            elif type(value) not in (int, NoneType, tuple) and is_packable(value):
                 # The record holds it: the parts that a state shares with it take no more memory when it is packed.
                 value.pack(None, counted)
     return size, counted
@@ -197,7 +208,7 @@ def packed_mark(mark: Mark, last: Mark | PackedMark, counted: Counted) -> tuple[
     state: dict[str, Log[Any] | PackedValue] = {}
     for tag, values in mark.state.items():
         value = values.last()
-        if len(values) == 1 and isinstance(value, Packable):
+        if len(values) == 1 and is_packable(value):
             packed, more = value.pack(_packed_before(type(value), last.state.get(tag)), counted)
             state[tag] = PackedValue(type(value), packed)
             weight += more
@@ -219,7 +230,7 @@ def _packed_before(type_: type, values: Log[Any] | PackedValue | None) -> Any:
     if isinstance(values, PackedValue):
         return values.packed if values.cls is type_ else None
     value = values.last() if values is not None else None
-    return value.pack(None, Counted())[0] if isinstance(value, Packable) and type(value) is type_ else None
+    return value.pack(None, Counted())[0] if is_packable(value) and type(value) is type_ else None
 
 
 def weight_of(one: Any, other: Any, counted: Counted) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from functools import lru_cache
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from attrs import frozen
 
@@ -40,6 +41,16 @@ class Packable(Protocol):
     def weight(cls, packed: Any, before: Any) -> int:
         """Return the approximate number of bytes that a form does not share with `before`, without blobs."""
         ...
+
+
+@lru_cache(256)
+def _has_packed_form(type_: type) -> bool:
+    return issubclass(type_, Packable)
+
+
+def is_packable(value: object) -> TypeGuard[Packable]:
+    """Return whether a value is `Packable`. Checks each type once: checking a protocol takes 20 µs."""
+    return _has_packed_form(type(value))  # type: ignore[arg-type]  # mypy takes the hash of a class for its instances'
 
 
 @frozen(eq=False)

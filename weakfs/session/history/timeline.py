@@ -26,6 +26,12 @@ from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
+# Immutable values that many timelines share.
+NO_ROWS = Log[Row]()
+NO_SHIFTS = Log[Shift]()
+NO_MARKS = Log[PackedMark]()
+NO_IDS = Log[str]()
+
 
 @define(eq=False)
 class Point:
@@ -39,7 +45,7 @@ class Point:
     touched: int = 0
     # The record numbers of the timeline that was left, and how earlier merges shifted those of the branch.
     numbering: Numbering = field(factory=Numbering)
-    shifts: Log[Shift] = field(factory=lambda: Log[Shift]())
+    shifts: Log[Shift] = NO_SHIFTS
 
 
 @define(eq=False)
@@ -48,7 +54,7 @@ class Timeline:
 
     state: Table = EMPTY_TABLE
     logs: Table = EMPTY_TABLE
-    rows: Log[Row] = field(factory=lambda: Log[Row]())
+    rows: Log[Row] = NO_ROWS
     # The state before the first row: what a compacted history starts with.
     base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)  # noqa: RUF009
     checkpoints: Checkpoints = Checkpoints()  # noqa: RUF009
@@ -56,7 +62,7 @@ class Timeline:
     # Records up to this one came from a file, and their checkpoints are built on demand, in `past`.
     told: int = 0
     # The checkpoints that the file held, and those after each of them, by its number.
-    lasting: Log[PackedMark] = field(factory=lambda: Log[PackedMark]())
+    lasting: Log[PackedMark] = NO_MARKS
     past: PMap[int, Checkpoints] = pmap()  # noqa: RUF009
     # Records up to this number belong to a merged fork: see `Merged`.
     block_end: int = 0
@@ -83,18 +89,19 @@ class Timeline:
     @property
     def seq(self) -> int:
         """The number of the newest record, 0 before the first."""
-        return self.dropped + len(self.rows)
+        return self.base.seq + len(self.rows)
 
     def point(self) -> Point:
         """Return the current position of this timeline. O(1)."""
-        return Point(self.state, self.rows, self.seq, self.snapshots, len(self.touched or ()), self.numbering)
+        touched = 0 if self.touched is None else len(self.touched)
+        return Point(self.state, self.rows, self.seq, self.snapshots, touched, self.numbering)
 
     def branch(self, *, is_fork: bool) -> Timeline:
         """Return a timeline that starts here and will be merged later: of a fork, or of a transaction. O(1)."""
         branch = self.copy()
         branch.cause = None
         branch.numbering = Numbering() if is_fork else Numbering(self.numbering, self.seq)
-        branch.touched = Log() if self.touched is None else self.touched
+        branch.touched = NO_IDS if self.touched is None else self.touched
         return branch
 
     def copy(self) -> Timeline:

@@ -71,6 +71,10 @@ class Rules:
     checked: Mapping[type, tuple[Step, ...]] = field(
         init=False, default=Factory(lambda self: _checked(self.steps), takes_self=True)
     )
+    # The tags of STATE slices whose values hold record numbers: see `weakfs.session.slices.registry.event`.
+    numbered: tuple[str, ...] = field(init=False, default=Factory(lambda self: _numbered(self), takes_self=True))
+    # The events that change a LOG slice.
+    logging: frozenset[type] = field(init=False, default=Factory(lambda self: _logging(self.steps), takes_self=True))
 
     @staticmethod
     @cache
@@ -219,17 +223,15 @@ class Rules:
             steps={event: _union(self.steps.get(event, ()), other.steps.get(event, ())) for event in events},
         )
 
-    @property
-    def numbered(self) -> tuple[str, ...]:
-        """The tags of STATE slices whose values hold record numbers: see `weakfs.session.slices.registry.event`."""
-        by_type = self.registry.by_type
-        return tuple(tag for tag, spec in self.specs.items() if spec.kind == "state" and by_type[spec.cls].numbers)
 
-    @property
-    def logging(self) -> frozenset[type]:
-        """The events that change a LOG slice."""
-        events = {event for event, steps in self.steps.items() if any(step.is_log for step in steps)}
-        return frozenset({*events, *SLICE_EVENTS})
+def _numbered(rules: Rules) -> tuple[str, ...]:
+    by_type = rules.registry.by_type
+    found = (tag for tag, spec in rules.specs.items() if spec.kind == "state" and spec.cls in by_type)
+    return tuple(tag for tag in found if by_type[rules.specs[tag].cls].numbers)
+
+
+def _logging(steps: Mapping[type, tuple[Step, ...]]) -> frozenset[type]:
+    return frozenset({*SLICE_EVENTS, *(event for event, own in steps.items() if any(step.is_log for step in own))})
 
 
 def _checked(steps: Mapping[type, tuple[Step, ...]]) -> Mapping[type, tuple[Step, ...]]:

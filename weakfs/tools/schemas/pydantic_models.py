@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol, TypeGuard, cast
 
 from weakfs.tools.schemas.fields import Schema
@@ -25,9 +26,12 @@ class _Model(Protocol):
 
 def is_model(params: object) -> TypeGuard[_Model]:
     """Return whether `params` is a pydantic model."""
-    return isinstance(params, type) and all(
-        callable(getattr(params, name, None)) for name in ("model_json_schema", "model_validate_json")
-    )
+    return isinstance(params, type) and _is_model(params)
+
+
+@lru_cache(1024)
+def _is_model(params: type) -> bool:
+    return all(callable(getattr(params, name, None)) for name in ("model_json_schema", "model_validate_json"))
 
 
 def takes_unknown(params: object) -> bool:
