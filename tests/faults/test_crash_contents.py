@@ -135,6 +135,9 @@ def test_a_full_disk_leaves_no_new_contents_behind(tmp_path: Path) -> None:
     assert (path.read_bytes(), blobs(path)) == (before, lying)
 
 
+RENAMING = ("rename", "replace")
+
+
 def test_contents_are_on_the_disk_before_the_file_that_needs_them(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     old_session().save(path)
@@ -142,13 +145,13 @@ def test_contents_are_on_the_disk_before_the_file_that_needs_them(tmp_path: Path
         new_session().save(path)
     named = [(call.name, call.arguments) for call in system.calls]
     renamed = [
-        number for number, (name, arguments) in enumerate(named) if name == "rename" and arguments[1] == str(path)
+        number for number, (name, arguments) in enumerate(named) if name in RENAMING and arguments[1] == str(path)
     ]
     assert len(renamed) == 1
     before, after = named[: renamed[0]], named[renamed[0] :]
-    placed = [arguments[1] for name, arguments in before if name == "rename"]
+    placed = [arguments[1] for name, arguments in before if name in RENAMING]
     assert len(placed) == 2
-    last = max(number for number, (name, _) in enumerate(before) if name == "rename")
+    last = max(number for number, (name, _) in enumerate(before) if name in RENAMING)
     synced = [arguments[0] for name, arguments in before[last:] if name == "open"]
     assert {*map(os.path.dirname, placed), f"{path}.blobs", str(tmp_path)} <= set(synced)
     assert "unlink" not in {name for name, arguments in before if not str(arguments[0]).endswith(".tmp")}

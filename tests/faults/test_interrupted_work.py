@@ -133,7 +133,8 @@ def test_work_on_a_host_stops_wherever_it_is_asked_to(name: str, error: type[Exc
     with interruptible(asking):
         work(opened(root))
     assert asking.asked >= least
-    for at in sorted({1, 2, asking.asked // 2, asking.asked - 1}):
+    # The first time asks most: files that were only just written are read again, in case they change unseen.
+    for at in sorted({1, 2, asking.asked // 2, asking.asked * 3 // 4}):
         # Nothing is known there from the last time.
         fs = opened(root, store=f"store {at}")
         with interruptible(Stop(at, error)), pytest.raises(error):

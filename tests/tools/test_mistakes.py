@@ -149,7 +149,7 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a tag when there are no snapshots": (
         lambda any: Session().rollback("before"),
         LookupError,
-        "it keeps none at all; take one with snapshot('before') first, or give a record number",
+        "none was taken; take one with snapshot('before') first, or give a record number",
     ),
 }
 
@@ -171,7 +171,7 @@ def test_one_rule_is_a_policy_of_one_rule() -> None:
 
 
 def test_a_missing_host_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="there is no such directory; make it first"):
+    with pytest.raises(FileNotFoundError, match="there is no such directory; create it first"):
         HostFilesystem(tmp_path / "none")
 
 

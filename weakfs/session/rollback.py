@@ -235,7 +235,7 @@ class History(SessionCore):
             names = dict.fromkeys(e.tag or e.snapshot_id for e in ordered_snapshots(line))
             if not names:
                 raise UnknownSnapshot(
-                    f"session {self.session_id!r} keeps no snapshot {wanted!r}: it keeps none at all; take one with "
+                    f"session {self.session_id!r} has no snapshot {wanted!r}: none was taken; take one with "
                     f"snapshot({wanted!r}) first, or give a record number"
                 )
             known = ", ".join(map(repr, list(names)[-5:]))
