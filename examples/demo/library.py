@@ -8,7 +8,7 @@ from pathlib import Path
 
 from examples.demo.report import Report, megabytes
 from weakfs import HostMount, InMemoryFilesystem, Limits, Session, Toolset
-from weakfs.backends.mount import mount
+from weakfs.backends.host_mount import mount
 
 EXCLUDED = ("__pycache__", "site-packages", "dist-packages")
 

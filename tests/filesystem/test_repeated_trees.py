@@ -16,7 +16,7 @@ from weakfs.reducers.tree.diff import equal
 from weakfs.reducers.tree.merge import merge
 from weakfs.reducers.tree.node import EMPTY_TREE, height, tree_of, walk
 from weakfs.reducers.tree.partial import filled, missing, with_changes
-from weakfs.reducers.tree.repetition import TreeTooLarge
+from weakfs.reducers.tree.repeated_subtrees import TreeTooLarge
 
 DEPTH = 40
 # As deep as a tree of a session file may be.

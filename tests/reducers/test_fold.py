@@ -27,7 +27,7 @@ from weakfs.reducers import (
 )
 from weakfs.reducers.events import EntryPut, Event
 from weakfs.reducers.tree import leaf
-from weakfs.reducers.tree.fold import folded
+from weakfs.reducers.tree.batch_apply import folded
 from weakfs.reducers.tree.leaf import content_of, kind_of
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, tree_of
 from weakfs.reducers.tree.packed import pack

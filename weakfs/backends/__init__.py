@@ -1,9 +1,9 @@
 """Filesystem backends: one class per place where files can be stored, all with the same behaviour."""
 
 from weakfs.backends.host import HostFilesystem
+from weakfs.backends.host_mount import HostMount
 from weakfs.backends.memory import InMemoryFilesystem
 from weakfs.backends.mock import Call, MockFilesystem, UnansweredCallError
-from weakfs.backends.mount import HostMount
 from weakfs.backends.overlay.filesystem import OverlayFilesystem
 
 __all__ = [

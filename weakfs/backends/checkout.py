@@ -19,10 +19,10 @@ from weakfs.reducers.tree.leaf import size_of
 from weakfs.reducers.tree.node import FileTree, Segments, find, walk
 from weakfs.session import Session
 from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.scan.incremental_scan import survey
 from weakfs.snapshots.scan.read_back import events_between, placed_below, without_set_id
 from weakfs.snapshots.scan.scan_limits import Bounds
 from weakfs.snapshots.scan.sinks import InMemory
-from weakfs.snapshots.scan.survey import survey
 
 
 @define

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import TypeVar, cast
 
-from weakfs.backends.mount import HostMount, checked_mounts, mount
+from weakfs.backends.host_mount import HostMount, checked_mounts, mount
 from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.filesystem import Limits, SymlinkPolicy
 from weakfs.reducers import FileTree, MountReport

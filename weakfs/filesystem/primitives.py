@@ -19,7 +19,7 @@ from weakfs.reducers.events import Event
 from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, NO_FILE, Leaf, is_file, is_link, is_special, kind_of
 from weakfs.reducers.tree.listing import listing_of
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments
-from weakfs.reducers.tree.repetition import check_repeats
+from weakfs.reducers.tree.repeated_subtrees import check_repeats
 
 SymlinkPolicy = Literal["deny", "within_root_only", "allow"]
 

@@ -24,7 +24,7 @@ from weakfs.reducers.lower_layer import (
     on_found,
 )
 from weakfs.reducers.mounts import MountReport, on_tree_mounted
-from weakfs.reducers.tree.fold import folded
+from weakfs.reducers.tree.batch_apply import folded
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.session.slices.slice import (
     Concern,

@@ -10,7 +10,7 @@ from uuid import uuid4
 from weakref import ref
 
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.codec.atoms import is_text
+from weakfs.session.codec.scalars import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import External, Journal, Repair, begin

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import attrs
 
-from weakfs.backends.host.apply_event import CHANGES_FILE, apply
+from weakfs.backends.host.disk_changes import CHANGES_FILE, apply
 from weakfs.backends.host.foreign_changes import found_before, looks_like
 from weakfs.backends.host.os_errors import told
 from weakfs.backends.host.root import HostRoot, Part, Work

@@ -20,10 +20,10 @@ from weakfs.snapshots.directory.restore import restore_tree
 from weakfs.snapshots.git.sink import Base
 from weakfs.snapshots.journal.journal import Journal, Nested
 from weakfs.snapshots.journal.recovery import Others, count_left_behind, settle
+from weakfs.snapshots.scan.incremental_scan import OnFile, survey, survey_entry
 from weakfs.snapshots.scan.scan_limits import Bounds, Discarded
 from weakfs.snapshots.scan.sinks import HashOnly, Sink
 from weakfs.snapshots.scan.stat_cache import Survey
-from weakfs.snapshots.scan.survey import OnFile, survey, survey_entry
 from weakfs.snapshots.store.store import Store
 
 logger = logging.getLogger("weakfs.backends")

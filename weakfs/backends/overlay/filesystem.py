@@ -21,7 +21,7 @@ from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryM
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import Leaf, content_of, size_of
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments
-from weakfs.reducers.tree.repetition import check_repeats
+from weakfs.reducers.tree.repeated_subtrees import check_repeats
 from weakfs.session import Session, SessionError, SessionView
 
 

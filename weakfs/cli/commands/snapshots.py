@@ -11,7 +11,7 @@ from weakfs.cli.directories import find, is_of, scanning, short_ids, usage
 from weakfs.cli.errors import telling
 from weakfs.cli.formatting import counted, moment, shown, typed
 from weakfs.cli.output import Output, progress
-from weakfs.session.codec.atoms import is_text
+from weakfs.session.codec.scalars import is_text
 from weakfs.snapshots import StoredSnapshot
 from weakfs.snapshots.store.catalogue import all_but_last
 from weakfs.snapshots.store.compaction import SnapshotAccount

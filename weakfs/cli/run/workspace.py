@@ -8,7 +8,7 @@ from attrs import define, field, frozen
 
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
-from weakfs.backends.mount import mount
+from weakfs.backends.host_mount import mount
 from weakfs.cli.commands.snapshots import take
 from weakfs.cli.directories import open_directory, scanning, short_ids
 from weakfs.cli.errors import telling

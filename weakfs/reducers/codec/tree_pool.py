@@ -12,7 +12,7 @@ from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import FILE_MODE, SPECIALS, Leaf
 from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node, tree_of
 from weakfs.session.blobs.rope import Content
-from weakfs.session.codec.pools import Blobs, Json, blob_at
+from weakfs.session.codec.shared_values import Blobs, Json, blob_at
 from weakfs.session.errors import SessionFileError
 from weakfs.session.files.expansion import Expansion
 

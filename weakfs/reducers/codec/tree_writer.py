@@ -5,7 +5,7 @@ from __future__ import annotations
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import FILE_MODE, NO_FILE, Special
 from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node
-from weakfs.session.codec.pools import Blobs, Json
+from weakfs.session.codec.shared_values import Blobs, Json
 
 # A name with its node before and after.
 Change = tuple[str, "Node | None", "Node | None"]

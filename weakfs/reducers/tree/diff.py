@@ -11,7 +11,7 @@ from attrs import frozen
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import Leaf, blob_digest, is_file, same, size_of
 from weakfs.reducers.tree.node import FileTree, Node, walk
-from weakfs.reducers.tree.repetition import Comparisons, check_repeats
+from weakfs.reducers.tree.repeated_subtrees import Comparisons, check_repeats
 
 
 @frozen

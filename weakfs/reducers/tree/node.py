@@ -128,7 +128,7 @@ class FileTree(Remembering):
     @classmethod
     def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
         """Return the tree, unpacked; with `known`, shares with others that were. O(directories + names / 32)."""
-        from weakfs.reducers.tree.draft import DirectoryDraft, made
+        from weakfs.reducers.tree.mutable_directory import DirectoryDraft, made
 
         found = None if known is None else known.get(id(packed))
         tree = found if type(found) is FileTree else made(DirectoryDraft(packed), known)
@@ -290,9 +290,9 @@ def with_mode(tree: FileTree, mode: int) -> FileTree:
 def walk(tree: FileTree, prefix: str = "") -> Iterator[tuple[str, Node]]:
     """Yield everything below, parents first, sorted by name within each directory: `(path, node)`.
 
-    Raise `TreeTooLarge` for a tree that consists mostly of copies of itself: see `weakfs.reducers.tree.repetition`.
+    Raise `TreeTooLarge` for a tree that consists mostly of copies of itself: see `repeated_subtrees.py`.
     """
-    from weakfs.reducers.tree.repetition import check_repeats
+    from weakfs.reducers.tree.repeated_subtrees import check_repeats
 
     check_repeats(tree)
     stack: list[Iterator[tuple[str, Node]]] = [iter(entries(tree))]

@@ -2,7 +2,7 @@
 
 A tree of 100,000 files in 5,000 directories is 10,000 objects to the collector; 60 of them took 400 ms of every full
 collection. Packed, they take no time, and a third of the memory: names and subdirectories that two versions have in
-common are shared, and the files are the leaves of the tree themselves. `weakfs.reducers.tree.fold` unpacks them.
+common are shared, and the files are the leaves of the tree themselves. `weakfs.reducers.tree.batch_apply` unpacks them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import CONTENT, MODIFIED_AT, WHITEOUT
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, entries, find, put, remove, walk, with_mode
-from weakfs.reducers.tree.repetition import Comparisons, check_repeats
+from weakfs.reducers.tree.repeated_subtrees import Comparisons, check_repeats
 
 
 def filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple[FileTree, ...]) -> FileTree:

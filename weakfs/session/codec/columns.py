@@ -16,8 +16,8 @@ from attrs import frozen
 
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Content
-from weakfs.session.codec.atoms import LARGEST, SMALLEST
-from weakfs.session.codec.pools import Blobs, Json, whole_content
+from weakfs.session.codec.scalars import LARGEST, SMALLEST
+from weakfs.session.codec.shared_values import Blobs, Json, whole_content
 from weakfs.session.files.expansion import Expansion
 from weakfs.session.slices.registry import Shape
 

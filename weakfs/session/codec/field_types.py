@@ -11,8 +11,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import attrs
 
-from weakfs.session.codec.atoms import UNTOLD
-from weakfs.session.codec.pools import Json, Pool
+from weakfs.session.codec.scalars import UNTOLD
+from weakfs.session.codec.shared_values import Json, Pool
 from weakfs.session.slices.registry import tag_of
 from weakfs.session.slices.table import Table
 

@@ -2,7 +2,7 @@
 
 An event that a file cannot hold would be applied and written to the log, and the session could never be saved again.
 So it is refused when it is dispatched. Most events repeat the types of earlier ones and are not checked twice; those
-with unconstrained fields are tried one by one: see `weakfs.session.codec.acceptance`.
+with unconstrained fields are tried one by one: see `weakfs.session.codec.savable`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from attrs import Factory, field, frozen
 
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.codec import field_types as kinds
-from weakfs.session.codec.atoms import ATOMS
 from weakfs.session.codec.round_trip import difference
+from weakfs.session.codec.scalars import ATOMS
 from weakfs.session.slices.registry import Registry, fields_of
 
 # Types that a field may declare and hold exactly; all others are left to the trial.

@@ -12,7 +12,7 @@ from attrs import define, field
 
 from weakfs.session.blobs.blob import Stored, Surveyed
 from weakfs.session.blobs.rope import Content, Rope
-from weakfs.session.codec.atoms import ATOMS
+from weakfs.session.codec.scalars import ATOMS
 from weakfs.session.errors import MissingBlob
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
@@ -28,7 +28,7 @@ TELLING: frozenset[str] = frozenset({tag_of(RolledBack), tag_of(Merged)})
 
 @runtime_checkable
 class ContentPool(Protocol):
-    """A pool whose values hold blobs: see `weakfs.session.codec.pools.Pool`."""
+    """A pool whose values hold blobs: see `weakfs.session.codec.shared_values.Pool`."""
 
     cls: type
 

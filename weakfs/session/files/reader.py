@@ -10,7 +10,7 @@ from pyrsistent import pmap
 from weakfs.session.blobs.blob import ContentSource
 from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.decoding import Reading
-from weakfs.session.codec.pools import Json, read_blobs
+from weakfs.session.codec.shared_values import Json, read_blobs
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.expansion import Expansion
 from weakfs.session.history.checkpoints import Mark, PackedMark, packed_mark

@@ -17,10 +17,10 @@ import orjson
 from pyrsistent import pmap
 
 from weakfs.session.blobs.blob import ContentSource, Stored
-from weakfs.session.codec.atoms import AS_IT_IS
 from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.encoding import Writing
-from weakfs.session.codec.pools import Json
+from weakfs.session.codec.scalars import AS_IT_IS
+from weakfs.session.codec.shared_values import Json
 from weakfs.session.errors import SessionError
 from weakfs.session.files.spool import BATCH, JsonArray, JsonObject, Spool
 from weakfs.session.history.checkpoints import PackedMark

@@ -107,7 +107,7 @@ class Shape:
             rule(values[place])
         if fit.is_always_safe or fit.is_safe(values):
             return event
-        from weakfs.session.codec.acceptance import accepted
+        from weakfs.session.codec.savable import accepted
 
         return accepted(registry, event, f"cannot take a {self.cls.__name__}")
 
@@ -181,7 +181,7 @@ class Registry:
     by_type: Mapping[type, Shape] = attrs.field(converter=_types, default=_standard("by_type"))
     # Slice types that every session with this registry has: see weakfs.session.slices.slice.Declaration.
     slices: tuple[Any, ...] = _standard("slices")
-    # Types whose values a file stores once and refers to by number: see weakfs.session.codec.pools.
+    # Types whose values a file stores once and refers to by number: see weakfs.session.codec.shared_values.
     pools: tuple[Any, ...] = _standard("pools")
 
     with_types: ClassVar[_WithTypes] = _WithTypes()

@@ -20,7 +20,7 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import FileTree, Node, Segments, tree_of
-from weakfs.reducers.tree.repetition import check_repeats
+from weakfs.reducers.tree.repeated_subtrees import check_repeats
 from weakfs.session.blobs.file_copy import copy_file
 from weakfs.session.blobs.rope import Content
 from weakfs.session.blobs.sparse import PIECE, read_pieces

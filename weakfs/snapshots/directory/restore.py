@@ -16,7 +16,7 @@ from attrs import define, evolve, field
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import CONTENT, DEVICE, MODE, MODIFIED_AT, Leaf, is_file, is_link, kind_of, same_content
 from weakfs.reducers.tree.node import FileTree, Node, Segments, with_mode
-from weakfs.reducers.tree.repetition import Comparisons
+from weakfs.reducers.tree.repeated_subtrees import Comparisons
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import check_name, temporary_name

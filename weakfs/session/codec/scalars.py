@@ -15,7 +15,7 @@ from uuid import UUID
 
 import orjson
 
-from weakfs.session.codec.pools import Json
+from weakfs.session.codec.shared_values import Json
 
 # Keep orjson from silently converting these types.
 AS_IT_IS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS

@@ -12,8 +12,8 @@ from typing import Any, cast
 from weakfs.reducers import events as e
 from weakfs.reducers.apply import REDUCERS, is_whiteout, newborn, spliced
 from weakfs.reducers.tree import leaf as leaves
-from weakfs.reducers.tree.draft import DirectoryDraft, Entry, is_directory, made
 from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf
+from weakfs.reducers.tree.mutable_directory import DirectoryDraft, Entry, is_directory, made
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.packed import Packed
 from weakfs.session.blobs.rope import Rope
