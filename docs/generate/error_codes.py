@@ -15,7 +15,7 @@ OTHER = {
     "sandbox_unavailable": ("error", "`shell` needs a sandbox and there is none on this machine."),
 }
 
-BUILT_IN = {
+BUILT_IN: dict[type, str] = {
     FileNotFoundError: "There is no such entry.",
     IsADirectoryError: "A file is needed and the path is a directory.",
     NotADirectoryError: "A directory is needed and the path, or a parent of it, is a file.",
@@ -48,9 +48,9 @@ def rows() -> list[tuple[str, str, str, str]]:
         found.append((code, status, f"`OSError` with `{name}`", NUMBERED[number]))
     for name in editing.__all__:
         kind = getattr(editing, name)
-        code = getattr(kind, "error_code", None)
-        if isinstance(kind, type) and isinstance(code, str):
-            found.append((code, str(getattr(kind, "status", "error")), f"`{name}`", _first_line(kind)))
+        own_code: object = getattr(kind, "error_code", None)
+        if isinstance(kind, type) and isinstance(own_code, str):
+            found.append((own_code, str(getattr(kind, "status", "error")), f"`{name}`", _first_line(kind)))
     for code, (status, meaning) in OTHER.items():
         found.append((code, status, "", meaning))
     return sorted(found)
