@@ -128,13 +128,15 @@ def context_of(
     operation: Operation | None,
 ) -> ToolContext:
     """Return the context of a call with these options."""
+    given: dict[str, Any] = {name: getattr(options, name) for name in _OPTIONS}
+    given["call_id"] = call_id
     return ToolContext(
         session=session,
         filesystem=None if filesystem is None else guarded(filesystem, capability, policy, operation),
         limits=limits,
         capability=capability,
         policy=policy,
-        **{name: getattr(options, name) for name in _OPTIONS} | {"call_id": call_id},
+        **given,
     )
 
 
