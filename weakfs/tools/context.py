@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import field, fields, frozen
 
 from weakfs.filesystem import Filesystem, Limits
