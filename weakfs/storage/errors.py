@@ -1,0 +1,41 @@
+"""The errors of storage engines and event streams."""
+
+from __future__ import annotations
+
+from weakfs.errors import WeakfsError
+
+
+class StorageError(WeakfsError, OSError):
+    """An engine refused an operation or could not be reached; nothing was changed."""
+
+
+class OutcomeUnknown(StorageError):
+    """The connection was lost during a change, which may or may not have taken effect.
+
+    Repeating an append is safe: frames that are already there are recognized.
+    """
+
+
+class StorageDamaged(StorageError):
+    """What an engine returned is not what was stored; the message says where, and what can be saved."""
+
+
+class StreamConflict(StorageError):
+    """Somebody else appended to the stream first; nothing was changed.
+
+    `expected` is the number of the frame that the stream should have ended at, `actual` the one that it ends at.
+    """
+
+    def __init__(self, stream: str, expected: int, actual: int) -> None:
+        self.stream, self.expected, self.actual = stream, expected, actual
+        super().__init__(
+            f"cannot append to stream {stream!r} after frame {expected}: it ends at frame {actual}; read what follows "
+            f"frame {expected} first"
+        )
+
+    def __reduce__(self) -> tuple[type[StreamConflict], tuple[str, int, int]]:
+        return type(self), (self.stream, self.expected, self.actual)
+
+
+class LeaseLost(StorageError):
+    """Somebody else holds the lease of the stream; nothing was changed."""

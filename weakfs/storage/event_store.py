@@ -1,0 +1,158 @@
+"""`EventStore`, the protocol of event streams: numbered frames, contents by digest, and checkpoints.
+
+A stream holds one session. Its frames are numbered 1, 2, 3 without gaps; each is what one commit of the session wrote.
+Contents belong to a stream too, so that deleting a session deletes what it holds, and sessions can be spread over any
+number of machines: nothing orders the frames of different streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+
+class Frame(NamedTuple):
+    """One frame of a stream: its number, and its bytes."""
+
+    number: int
+    data: bytes
+
+
+class Checkpoint(NamedTuple):
+    """The state after a frame, in whatever form the writer chose."""
+
+    number: int
+    data: bytes
+
+
+class Lease(NamedTuple):
+    """The exclusive right to append to a stream, until it expires.
+
+    `fencing` is a number that grows with every lease of the stream: an append that carries an older one is refused.
+    """
+
+    stream: str
+    owner: str
+    fencing: int
+    # The seconds for which it was granted, by the clock of the engine.
+    seconds: float
+
+
+@runtime_checkable
+class EventStore(Protocol):
+    """Event streams. Every method may be called from any thread."""
+
+    @property
+    def url(self) -> str:
+        """Where the streams are stored, without passwords."""
+        ...
+
+    def head(self, stream: str) -> int:
+        """Return the number of the newest frame, 0 if there is none."""
+        ...
+
+    def append(
+        self,
+        stream: str,
+        expected: int,
+        frames: Sequence[bytes],
+        *,
+        contents: Mapping[str, bytes] | None = None,
+        fencing: int | None = None,
+    ) -> int:
+        """Append frames, and return the number of the last one.
+
+        `contents` maps hex digests to bytes that the frames refer to; they are stored before the frames, and those that
+        the stream already has are not written again. Raises `StreamConflict` if the stream does not end at `expected`,
+        with nothing changed, unless it holds exactly these frames there: a retry after an unknown outcome succeeds.
+        Raises `LeaseLost` if somebody else holds a newer lease, or if `fencing` is older than the newest one.
+        """
+        ...
+
+    def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> Iterator[Frame]:
+        """Yield the frames that follow frame `after`, in order. Frames that were trimmed are left out."""
+        ...
+
+    def wait(self, stream: str, after: int, timeout: float) -> int:
+        """Wait until the stream has a frame after `after`, at most `timeout` seconds; return the number of its head."""
+        ...
+
+    def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
+        """Store contents by hex digest; those that the stream already has are not written again."""
+        ...
+
+    def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
+        """Return those of the contents that the stream has."""
+        ...
+
+    def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
+        """Return which of the contents the stream has."""
+        ...
+
+    def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
+        """Store a checkpoint; it replaces older ones once it is complete."""
+        ...
+
+    def get_checkpoint(self, stream: str) -> Checkpoint | None:
+        """Return the newest checkpoint, or `None` if there is none."""
+        ...
+
+    def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
+        """Delete the frames numbered below `before`, and the contents with these digests."""
+        ...
+
+    def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        """Return the names of streams, in order, at most `limit` of them."""
+        ...
+
+    def delete(self, stream: str) -> bool:
+        """Delete a stream with its contents and checkpoints. Return whether there was one."""
+        ...
+
+    def lease(self, stream: str, owner: str, seconds: float) -> Lease:
+        """Take or renew the lease of a stream. Raises `LeaseLost` if somebody else holds it and it has not expired."""
+        ...
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back; one that has expired or was taken over is left alone."""
+        ...
+
+    def flush(self) -> None:
+        """Wait until everything that was appended is as durable as the engine can make it."""
+        ...
+
+    def close(self) -> None:
+        """Release connections and descriptors; closing again does nothing."""
+        ...
+
+
+@runtime_checkable
+class AsyncEventStore(Protocol):
+    """`EventStore` with `async` methods. A cancelled append took effect as a whole or not at all."""
+
+    @property
+    def url(self) -> str: ...
+    async def head(self, stream: str) -> int: ...
+    async def append(
+        self,
+        stream: str,
+        expected: int,
+        frames: Sequence[bytes],
+        *,
+        contents: Mapping[str, bytes] | None = None,
+        fencing: int | None = None,
+    ) -> int: ...
+    def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> AsyncIterator[Frame]: ...
+    async def wait(self, stream: str, after: int, timeout: float) -> int: ...
+    async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None: ...
+    async def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]: ...
+    async def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]: ...
+    async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None: ...
+    async def get_checkpoint(self, stream: str) -> Checkpoint | None: ...
+    async def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None: ...
+    async def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]: ...
+    async def delete(self, stream: str) -> bool: ...
+    async def lease(self, stream: str, owner: str, seconds: float) -> Lease: ...
+    async def release(self, lease: Lease) -> None: ...
+    async def flush(self) -> None: ...
+    async def close(self) -> None: ...
