@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,11 +18,17 @@ WITH_EXAMPLES = sorted(
     if "_build" not in path.parts and any(block.language in ("python", "console") for block in blocks(path.read_text()))
 )
 
+TUTORIAL = DOCS / "tutorial" / "agent.md"
+
 
 def run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     directory = tmp_path / "work"
     directory.mkdir()
     monkeypatch.chdir(directory)
+    monkeypatch.syspath_prepend(directory)
+    # The modules that a page saves: another page may save one of the same name.
+    for block in blocks(path.read_text()):
+        monkeypatch.delitem(sys.modules, (block.title or "").removesuffix(".py"), raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return Page(path, directory).run()
@@ -53,4 +61,19 @@ def test_a_command_that_prints_something_else_is_found(tmp_path: Path, monkeypat
 
 
 def test_the_tutorial_runs_from_the_first_block_to_the_last() -> None:
-    assert DOCS / "tutorial" / "agent.md" in WITH_EXAMPLES
+    assert TUTORIAL in WITH_EXAMPLES
+
+
+def test_the_tutorial_can_be_pasted_into_an_interpreter(tmp_path: Path) -> None:
+    typed = ""
+    for block in blocks(TUTORIAL.read_text()):
+        if block.title is not None:
+            (tmp_path / block.title).parent.mkdir(exist_ok=True)
+            (tmp_path / block.title).write_text(block.text)
+        elif block.language == "python":
+            typed += f"{block.text}\n"
+    done = subprocess.run(
+        [sys.executable, "-i", "-q"], input=typed, text=True, capture_output=True, cwd=tmp_path, check=True
+    )
+    assert "Error" not in done.stderr
+    assert (tmp_path / "conversation.json").exists()
