@@ -19,7 +19,7 @@ from tests.backends.gits import damage, fill, git, state
 from weakfs.backends import HostFilesystem
 from weakfs.reducers import FileTree
 from weakfs.snapshots import Store
-from weakfs.snapshots.git import GitUnavailable
+from weakfs.snapshots.git import GitUnavailable, command
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
 
@@ -94,6 +94,21 @@ def test_eight_processes_take_snapshots_at_once(tmp_path: Path) -> None:
             stored = store.get(snapshot_id)
             assert stored.extra["commit"] in store.git.refs().values()
             assert entries(store.tree(stored))["own"][0].join() == root.name.encode()
+
+
+def test_a_ref_that_is_locked_for_good_is_named_however_long_its_path_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "OPTIONS", (*command.OPTIONS, "-c", "core.filesRefLockTimeout=0"))
+    root = tmp_path / "root"
+    fill(root)
+    fs = HostFilesystem(root, store=tmp_path / ("s" * 250) / ("t" * 250) / "store", snapshots="git")
+    fs.snapshot()
+    repository = fs.store.git
+    name, commit = next(iter(repository.refs().items()))
+    Path(repository.path, f"{name}.lock").touch()
+    with pytest.raises(FileExistsError, match="that name is taken"):
+        repository.add_refs({name: commit})
 
 
 def wait_for_the_last_of_its_programs(imports: str) -> None:

@@ -11,8 +11,22 @@ from typing import IO
 
 from weakfs.snapshots.store.errors import StoreDamaged, StoreUnwritable, unwritable
 
-# Options for a repository whose configuration somebody else may have changed.
-OPTIONS = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
+# Options for a repository whose configuration somebody else may have changed. Refs that another process has locked are
+# waited for, in milliseconds: git's own 100 ms are not enough on a busy machine.
+OPTIONS = (
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "gc.auto=0",
+    "-c",
+    "maintenance.auto=false",
+    "-c",
+    "core.filesRefLockTimeout=10000",
+    "-c",
+    "core.packedRefsTimeout=10000",
+)
+# How much of git's error output a message quotes, from its beginning and from its end, in characters.
+QUOTED = 300
 
 
 class GitUnavailable(StoreUnwritable):
@@ -112,7 +126,7 @@ def version() -> str:
 
 def failure(git_dir: str, command: str, complained: bytes) -> StoreUnwritable | StoreDamaged:
     """Return the error to raise for git's error output."""
-    message = complained.decode("utf-8", "replace").strip().replace("\n", "; ")[-400:] or "it was killed"
+    message = complained.decode("utf-8", "replace").strip().replace("\n", "; ") or "it was killed"
     for number, text in (
         (errno.ENOSPC, "No space left"),
         (errno.ENOSPC, "Out of diskspace"),
@@ -122,6 +136,8 @@ def failure(git_dir: str, command: str, complained: bytes) -> StoreUnwritable | 
     ):
         if text in message:
             return _unwritten(git_dir, number)
+    if len(message) > 2 * QUOTED:
+        message = f"{message[:QUOTED]} ... {message[-QUOTED:]}"
     return StoreDamaged(
         f"cannot use the repository {git_dir!r}: 'git {command}' failed ({message}); check it with 'git fsck', and "
         f"restore damaged files from a copy"
