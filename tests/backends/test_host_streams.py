@@ -141,7 +141,7 @@ def test_a_search_reads_no_file_behind_its_cap(fs: HostFilesystem, monkeypatch: 
     for number in range(100):
         fs.write(f"/{number:02}", "needle\n" * 10_000)
     read: list[str] = []
-    content = HostFilesystem._content
+    content = HostFilesystem.content
 
     def counted(fs: HostFilesystem, path: str, leaf: Leaf) -> bytes:
         read.append(path)

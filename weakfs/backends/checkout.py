@@ -42,7 +42,7 @@ class Checkable(Protocol):
     def tree(self) -> FileTree: ...
     def _directory(self, path: str, verb: str) -> tuple[str, Segments]: ...
     def _refuse_if_read_only(self, verb: str, path: object) -> None: ...
-    def _commit(self, event: Event) -> object: ...
+    def apply(self, event: Event) -> object: ...
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def private_checkout(filesystem: Checkable, session: Session, path: str, read_ba
         laid.set_id_removed = tuple(base + one for one in removed)
         with session.transaction():
             for event in events_between(before, after, at=session.now()):
-                filesystem._commit(placed_below(event, canonical))
+                filesystem.apply(placed_below(event, canonical))
             check_made(filesystem.limits, before, after, canonical, filesystem.tree())
         laid.changed = changed_paths(before, after, canonical)
 

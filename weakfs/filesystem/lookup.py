@@ -1,27 +1,17 @@
-"""The primitives that a backend implements, and path lookup; everything else is derived from them."""
+"""Path lookup: from a path to the node at it, following links as the policy allows; what is missing is named."""
 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
-from errno import EACCES, EBUSY, EFBIG, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
-from io import BufferedReader, BytesIO, RawIOBase
-from operator import itemgetter
-from typing import Literal, cast
+from errno import EACCES, EBUSY, EINVAL, EISDIR, ELOOP, ENOTDIR, EROFS
+from typing import cast
 
 from weakfs.filesystem import paths
 from weakfs.filesystem.errors import fault, no_directory, not_found
-from weakfs.filesystem.limits import Limits
-from weakfs.filesystem.results import FileEntry, Note
-from weakfs.reducers.events import Event
-from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, NO_FILE, Leaf, is_file, is_link, is_special, kind_of
-from weakfs.reducers.tree.listing import listing_of
-from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments
+from weakfs.filesystem.primitives import FilesystemPrimitives
+from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf, is_link, is_special, kind_of
+from weakfs.reducers.tree.node import FileTree, Node, Segments
 from weakfs.reducers.tree.repeated_subtrees import check_repeats
-
-SymlinkPolicy = Literal["deny", "within_root_only", "allow"]
 
 # The same number as Linux follows for one path.
 MAX_LINKS = 40
@@ -29,115 +19,25 @@ MAX_LINKS = 40
 # A path after following links, its segments, and the node there.
 Place = tuple[str, Segments, Node | None]
 
-_name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 
+class PathLookup(FilesystemPrimitives):
+    """Lookup of paths, the first step of every operation."""
 
-class Primitives(ABC):
-    """The part of a filesystem that differs between backends.
+    __slots__ = ()
 
-    Nodes are those of `weakfs.reducers`: leaves and trees. A backend that stores files elsewhere returns leaves
-    with lazy content and directories without children; only the backend itself looks inside them.
-    """
-
-    limits: Limits
-    follow_symlinks: SymlinkPolicy
-
-    @property
-    @abstractmethod
-    def read_only(self) -> bool:
-        """Whether every change is refused."""
-
-    @abstractmethod
-    def _find(self, segments: Segments) -> Node | None:
-        """Return the node at exactly this path, following no link."""
-
-    @abstractmethod
-    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
-        """Return the entries of a directory, in any order."""
-
-    def _listed(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
-        """Return the entries of a directory for a listing, by name. Their paths start with `prefix`."""
-        return tuple(entry_of(name, prefix + name, node) for name, node in sorted(self._entries(segments), key=_name))
-
-    @abstractmethod
-    def _content(self, path: str, leaf: Leaf) -> bytes:
-        """Return a file's bytes."""
-
-    def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
-        """Return part of a file's bytes."""
-        return self._content(path, leaf)[start:stop]
-
-    def _stream(self, path: str, leaf: Leaf) -> BufferedReader:
-        """Open a file's current bytes for reading."""
-        return BufferedReader(cast(RawIOBase, BytesIO(self._content(path, leaf))))
-
-    def _entries_if_readable(self, segments: Segments) -> Iterable[tuple[str, Node]]:
-        """Return the entries of a directory for a search; none if it may not be listed or is gone."""
-        try:
-            return self._entries(segments)
-        except (PermissionError, FileNotFoundError, NotADirectoryError):
-            return ()
-
-    def _listing(self, segments: Segments) -> Listing:
-        """Return a directory's listing for a search, without what the search may not read."""
-        return listing_of(self._entries_if_readable(segments))
-
-    def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
-        """Return a file's bytes for a search; `None` if it may not be read, is gone or is too large."""
-        try:
-            return self._content(path, leaf)
-        except OSError as error:
-            if error.errno in (EACCES, EPERM, ENOENT, ENOTDIR, ELOOP, EFBIG):
-                return None
-            raise
-
-    def _content_searched_alone(self, path: str, leaf: Leaf) -> bytes | None:
-        """Return the bytes of the one file to search, `None` if the search may not read it."""
-        return self._content_if_readable(path, leaf)
-
-    def _check_repeats(self, segments: Segments) -> None:
-        """Raise `TreeTooLarge` for a directory that is mostly copies of itself, before it is walked."""
-        node = self._find(segments)
-        if type(node) is FileTree:
-            check_repeats(node)
-
-    @abstractmethod
-    def _totals(self, segments: Segments) -> tuple[int, int, int]:
-        """Return the bytes, files (including links) and directories below a directory, without itself."""
-
-    @abstractmethod
-    def _height(self, segments: Segments) -> int:
-        """Return how many segments the deepest path below a node adds to the node's own."""
-
-    @abstractmethod
-    def _commit(self, event: Event) -> tuple[Note, ...] | None:
-        """Apply a change that has been checked; return what the files lost by it, if anything."""
-
-    def _created(self, segments: Segments, node: Node) -> int:
-        """Return when an entry was created, in nanoseconds."""
-        return node.created_at if type(node) is FileTree else node[CREATED_AT]
-
-    def _other_names(self, segments: Segments) -> tuple[Segments, ...]:
-        """Return the other paths of the same file, which change along with it: its hard links on a host."""
-        return ()
-
-    @abstractmethod
-    def _now(self) -> int:
-        """Read the clock, in integer nanoseconds."""
-
-    @abstractmethod
-    def _exclusive(self) -> AbstractContextManager[object]:
-        """Block other changes while one is checked and applied."""
-
-    def _pinned(self) -> Primitives:
+    def read_view(self) -> PathLookup:
         """Return an immutable view of the current files if possible, for a call that reads many of them."""
         return self
 
-    def _told(self) -> None:
-        """Notify subscribers of a change after `_exclusive` has been released."""
-        return
+    def _content_searched_alone(self, path: str, leaf: Leaf) -> bytes | None:
+        """Return the bytes of the one file to search, `None` if the search may not read it."""
+        return self.readable_content(path, leaf)
 
-    # Path lookup
+    def _check_repeats(self, segments: Segments) -> None:
+        """Raise `TreeTooLarge` for a directory that is mostly copies of itself, before it is walked."""
+        node = self.lookup(segments)
+        if type(node) is FileTree:
+            check_repeats(node)
 
     # A backend that also accepts other forms of a path overrides this.
     _parse = staticmethod(paths.parse)
@@ -145,7 +45,7 @@ class Primitives(ABC):
     def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
         """Look up a path. A link on the way, or at the end if `follow`, is followed if the policy allows."""
         canonical, segments = self._parse(path)
-        node = self._find(segments)
+        node = self.lookup(segments)
         if node is None or (type(node) is tuple and follow and is_link(node)):
             return self._follow(canonical, segments, follow)
         return canonical, segments, node
@@ -160,7 +60,7 @@ class Primitives(ABC):
                 self._climb(done, path)
                 continue
             here = (*done, name)
-            node = self._find(here)
+            node = self.lookup(here)
             if type(node) is not tuple or not is_link(node) or not (todo or follow):
                 done.append(name)
                 continue
@@ -183,7 +83,7 @@ class Primitives(ABC):
                 done[:], target = self._from_the_top(target, path)
             todo.extend(part for part in reversed(target.split("/")) if part not in ("", "."))
         found = tuple(done)
-        node = self._find(found)
+        node = self.lookup(found)
         if follow and type(node) is tuple and is_link(node):
             raise fault(
                 OSError,
@@ -219,7 +119,7 @@ class Primitives(ABC):
     def _missing(self, path: str, segments: Segments, verb: str) -> OSError:
         """Return the error for a path with nothing at it: no entry, or a file in place of a directory."""
         for depth in range(1, len(segments)):
-            node = self._find(segments[:depth])
+            node = self.lookup(segments[:depth])
             if node is None and segments[0] == "..":
                 # Do not reveal where a link outside the root leads.
                 break
@@ -244,7 +144,7 @@ class Primitives(ABC):
 
     def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
         canonical, segments = self._parse(path)
-        node = self._find(segments)
+        node = self.lookup(segments)
         if type(node) is tuple and type(node[0]) not in NO_FILE:
             return canonical, node
         return self._file_there(path, verb)
@@ -260,7 +160,7 @@ class Primitives(ABC):
         self._refuse_special(canonical, node, verb)
         return canonical, node
 
-    def _noted(self, path: str, leaf: Leaf, verb: str) -> Leaf:
+    def _record_read(self, path: str, leaf: Leaf, verb: str) -> Leaf:
         """Return a file that is about to be read; a backend that records reads overrides this."""
         return leaf
 
@@ -293,10 +193,3 @@ class Primitives(ABC):
 
 def _shown(segments: Segments) -> str:
     return "/" + "/".join(segments)
-
-
-def entry_of(name: str, path: str, node: Node) -> FileEntry:
-    """Return a node as an entry of a listing."""
-    if type(node) is FileTree:
-        return FileEntry(name, path, False, True)
-    return FileEntry(name, path, True, False) if is_file(node) else FileEntry(name, path, False, False, is_link(node))
