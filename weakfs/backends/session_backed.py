@@ -51,7 +51,7 @@ class SessionFilesystem(BaseFilesystem):
 
     def _tree_in(self, snapshot: FilesystemSnapshot) -> FileTree | None:
         if snapshot.tree is None and snapshot.data is not None:
-            return unpack_in_place(Archived(snapshot.data), limits=self.limits, at=snapshot.created_at)
+            return unpack_in_place(Archived(snapshot.data), limits=self.limits, at=snapshot.created_ns)
         return snapshot.tree
 
     def export_bytes(self) -> bytes:

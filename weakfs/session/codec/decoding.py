@@ -123,6 +123,7 @@ class Reading:
                 _cattrs_forbid_extra_keys=True,
                 _cattrs_detailed_validation=detailed,
                 _cattrs_use_alias=False,
+                **kinds.stored_names(type_),
             ),
         )
         return converter

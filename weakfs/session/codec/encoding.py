@@ -75,7 +75,9 @@ class Writing:
             converter.register_unstructure_hook(type_, self._pooled)
         converter.register_unstructure_hook_factory(
             kinds.is_plain_attrs(self.pools),
-            lambda type_: make_dict_unstructure_fn(type_, converter, _cattrs_use_alias=False),
+            lambda type_: make_dict_unstructure_fn(
+                type_, converter, _cattrs_use_alias=False, **kinds.stored_names(type_)
+            ),
         )
         return converter
 

@@ -66,6 +66,15 @@ def _places_of_numbers(cls: type, names: Sequence[str]) -> tuple[int, ...]:
     return tuple(names.index(name) for name in declared)
 
 
+# The key in a field's metadata for the name under which sessions are saved with it, where that is not its own.
+STORED_AS = "weakfs.stored_as"
+
+
+def stored_name(field: Any) -> str:
+    """Return the name of a field in session files."""
+    return cast(str, field.metadata.get(STORED_AS, field.name))
+
+
 def fields_of(type_: type) -> Sequence[Any]:
     """Return the fields of an attrs class or a dataclass."""
     return attrs.fields(type_) if attrs.has(type_) else dataclass_fields(type_)
