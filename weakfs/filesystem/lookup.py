@@ -25,9 +25,10 @@ class PathLookup(FilesystemPrimitives):
 
     __slots__ = ()
 
-    def read_view(self) -> PathLookup:
-        """Return an immutable view of the current files if possible, for a call that reads many of them."""
-        return self
+    def _view(self) -> PathLookup:
+        """Return the files for a call that reads many of them: a view of the current ones, or else themselves."""
+        view = self.read_view()
+        return view if isinstance(view, PathLookup) else self
 
     def _content_searched_alone(self, path: str, leaf: Leaf) -> bytes | None:
         """Return the bytes of the one file to search, `None` if the search may not read it."""

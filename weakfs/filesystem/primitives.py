@@ -118,6 +118,13 @@ class FilesystemPrimitives(ABC):
                 return None
             raise
 
+    def read_view(self) -> FilesystemPrimitives | None:
+        """Return an immutable view of the current files, for a call that reads many of them; `None` if there is none.
+
+        The view is a `BaseFilesystem` too.
+        """
+        return None
+
     def creation_time(self, segments: Segments, node: Node) -> int:
         """Return when an entry was created, in nanoseconds."""
         return node.created_at if type(node) is FileTree else node[CREATED_AT]

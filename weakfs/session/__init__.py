@@ -8,6 +8,7 @@ if __name__ != "weakfs.session":  # pragma: no cover  # reached in a process of 
 
 
 from weakfs.session.blobs.blob import ContentSource, Stored
+from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.cancellation import Cancellation
 from weakfs.session.errors import (
     MergeConflict,
@@ -61,6 +62,7 @@ __all__ = [
     "Cancellation",
     "Concern",
     "Conflict",
+    "Content",
     "ContentSource",
     "Counted",
     "Declaration",
@@ -78,6 +80,7 @@ __all__ = [
     "Registry",
     "RollbackIncomplete",
     "RolledBack",
+    "Rope",
     "SaveReport",
     "Session",
     "SessionClosed",

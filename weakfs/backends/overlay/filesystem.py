@@ -14,7 +14,6 @@ from weakfs.backends.overlay.plan import Layers, after, before, seen
 from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.backends.trampoline import Steps, run
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits, SymlinkPolicy
-from weakfs.filesystem.lookup import PathLookup
 from weakfs.filesystem.paths import Parsed
 from weakfs.reducers import FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, LayerEmptied
@@ -141,16 +140,16 @@ class OverlayFilesystem(SessionFilesystem):
             self._known = known = (upper, lower, merged(upper, lower))
         return known[2]
 
-    # PathLookup
+    # Primitives
 
     def _parse(self, path: str | os.PathLike[str]) -> Parsed:
         return self._lower._parse(path)
 
-    def read_view(self) -> PathLookup:
+    def read_view(self) -> BaseFilesystem:
         session = self._session
         if isinstance(session, SessionView):
             return self
-        lower = self._lower.read_view()
+        lower = self._lower._view()
         if not isinstance(lower, BaseFilesystem):
             return self
         return OverlayFilesystem(

@@ -141,7 +141,7 @@ class Reading(PathLookup):
 
     def list(self, path: PathArg = "/") -> tuple[FileEntry, ...]:
         """List a directory by name. O(its entries)."""
-        now = self.read_view()
+        now = self._view()
         canonical, segments = now._directory(path, "list")
         prefix = "/" if canonical == "/" else canonical + "/"
         return now.list_entries(segments, prefix)
@@ -151,7 +151,7 @@ class Reading(PathLookup):
 
         Raises `TreeTooLarge`, a `ValueError`, for a directory that is mostly copies of itself.
         """
-        now = self.read_view()
+        now = self._view()
         canonical, segments = now._directory(path, "walk")
         now._check_repeats(segments)
         prefix = "" if canonical == "/" else canonical

@@ -55,7 +55,7 @@ class Searching(Reading):
         if type(max_results) is not int or max_results < -1:
             raise ValueError(f"cannot return {max_results} results; use a number of 0 or more, or -1 for all")
         compiled = compile_glob(pattern, hidden=hidden)
-        now = self.read_view()
+        now = self._view()
         canonical, segments = now._directory(path, "search")
         found = list(_matching(now, compiled, canonical, segments))
         found.sort(key=lambda match: match[0])
@@ -98,7 +98,7 @@ class Searching(Reading):
             )
         compiled = (compile_multiline if multiline else compile_pattern)(pattern, case_insensitive=case_insensitive)
         chosen = None if glob is None and hidden else compile_glob(glob or "**/*", hidden=hidden)
-        now = self.read_view()
+        now = self._view()
         canonical, segments, node = now._existing(path, "search")
         if type(node) is FileTree:
             return _search(compiled, _batches(now, canonical, segments, chosen), most, max_per_file)

@@ -324,9 +324,6 @@ class Gate(BaseFilesystem):
     def notify_subscribers(self) -> None:
         self._inner.notify_subscribers()
 
-    def read_view(self) -> PathLookup:
-        pinned = self._inner.read_view()
-        if pinned is self._inner:
-            return self
-        self._inner = pinned
+    def read_view(self) -> Gate:
+        self._inner = self._inner._view()
         return self
