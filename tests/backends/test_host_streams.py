@@ -147,7 +147,7 @@ def test_a_search_reads_no_file_behind_its_cap(fs: HostFilesystem, monkeypatch: 
         read.append(path)
         return content(fs, path, leaf)
 
-    monkeypatch.setattr(HostFilesystem, "_content", counted)
+    monkeypatch.setattr(HostFilesystem, "content", counted)
     assert fs.grep("needle", max_matches=3).truncated
     assert len(read) < 5
 

@@ -96,7 +96,7 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, fs: Filesystem, step: int) -> It
         commit(self, event)
 
     with monkeypatch.context() as patched:
-        patched.setattr(kind, "_commit", failing)
+        patched.setattr(kind, "apply", failing)
         yield seen
 
 

@@ -120,10 +120,10 @@ class Gate(BaseFilesystem):
             elif isinstance(event, FileSpliced):
                 access.check_size(path, sum(len(content) for _, _, content in event.pieces))
             access.check_carried(path)
-            self._check_other_names(path)
+            self._check_hard_links(path)
         return self._resolved().apply(event)
 
-    def _check_other_names(self, path: str) -> None:
+    def _check_hard_links(self, path: str) -> None:
         """Judge a change by every name of the file: a hard link leads to no place that may not be written."""
         for segments in self._inner.hard_links(self._parse(path)[1]):
             if not self._access.permits("write", "/" + "/".join(segments)):
