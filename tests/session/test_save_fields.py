@@ -9,7 +9,7 @@ import pytest
 from attrs import field, frozen
 
 from tests.session.round_trips import box, exactly, round_trip
-from weakfs.session.slices.registry import STORED_AS
+from weakfs.session.slices.tags import STORED_AS
 
 
 @frozen

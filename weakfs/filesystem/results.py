@@ -11,7 +11,7 @@ from attrs import field, frozen
 from weakfs.reducers import FileTree
 from weakfs.session import event
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.slices.registry import STORED_AS
+from weakfs.session.slices.tags import STORED_AS
 
 T = TypeVar("T")
 

@@ -35,7 +35,7 @@ from weakfs.session.external import Attachable, External, Journal
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted, Packable, PackedValue
 from weakfs.session.session import Session
-from weakfs.session.slices.registry import Registry, Shape, event
+from weakfs.session.slices.registry import Registry, Shape
 from weakfs.session.slices.slice import (
     Concern,
     Conflict,
@@ -53,6 +53,7 @@ from weakfs.session.slices.slice import (
     replace_latest_by,
     upsert_by,
 )
+from weakfs.session.slices.tags import event
 from weakfs.session.subscriptions import Bus
 from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 

@@ -19,7 +19,8 @@ from weakfs.session.blobs.rope import Content
 from weakfs.session.codec.scalars import LARGEST, SMALLEST
 from weakfs.session.codec.shared_values import Blobs, Json, whole_content
 from weakfs.session.files.expansion import Expansion
-from weakfs.session.slices.registry import Shape, stored_name
+from weakfs.session.slices.registry import Shape
+from weakfs.session.slices.tags import stored_name
 
 REQUIRED = object()
 # Slices with at least this many values are read and written a field at a time.

@@ -10,12 +10,11 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import attrs
-from cattrs import override
 
 from weakfs.session.codec.scalars import UNTOLD
 from weakfs.session.codec.shared_values import Json, Pool
-from weakfs.session.slices.registry import fields_of, stored_name, tag_of
 from weakfs.session.slices.table import Table
+from weakfs.session.slices.tags import tag_of
 
 # Tagged values may be nested no deeper than this: orjson writes 254 levels, and reads more.
 DEEPEST = 100
@@ -100,15 +99,6 @@ def is_plain_attrs(pools: Mapping[type, Any]) -> Callable[[Any], bool]:
         return isinstance(type_, type) and (attrs.has(type_) or is_dataclass(type_)) and type_ not in pools
 
     return is_plain
-
-
-def stored_names(type_: type) -> dict[str, Any]:
-    """Return how cattrs names the fields of a class whose names in session files differ."""
-    return {
-        field.name: override(rename=stored_name(field))
-        for field in fields_of(type_)
-        if stored_name(field) != field.name
-    }
 
 
 def brief(row: Json) -> str:
