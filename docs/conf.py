@@ -31,7 +31,9 @@ autodoc_preserve_defaults = True
 autodoc_default_options = {
     "members": True,
     # Inherited members are shown, up to these: their own pages, or Python's, have theirs.
-    "inherited-members": "BaseFilesystem,Receipt,BaseException,Sequence,Protocol,Generic,tuple,type",
+    "inherited-members": (
+        "BaseFilesystem,FilesystemPrimitives,Receipt,BaseException,Sequence,Protocol,Generic,tuple,type"
+    ),
 }
 python_use_unqualified_type_names = True
 

@@ -6,8 +6,15 @@ import inspect
 from collections.abc import Iterator
 from importlib import import_module
 
+from weakfs.filesystem import FilesystemPrimitives
+
 # Their members are in their own entries.
-END = {"BaseFilesystem", "Receipt"}
+END = {"BaseFilesystem", "FilesystemPrimitives", "Receipt"}
+
+
+def implements_a_primitive(name: str, member: object) -> bool:
+    """Return whether a method implements a primitive of filesystems and says no more of it."""
+    return name in vars(FilesystemPrimitives) and inspect.isfunction(member) and member.__doc__ is None
 
 
 def page(package: str) -> str:
@@ -39,6 +46,8 @@ def _members(kind: type) -> dict[str, object]:
             break
         for name, member in vars(base).items():
             is_method = inspect.isfunction(member) or isinstance(member, property | classmethod | staticmethod)
+            if implements_a_primitive(name, member):
+                continue
             if is_method and not name.startswith("_") and name not in found:
                 value = member if isinstance(member, property) else getattr(kind, name)
                 if inspect.getdoc(value):

@@ -112,6 +112,11 @@ def _with_literal_blocks(lines: list[str]) -> list[str]:
     return out
 
 
+def skip_member(app: Any, what: str, name: str, value: object, skip: bool, options: object) -> bool | None:
+    """Leave out a backend's primitives: they are documented once, with `FilesystemPrimitives`."""
+    return True if api.implements_a_primitive(name, value) else None
+
+
 def write_copies(app: Any, failure: Exception | None) -> None:
     """Write each page as plain Markdown beside its HTML, and `llms.txt` with a link to each."""
     if failure is not None or app.builder.name != "html":
@@ -169,5 +174,6 @@ def setup(app: Any) -> dict[str, Any]:
     """Connect the hooks."""
     app.connect("source-read", expand_parts)
     app.connect("autodoc-process-docstring", docstring_to_rst)
+    app.connect("autodoc-skip-member", skip_member)
     app.connect("build-finished", write_copies)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

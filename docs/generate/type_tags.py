@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from weakfs import Registry
-from weakfs.session.slices.registry import fields_of
+from weakfs.session.slices.tags import fields_of
 
 
 def page() -> str:

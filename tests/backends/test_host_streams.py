@@ -15,7 +15,7 @@ from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.filesystem import Filesystem
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.snapshots import Survey, survey
+from weakfs.snapshots import Scan, scan
 
 MIB = 1 << 20
 
@@ -141,13 +141,13 @@ def test_a_search_reads_no_file_behind_its_cap(fs: HostFilesystem, monkeypatch: 
     for number in range(100):
         fs.write(f"/{number:02}", "needle\n" * 10_000)
     read: list[str] = []
-    content = HostFilesystem._content
+    content = HostFilesystem.content
 
     def counted(fs: HostFilesystem, path: str, leaf: Leaf) -> bytes:
         read.append(path)
         return content(fs, path, leaf)
 
-    monkeypatch.setattr(HostFilesystem, "_content", counted)
+    monkeypatch.setattr(HostFilesystem, "content", counted)
     assert fs.grep("needle", max_matches=3).truncated
     assert len(read) < 5
 
@@ -159,11 +159,11 @@ def test_a_rollback_scans_the_files_once(fs: HostFilesystem, root: Path, monkeyp
     (root / "b").write_text("new")
     scans: list[object] = []
 
-    def counted(*given: Any, **named: Any) -> Survey:
+    def counted(*given: Any, **named: Any) -> Scan:
         scans.append(given)
-        return survey(*given, **named)
+        return scan(*given, **named)
 
-    monkeypatch.setattr("weakfs.backends.host.root.survey", counted)
+    monkeypatch.setattr("weakfs.backends.host.root.scan", counted)
     record = fs.session.rollback(snapshot)
     assert len(scans) == 1
     assert fs.read("/a").content == "before"

@@ -72,7 +72,7 @@ def test_the_archive_alone_is_enough(fs: HostFilesystem, root: Path, tmp_path: P
     shutil.rmtree(fs.store.path)
     damage(root)
     alone = ExternalFsSnapshot(
-        snapshot.snapshot_id, snapshot.filesystem_id, snapshot.created_at, "tar", snapshot.ref, str(root), data=data
+        snapshot.snapshot_id, snapshot.filesystem_id, snapshot.created_ns, "tar", snapshot.ref, str(root), data=data
     )
     other = HostFilesystem(root, store=tmp_path / "other", snapshots="tar")
     assert other.restore(alone, dry_run=True).changed > 10

@@ -162,9 +162,9 @@ from weakfs.backends import HostMount, InMemoryFilesystem
 from importlib import import_module
 
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
-scan = import_module("weakfs.snapshots.scan.scan")
-assert scan.MAX_FOLLOWED <= 100_000
-scan.MAX_FOLLOWED = 5_000
+module = import_module("weakfs.snapshots.scan.host_import")
+assert module.MAX_FOLLOWED <= 100_000
+module.MAX_FOLLOWED = 5_000
 fs = InMemoryFilesystem(mounts=[HostMount(sys.argv[1], follow_symlinks="within_root_only")])
 print(len(fs.mounts[0].skipped), fs.statistics().node_count)
 """

@@ -214,7 +214,7 @@ def test_a_read_only_layer_shows_and_refuses() -> None:
 def test_special_entries_are_hidden_copied_up_and_written_down() -> None:
     lower = memory()
     fifo = leaves.special(leaves.FIFO, mode=0o600, at=1)
-    lower._commit(EntryPut("/pipe", tree_of({"pipe": fifo}), 1))
+    lower.apply(EntryPut("/pipe", tree_of({"pipe": fifo}), 1))
     layer = over(lower)
     layer.move("/pipe", "/d/pipe")
     assert not layer.exists("/pipe")

@@ -10,8 +10,7 @@ import pytest
 
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.editing import PatchError, apply_patch
-from weakfs.filesystem import Filesystem, Limits
-from weakfs.filesystem.primitives import Primitives
+from weakfs.filesystem import Filesystem, FilesystemPrimitives, Limits
 
 PATCH = """*** Begin Patch
 *** Delete File: gone
@@ -86,9 +85,9 @@ def on_the_host(tmp_path: Path) -> Filesystem:
 @contextmanager
 def failing_at(monkeypatch: pytest.MonkeyPatch, fs: Filesystem, step: int) -> Iterator[list[int]]:
     """Let the change of that number fail, and all that a rollback does succeed."""
-    assert isinstance(fs, Primitives)
+    assert isinstance(fs, FilesystemPrimitives)
     kind, seen = type(fs), [0]
-    commit: Callable[[Filesystem, object], None] = kind._commit  # type: ignore[assignment]  # a primitive of the base
+    commit: Callable[[Filesystem, object], None] = kind.apply  # type: ignore[assignment]  # a primitive of the base
 
     def failing(self: Filesystem, event: object) -> None:
         seen[0] += 1
@@ -97,7 +96,7 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, fs: Filesystem, step: int) -> It
         commit(self, event)
 
     with monkeypatch.context() as patched:
-        patched.setattr(kind, "_commit", failing)
+        patched.setattr(kind, "apply", failing)
         yield seen
 
 

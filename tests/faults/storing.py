@@ -1,6 +1,6 @@
 """Use a store from a process of its own: `python -m tests.faults.storing WHAT STORE ROOT [NUMBER]`.
 
-    survey     survey ROOT as a user without rights, and print the error
+    scan     scan ROOT as a user without rights, and print the error
     snapshot   take NUMBER snapshots, and print the id of each once it is taken
     churn      take snapshots, drop some and compact, until killed; print each id taken or dropped
 
@@ -16,24 +16,24 @@ from random import Random
 
 from tests.faults.saving import give_up_rights
 from tests.snapshots.hosts import look, snapshot
-from weakfs.snapshots import HashOnly, Store, Survey, survey
+from weakfs.snapshots import HashOnly, Scan, Store, scan
 
 
-def survey_as_nobody(root: Path) -> None:
-    """Print the error of a survey."""
+def scan_as_nobody(root: Path) -> None:
+    """Print the error of a scan."""
     look(root, sink=HashOnly())
     # What lies above it may be for its owner alone.
     descriptor = os.open(root, os.O_RDONLY)
     give_up_rights()
     try:
-        survey(descriptor, HashOnly())
+        scan(descriptor, HashOnly())
     except OSError as error:
         print(f"{type(error).__name__}: {error}")
 
 
 def take(store: Store, root: Path, number: int) -> None:
     """Take snapshots one after the other."""
-    known: Survey | None = None
+    known: Scan | None = None
     for count in range(number):
         entry, known = snapshot(store, root, f"{os.getpid()}-{count}", known)
         print(f"took {entry.snapshot_id} {known.tree.fingerprint}", flush=True)
@@ -42,7 +42,7 @@ def take(store: Store, root: Path, number: int) -> None:
 def churn(store: Store, root: Path, seed: int) -> None:
     """Change files of ROOT, take snapshots, drop and compact for ever."""
     random = Random(seed)
-    known: Survey | None = None
+    known: Scan | None = None
     count = 0
     while True:
         for _ in range(3):
@@ -61,8 +61,8 @@ def churn(store: Store, root: Path, seed: int) -> None:
 
 if __name__ == "__main__":
     what, store_path, root_path, *rest = sys.argv[1:]
-    if what == "survey":
-        survey_as_nobody(Path(root_path))
+    if what == "scan":
+        scan_as_nobody(Path(root_path))
     elif what == "snapshot":
         take(Store(store_path), Path(root_path), int(rest[0]))
     else:

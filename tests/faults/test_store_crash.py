@@ -20,7 +20,7 @@ from tests.snapshots.hosts import files_of, look, snapshot
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.node import FileTree, walk
 from weakfs.session.blobs.blob import digest_of
-from weakfs.snapshots import Store, Survey
+from weakfs.snapshots import Scan, Store
 
 TOP = Path(__file__).parents[2]
 
@@ -95,7 +95,7 @@ def test_dying_at_any_call_leaves_the_old_state_or_the_new(tmp_path: Path, when:
     number = died = 0
     while number == 0 or died:
         if number == 0:
-            known: Survey | None = None
+            known: Scan | None = None
             for count in range(3):
                 (root / "d0" / f"new{count}").write_bytes(os.urandom(20_000))
                 _, known = snapshot(store, root, f"s{count}", known)
@@ -134,7 +134,7 @@ def die(store: Store, root: Path, name: str, when: str, work: str, number: int) 
             os.kill(os.getpid(), signal.SIGKILL)
 
     fresh = Store(store.path)
-    known = fresh.survey(fresh.list()[0])
+    known = fresh.as_scan(fresh.list()[0])
     system = System(at_once=5000)
     setattr(system, when, kill)
     with system.in_force():
@@ -143,7 +143,7 @@ def die(store: Store, root: Path, name: str, when: str, work: str, number: int) 
         else:
             with fresh.writer() as writer:
                 seen = look(root, known, writer)
-                writer.commit(seen, snapshot_id=name, created_at=0)
+                writer.commit(seen, snapshot_id=name, created_ns=0)
 
 
 def test_the_contents_are_on_the_disk_before_the_snapshot_is_recorded(tmp_path: Path) -> None:

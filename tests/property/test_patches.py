@@ -312,11 +312,11 @@ class Failing(InMemoryFilesystem):
         super().__init__()
         self.left = 0
 
-    def _commit(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         self.left -= 1
         if self.left == 0:
             raise OSError("the disk is on fire")
-        super()._commit(event)
+        super().apply(event)
 
 
 class Plain:

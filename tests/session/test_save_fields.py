@@ -9,6 +9,7 @@ import pytest
 from attrs import field, frozen
 
 from tests.session.round_trips import box, exactly, round_trip
+from weakfs.session.slices.tags import STORED_AS
 
 
 @frozen
@@ -62,6 +63,28 @@ class Private:
 def test_private_aliased_and_keyword_only_fields_come_back(by_event: bool, tmp_path: Path) -> None:
     value = Private(1, bee=5, c=6, d="x")
     assert round_trip(tmp_path, value, by_event=by_event) == value
+
+
+@frozen
+class StoredUnderAnotherName:
+    taken_ns: int = field(metadata={STORED_AS: "taken_at"})
+    label: str | None = None
+
+
+@frozen
+class HoldsOne:
+    # Besides atoms, so that the class is not written as columns.
+    one: StoredUnderAnotherName
+    again_ns: int = field(default=0, metadata={STORED_AS: "again"})
+
+
+@pytest.mark.parametrize("by_event", [False, True], ids=["slice", "event"])
+def test_a_field_is_saved_under_the_name_that_it_declares(by_event: bool, tmp_path: Path) -> None:
+    value = HoldsOne(StoredUnderAnotherName(5), 7)
+    assert round_trip(tmp_path, value, StoredUnderAnotherName, by_event=by_event) == value
+    assert round_trip(tmp_path, value.one, by_event=by_event) == value.one
+    assert '"taken_at":5' in (tmp_path / "s.json").read_text()
+    assert "_ns" not in (tmp_path / "s.json").read_text()
 
 
 @frozen

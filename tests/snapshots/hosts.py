@@ -1,4 +1,4 @@
-"""Host directories for tests: a model of them that is read the plain way, and surveys in one call."""
+"""Host directories for tests: a model of them that is read the plain way, and scans in one call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.node import FileTree, Node, tree_of
-from weakfs.snapshots import HashOnly, Sink, Store, StoredSnapshot, Survey, survey
+from weakfs.snapshots import HashOnly, Scan, Sink, Store, StoredSnapshot, scan
 
 SPECIAL = {stat.S_IFIFO: leaf.FIFO, stat.S_IFSOCK: leaf.SOCKET, stat.S_IFCHR: leaf.DEVICE, stat.S_IFBLK: leaf.DEVICE}
 
@@ -41,22 +41,22 @@ def model(root: Path) -> FileTree:
     return made[os.fsencode(root)]
 
 
-def look(root: Path, known: Survey | None = None, sink: Sink | None = None) -> Survey:
-    """Survey a directory, keeping nothing unless there is a sink."""
+def look(root: Path, known: Scan | None = None, sink: Sink | None = None) -> Scan:
+    """Scan a directory, keeping nothing unless there is a sink."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        return survey(descriptor, sink or HashOnly(), known)
+        return scan(descriptor, sink or HashOnly(), known)
     finally:
         os.close(descriptor)
 
 
 def snapshot(
-    store: Store, root: Path, name: str, known: Survey | None = None, *, tag: str | None = None
-) -> tuple[StoredSnapshot, Survey]:
+    store: Store, root: Path, name: str, known: Scan | None = None, *, tag: str | None = None
+) -> tuple[StoredSnapshot, Scan]:
     """Take a snapshot of a directory."""
     with store.writer() as writer:
         seen = look(root, known, writer)
-        return writer.commit(seen, snapshot_id=name, created_at=0, tag=tag), seen
+        return writer.commit(seen, snapshot_id=name, created_ns=0, tag=tag), seen
 
 
 def settle(*roots: Path) -> None:

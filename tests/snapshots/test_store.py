@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier, Thread
 
@@ -113,12 +114,12 @@ def test_what_was_only_hashed_is_stored_when_it_is_asked_for(store: Store, root:
     assert leaf.content_of(content) == b"3 in 3\n" * 100
 
 
-def test_a_survey_of_another_store_is_refused(store: Store, root: Path, tmp_path: Path) -> None:
+def test_a_scan_of_another_store_is_refused(store: Store, root: Path, tmp_path: Path) -> None:
     _, other = snapshot(Store(tmp_path / "other"), root, "s")
-    with store.writer() as writer, pytest.raises(ValueError, match="survey with its writer"):
-        writer.commit(other, snapshot_id="s", created_at=0)
-    with store.writer() as writer, pytest.raises(ValueError, match="survey with its writer"):
-        writer.commit(look(root, sink=HashOnly()), snapshot_id="s", created_at=0)
+    with store.writer() as writer, pytest.raises(ValueError, match="scan with its writer"):
+        writer.commit(other, snapshot_id="s", created_ns=0)
+    with store.writer() as writer, pytest.raises(ValueError, match="scan with its writer"):
+        writer.commit(look(root, sink=HashOnly()), snapshot_id="s", created_ns=0)
 
 
 def test_a_large_file_goes_in_and_comes_out_in_pieces(store: Store, tmp_path: Path) -> None:
@@ -141,12 +142,13 @@ def test_a_large_file_goes_in_and_comes_out_in_pieces(store: Store, tmp_path: Pa
 def test_the_catalogue_keeps_what_it_is_told_and_the_order_of_recording(store: Store, root: Path) -> None:
     with store.writer() as writer:
         seen = look(root, sink=writer)
-        writer.commit(seen, snapshot_id="z", created_at=9, tag="tagged", extra={"commit": "abc"})
+        writer.commit(seen, snapshot_id="z", created_ns=9, tag="tagged", extra={"commit": "abc"})
     with store.writer() as writer:
-        writer.commit(look(root, seen, writer), snapshot_id="../a/é", created_at=3)
+        writer.commit(look(root, seen, writer), snapshot_id="../a/é", created_ns=3)
     first, second = Store(store.path).list()
-    assert (first.snapshot_id, first.tag, first.created_at, first.extra) == ("z", "tagged", 9, {"commit": "abc"})
+    assert (first.snapshot_id, first.tag, first.created_ns, first.extra) == ("z", "tagged", 9, {"commit": "abc"})
     assert second.snapshot_id == "../a/é"
+    assert second.created_at == datetime.fromtimestamp(0, UTC)
     assert store.newest() == store.get("../a/é") == second
     assert {path.parent for path in Path(store.path).rglob("*.json")} == {
         Path(store.path),
@@ -263,7 +265,7 @@ def test_compaction_keeps_what_it_is_told_to(store: Store, root: Path) -> None:
     assert not store.has(bytes.fromhex(entry.ref))
 
 
-def test_a_survey_from_before_a_compaction_is_not_believed(store: Store, root: Path) -> None:
+def test_a_scan_from_before_a_compaction_is_not_believed(store: Store, root: Path) -> None:
     _, known = snapshot(store, root, "s")
     other = Store(store.path)
     other.drop("s")
@@ -286,14 +288,14 @@ def test_contents_that_are_kept_elsewhere_are_not_asked_for(store: Store, root: 
     with store.writer() as writer:
         seen = look(root, sink=writer)
         archive = writer.add(b"an archive")
-        writer.commit(seen, snapshot_id="tar", created_at=0, kind="tar", contents=[archive.digest])
+        writer.commit(seen, snapshot_id="tar", created_ns=0, kind="tar", contents=[archive.digest])
     content = digest_of(b"3 in 3\n" * 100)
     store.compact()
     assert not store.has(content)
     assert store.read(archive.digest) == b"an archive"
-    assert store.survey(store.get("tar")).tree.fingerprint == model(root).fingerprint
+    assert store.as_scan(store.get("tar")).tree.fingerprint == model(root).fingerprint
     # The next one that needs the contents puts them in, whatever it starts from.
-    for known in (seen, store.survey(store.get("tar"))):
+    for known in (seen, store.as_scan(store.get("tar"))):
         entry, _ = snapshot(store, root, f"tree{known is seen}", known)
         assert is_whole(store, entry)
     store.compact()

@@ -51,9 +51,9 @@ class Swapped(HostFilesystem):
     __slots__ = ("meanwhile",)
     meanwhile: Callable[[], None]
 
-    def _commit(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         self.meanwhile()
-        super()._commit(event)
+        super().apply(event)
 
 
 def make(tmp_path: Path, policy: SymlinkPolicy, kind: type[HostFilesystem] = HostFilesystem) -> HostFilesystem:

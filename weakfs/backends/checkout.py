@@ -19,8 +19,8 @@ from weakfs.reducers.tree.leaf import size_of
 from weakfs.reducers.tree.node import FileTree, Segments, find, walk
 from weakfs.session import Session
 from weakfs.snapshots.directory.directory import HostDirectory
-from weakfs.snapshots.scan.incremental_scan import survey
 from weakfs.snapshots.scan.read_back import events_between, placed_below, without_set_id
+from weakfs.snapshots.scan.scan import scan
 from weakfs.snapshots.scan.scan_limits import Bounds
 from weakfs.snapshots.scan.sinks import InMemory
 
@@ -42,7 +42,7 @@ class Checkable(Protocol):
     def tree(self) -> FileTree: ...
     def _directory(self, path: str, verb: str) -> tuple[str, Segments]: ...
     def _refuse_if_read_only(self, verb: str, path: object) -> None: ...
-    def _commit(self, event: Event) -> object: ...
+    def apply(self, event: Event) -> object: ...
 
 
 @contextmanager
@@ -62,12 +62,12 @@ def private_checkout(filesystem: Checkable, session: Session, path: str, read_ba
         laid = Laid(host.root)
         yield laid
         bounds = Bounds(filesystem.limits, read_back, before, prefix=canonical, whole=whole)
-        after, removed = without_set_id(before, survey(host.descriptor, InMemory(), bounds=bounds).tree)
+        after, removed = without_set_id(before, scan(host.descriptor, InMemory(), bounds=bounds).tree)
         base = "" if canonical == "/" else canonical
         laid.set_id_removed = tuple(base + one for one in removed)
         with session.transaction():
             for event in events_between(before, after, at=session.now()):
-                filesystem._commit(placed_below(event, canonical))
+                filesystem.apply(placed_below(event, canonical))
             check_made(filesystem.limits, before, after, canonical, filesystem.tree())
         laid.changed = changed_paths(before, after, canonical)
 

@@ -20,7 +20,7 @@ from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.node import EMPTY_TREE, find, put
 from weakfs.search import compile_glob
 from weakfs.session import Session
-from weakfs.snapshots.scan.scan import Selection, scan
+from weakfs.snapshots.scan.host_import import Selection, import_tree
 
 
 def _host_path(path: str | os.PathLike[str]) -> str:
@@ -113,7 +113,7 @@ def mount(
     require_linux(
         f"mount {wanted.host_path!r}", "write the files to the filesystem, or import_bytes a tar archive of them"
     )
-    found = scan(source, selection, prefix_depth=len(segments), held=with_parents, on_file=on_file)
+    found = import_tree(source, selection, prefix_depth=len(segments), held=with_parents, on_file=on_file)
     skipped = tuple((join(path, name[1:]), reason) for name, reason in found.skipped)
     with session.lock:
         _check_place(session[FileTree].latest() or EMPTY_TREE, path, segments)

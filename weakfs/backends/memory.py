@@ -89,13 +89,13 @@ class InMemoryFilesystem(SessionFilesystem):
 
     # Primitives
 
-    def _pinned(self) -> InMemoryFilesystem:
+    def read_view(self) -> InMemoryFilesystem:
         session = self._session
         if isinstance(session, SessionView):
             return self
         return InMemoryFilesystem(session.view(), limits=self.limits, follow_symlinks=self.follow_symlinks)
 
-    def _find(self, segments: Segments) -> Node | None:
+    def lookup(self, segments: Segments) -> Node | None:
         # The same as `find(self.tree(), segments)`, inlined because every call passes through here.
         node: Node | None = self._slice.latest() or EMPTY_TREE
         for name in segments:
@@ -105,22 +105,22 @@ class InMemoryFilesystem(SessionFilesystem):
             node = children.get(name) if type(children) is dict else maps.get(children, name)
         return node
 
-    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
-        children = cast(FileTree, self._find(segments))._children
+    def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        children = cast(FileTree, self.lookup(segments))._children
         return children.items() if type(children) is dict else maps.items(children)
 
-    def _listing(self, segments: Segments) -> Listing:
-        return listing(cast(FileTree, self._find(segments)))
+    def search_listing(self, segments: Segments) -> Listing:
+        return listing(cast(FileTree, self.lookup(segments)))
 
-    def _content(self, path: str, leaf: Leaf) -> bytes:
+    def content(self, path: str, leaf: Leaf) -> bytes:
         return content_of(leaf)
 
-    def _totals(self, segments: Segments) -> tuple[int, int, int]:
-        tree = cast(FileTree, self._find(segments))
+    def totals(self, segments: Segments) -> tuple[int, int, int]:
+        tree = cast(FileTree, self.lookup(segments))
         return tree.total_size, tree.file_count, tree.directory_count
 
-    def _height(self, segments: Segments) -> int:
-        return height(cast(FileTree, self._find(segments)))
+    def height(self, segments: Segments) -> int:
+        return height(cast(FileTree, self.lookup(segments)))
 
-    def _commit(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         cast(Session, self._session).dispatch(event)

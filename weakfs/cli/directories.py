@@ -114,7 +114,7 @@ def kept(files: HostFilesystem, stored: StoredSnapshot) -> FilesystemSnapshot:
     return FilesystemSnapshot(
         stored.snapshot_id,
         files.filesystem_id,
-        stored.created_at,
+        stored.created_ns,
         stored.kind,
         stored.ref,
         files.root,

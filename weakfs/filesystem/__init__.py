@@ -4,7 +4,7 @@ from weakfs.filesystem.base import BaseFilesystem
 from weakfs.filesystem.checkout import Checkout, ReadBack, SupportsCheckout
 from weakfs.filesystem.limits import Limits
 from weakfs.filesystem.paths import normalize
-from weakfs.filesystem.primitives import SymlinkPolicy
+from weakfs.filesystem.primitives import FilesystemPrimitives, SymlinkPolicy
 from weakfs.filesystem.protocol import Filesystem
 from weakfs.filesystem.results import (
     FileEntry,
@@ -29,6 +29,7 @@ __all__ = [
     "FileEntry",
     "FileStat",
     "Filesystem",
+    "FilesystemPrimitives",
     "FilesystemSnapshot",
     "GlobMatch",
     "GlobResult",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from weakfs.filesystem.operations.restore import Restoring
 from weakfs.filesystem.operations.search import Searching
 from weakfs.filesystem.operations.streams import Streaming
 
 
-class BaseFilesystem(Searching, Streaming):
-    """All methods of the protocol except those for whole trees: snapshots, trees, archives."""
+class BaseFilesystem(Searching, Streaming, Restoring):
+    """All methods of the protocol except `export_bytes`, `import_bytes` and `bind`, derived from the primitives."""
 
     __slots__ = ()

@@ -1,42 +1,33 @@
-"""The primitives that a backend implements, and path lookup; everything else is derived from them."""
+"""The primitives of a filesystem, which a backend implements; everything else is derived from them."""
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from errno import EACCES, EBUSY, EFBIG, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
+from errno import EACCES, EFBIG, ELOOP, ENOENT, ENOTDIR, EPERM
 from io import BufferedReader, BytesIO, RawIOBase
 from operator import itemgetter
 from typing import Literal, cast
 
-from weakfs.filesystem import paths
-from weakfs.filesystem.errors import fault, no_directory, not_found
 from weakfs.filesystem.limits import Limits
 from weakfs.filesystem.results import FileEntry, Note
 from weakfs.reducers.events import Event
-from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, NO_FILE, Leaf, is_file, is_link, is_special, kind_of
+from weakfs.reducers.tree.leaf import CREATED_AT, Leaf, is_file, is_link
 from weakfs.reducers.tree.listing import listing_of
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments
-from weakfs.reducers.tree.repeated_subtrees import check_repeats
 
 SymlinkPolicy = Literal["deny", "within_root_only", "allow"]
-
-# The same number as Linux follows for one path.
-MAX_LINKS = 40
-
-# A path after following links, its segments, and the node there.
-Place = tuple[str, Segments, Node | None]
 
 _name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 
 
-class Primitives(ABC):
-    """The part of a filesystem that differs between backends.
+class FilesystemPrimitives(ABC):
+    """The part of a filesystem that differs between backends. Programs that use a filesystem do not call it.
 
-    Nodes are those of `weakfs.reducers`: leaves and trees. A backend that stores files elsewhere returns leaves
-    with lazy content and directories without children; only the backend itself looks inside them.
+    Paths are tuples of segments that have been checked: `/src/app.py` is `("src", "app.py")`, and the root is `()`.
+    Nodes are a `FileTree` for a directory, and a `Leaf` for a file or a link. A backend that stores files elsewhere
+    returns leaves with lazy content and directories without children; only the backend itself looks inside them.
     """
 
     limits: Limits
@@ -47,252 +38,104 @@ class Primitives(ABC):
     def read_only(self) -> bool:
         """Whether every change is refused."""
 
+    @property
     @abstractmethod
-    def _find(self, segments: Segments) -> Node | None:
-        """Return the node at exactly this path, following no link."""
+    def root(self) -> str:
+        """Where the files are: a host directory, or `/` for files that have no other location."""
+
+    @property
+    @abstractmethod
+    def filesystem_id(self) -> str:
+        """The id of this filesystem in snapshots: they are restored where they were taken."""
 
     @abstractmethod
-    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
-        """Return the entries of a directory, in any order."""
-
-    def _listed(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
-        """Return the entries of a directory for a listing, by name. Their paths start with `prefix`."""
-        return tuple(entry_of(name, prefix + name, node) for name, node in sorted(self._entries(segments), key=_name))
+    def lookup(self, segments: Segments) -> Node | None:
+        """Return the node at exactly this path, following no link; `None` if there is none."""
 
     @abstractmethod
-    def _content(self, path: str, leaf: Leaf) -> bytes:
+    def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        """Return the entries of a directory as pairs of name and node, in any order."""
+
+    @abstractmethod
+    def content(self, path: str, leaf: Leaf) -> bytes:
         """Return a file's bytes."""
 
-    def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
+    @abstractmethod
+    def totals(self, segments: Segments) -> tuple[int, int, int]:
+        """Return the bytes, files (including links) and directories below a directory, without itself."""
+
+    @abstractmethod
+    def height(self, segments: Segments) -> int:
+        """Return how many segments the deepest path below a node adds to the node's own."""
+
+    @abstractmethod
+    def tree(self) -> FileTree:
+        """Return all files as one immutable value."""
+
+    @abstractmethod
+    def apply(self, event: Event) -> tuple[Note, ...] | None:
+        """Make a change that has been checked; return what the files lost by it, if anything."""
+
+    @abstractmethod
+    def now(self) -> int:
+        """Read the clock, in integer nanoseconds."""
+
+    @abstractmethod
+    def lock(self) -> AbstractContextManager[object]:
+        """Return a context manager that holds off other changes while one is checked and applied."""
+
+    # Optional primitives: for speed, or for what only some places have
+
+    def list_entries(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
+        """Return the entries of a directory for `list`, by name. Their paths start with `prefix`."""
+        return tuple(entry_of(name, prefix + name, node) for name, node in sorted(self.entries(segments), key=_name))
+
+    def content_range(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
         """Return part of a file's bytes."""
-        return self._content(path, leaf)[start:stop]
+        return self.content(path, leaf)[start:stop]
 
-    def _stream(self, path: str, leaf: Leaf) -> BufferedReader:
+    def content_stream(self, path: str, leaf: Leaf) -> BufferedReader:
         """Open a file's current bytes for reading."""
-        return BufferedReader(cast(RawIOBase, BytesIO(self._content(path, leaf))))
+        return BufferedReader(cast(RawIOBase, BytesIO(self.content(path, leaf))))
 
-    def _entries_if_readable(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+    def readable_entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         """Return the entries of a directory for a search; none if it may not be listed or is gone."""
         try:
-            return self._entries(segments)
+            return self.entries(segments)
         except (PermissionError, FileNotFoundError, NotADirectoryError):
             return ()
 
-    def _listing(self, segments: Segments) -> Listing:
+    def search_listing(self, segments: Segments) -> Listing:
         """Return a directory's listing for a search, without what the search may not read."""
-        return listing_of(self._entries_if_readable(segments))
+        return listing_of(self.readable_entries(segments))
 
-    def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
+    def readable_content(self, path: str, leaf: Leaf) -> bytes | None:
         """Return a file's bytes for a search; `None` if it may not be read, is gone or is too large."""
         try:
-            return self._content(path, leaf)
+            return self.content(path, leaf)
         except OSError as error:
             if error.errno in (EACCES, EPERM, ENOENT, ENOTDIR, ELOOP, EFBIG):
                 return None
             raise
 
-    def _content_searched_alone(self, path: str, leaf: Leaf) -> bytes | None:
-        """Return the bytes of the one file to search, `None` if the search may not read it."""
-        return self._content_if_readable(path, leaf)
+    def read_view(self) -> FilesystemPrimitives | None:
+        """Return an immutable view of the current files, for a call that reads many of them; `None` if there is none.
 
-    def _check_repeats(self, segments: Segments) -> None:
-        """Raise `TreeTooLarge` for a directory that is mostly copies of itself, before it is walked."""
-        node = self._find(segments)
-        if type(node) is FileTree:
-            check_repeats(node)
+        The view is a `BaseFilesystem` too.
+        """
+        return None
 
-    @abstractmethod
-    def _totals(self, segments: Segments) -> tuple[int, int, int]:
-        """Return the bytes, files (including links) and directories below a directory, without itself."""
-
-    @abstractmethod
-    def _height(self, segments: Segments) -> int:
-        """Return how many segments the deepest path below a node adds to the node's own."""
-
-    @abstractmethod
-    def _commit(self, event: Event) -> tuple[Note, ...] | None:
-        """Apply a change that has been checked; return what the files lost by it, if anything."""
-
-    def _created(self, segments: Segments, node: Node) -> int:
+    def creation_time(self, segments: Segments, node: Node) -> int:
         """Return when an entry was created, in nanoseconds."""
         return node.created_at if type(node) is FileTree else node[CREATED_AT]
 
-    def _other_names(self, segments: Segments) -> tuple[Segments, ...]:
-        """Return the other paths of the same file, which change along with it: its hard links on a host."""
+    def hard_links(self, segments: Segments) -> tuple[Segments, ...]:
+        """Return the other paths of the same file, which change along with it."""
         return ()
 
-    @abstractmethod
-    def _now(self) -> int:
-        """Read the clock, in integer nanoseconds."""
-
-    @abstractmethod
-    def _exclusive(self) -> AbstractContextManager[object]:
-        """Block other changes while one is checked and applied."""
-
-    def _pinned(self) -> Primitives:
-        """Return an immutable view of the current files if possible, for a call that reads many of them."""
-        return self
-
-    def _told(self) -> None:
-        """Notify subscribers of a change after `_exclusive` has been released."""
+    def notify_subscribers(self) -> None:
+        """Tell subscribers of a change, after `lock` has been released."""
         return
-
-    # Path lookup
-
-    # A backend that also accepts other forms of a path overrides this.
-    _parse = staticmethod(paths.parse)
-
-    def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
-        """Look up a path. A link on the way, or at the end if `follow`, is followed if the policy allows."""
-        canonical, segments = self._parse(path)
-        node = self._find(segments)
-        if node is None or (type(node) is tuple and follow and is_link(node)):
-            return self._follow(canonical, segments, follow)
-        return canonical, segments, node
-
-    def _follow(self, path: str, segments: Segments, follow: bool) -> Place:
-        done: list[str] = []
-        todo = list(reversed(segments))
-        links = 0
-        while todo:
-            name = todo.pop()
-            if name == "..":
-                self._climb(done, path)
-                continue
-            here = (*done, name)
-            node = self._find(here)
-            if type(node) is not tuple or not is_link(node) or not (todo or follow):
-                done.append(name)
-                continue
-            links += 1
-            target = cast(str, node[CONTENT])
-            if self.follow_symlinks == "deny":
-                raise fault(
-                    PermissionError,
-                    EACCES,
-                    f"cannot use {path!r}: {_shown(here)!r} is a symbolic link to {target!r}, and links are not "
-                    "followed here; name the real path, or open the filesystem with follow_symlinks='within_root_only'",
-                )
-            if links > MAX_LINKS:
-                raise fault(
-                    OSError,
-                    ELOOP,
-                    f"cannot use {path!r}: it leads through more than {MAX_LINKS} symbolic links; name the real path",
-                )
-            if target.startswith("/"):
-                done[:], target = self._from_the_top(target, path)
-            todo.extend(part for part in reversed(target.split("/")) if part not in ("", "."))
-        found = tuple(done)
-        node = self._find(found)
-        if follow and type(node) is tuple and is_link(node):
-            raise fault(
-                OSError,
-                EBUSY,
-                f"cannot use {path!r}: {_shown(found)!r} became a symbolic link during the lookup; try again",
-            )
-        # An entry outside the root has no canonical path here.
-        return (_shown(found) if found[:1] != ("..",) else path), found, node
-
-    def _climb(self, done: list[str], path: str) -> None:
-        """Go up one directory for a ".." in the target of a link on `path`."""
-        if not done:
-            raise self._outside(path)
-        done.pop()
-
-    def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
-        """Return where the absolute target of a link on `path` starts, and the path to follow from there."""
-        return [], target
-
-    def _outside(self, path: str) -> PermissionError:
-        return fault(
-            PermissionError,
-            EACCES,
-            f"cannot use {path!r}: a symbolic link leads out of the root; name a path inside",
-        )
-
-    def _existing(self, path: str | os.PathLike[str], verb: str, *, follow: bool = True) -> tuple[str, Segments, Node]:
-        place = self._locate(path, follow=follow)
-        if place[2] is None:
-            raise self._missing(place[0], place[1], verb)
-        return cast("tuple[str, Segments, Node]", place)
-
-    def _missing(self, path: str, segments: Segments, verb: str) -> OSError:
-        """Return the error for a path with nothing at it: no entry, or a file in place of a directory."""
-        for depth in range(1, len(segments)):
-            node = self._find(segments[:depth])
-            if node is None and segments[0] == "..":
-                # Do not reveal where a link outside the root leads.
-                break
-            if node is None:
-                missing = _shown(segments[:depth])
-                return not_found(
-                    path,
-                    f"cannot {verb} {path!r}: {no_directory(missing)}",
-                    f"list {paths.parent(missing)!r} to see what is there",
-                )
-            if type(node) is tuple:
-                blocker = _shown(segments[:depth])
-                return fault(
-                    NotADirectoryError,
-                    ENOTDIR,
-                    f"cannot {verb} {path!r}: {blocker!r} is a file, not a directory; use another path",
-                )
-        directory = paths.parent(path)
-        return not_found(
-            path, f"cannot {verb} {path!r}: there is no such entry", f"list {directory!r} to see what is there"
-        )
-
-    def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
-        canonical, segments = self._parse(path)
-        node = self._find(segments)
-        if type(node) is tuple and type(node[0]) not in NO_FILE:
-            return canonical, node
-        return self._file_there(path, verb)
-
-    def _file_there(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
-        canonical, _, node = self._existing(path, verb)
-        if type(node) is FileTree:
-            raise fault(
-                IsADirectoryError,
-                EISDIR,
-                f"cannot {verb} {canonical!r}: it is a directory; name a file inside it",
-            )
-        self._refuse_special(canonical, node, verb)
-        return canonical, node
-
-    def _noted(self, path: str, leaf: Leaf, verb: str) -> Leaf:
-        """Return a file that is about to be read; a backend that records reads overrides this."""
-        return leaf
-
-    def _refuse_special(self, path: str, leaf: Leaf, verb: str) -> None:
-        if is_special(leaf):
-            raise fault(
-                OSError,
-                EINVAL,
-                f"cannot {verb} {path!r}: it is a {kind_of(leaf)}, which has no content here; name a file",
-            )
-
-    def _directory(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Segments]:
-        canonical, segments, node = self._existing(path, verb)
-        if type(node) is not FileTree:
-            raise fault(
-                NotADirectoryError,
-                ENOTDIR,
-                f"cannot {verb} {canonical!r}: it is a file, not a directory; name a directory",
-            )
-        return canonical, segments
-
-    def _refuse_if_read_only(self, verb: str, path: object) -> None:
-        if self.read_only:
-            raise fault(
-                PermissionError,
-                EROFS,
-                f"cannot {verb} {path!r}: the filesystem is read-only; open it for writing to make changes",
-            )
-
-
-def _shown(segments: Segments) -> str:
-    return "/" + "/".join(segments)
 
 
 def entry_of(name: str, path: str, node: Node) -> FileEntry:

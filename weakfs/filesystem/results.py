@@ -11,6 +11,7 @@ from attrs import field, frozen
 from weakfs.reducers import FileTree
 from weakfs.session import event
 from weakfs.session.blobs.blob import Stored
+from weakfs.session.slices.tags import STORED_AS
 
 T = TypeVar("T")
 
@@ -214,12 +215,13 @@ class FilesystemSnapshot:
     """A snapshot of one filesystem.
 
     `kind` is how it is stored, and `ref` its identifier there; `tree` holds the files themselves if they are in
-    memory, by reference, and `data` the archive of kind "tar". `created_at` is in integer nanoseconds.
+    memory, by reference, and `data` the archive of kind "tar". The time is in integer nanoseconds in `created_ns`, and
+    an aware datetime in `created_at`.
     """
 
     snapshot_id: str
     filesystem_id: str
-    created_at: int
+    created_ns: int = field(metadata={STORED_AS: "created_at"})
     kind: str
     ref: str
     root_path: str
@@ -227,6 +229,11 @@ class FilesystemSnapshot:
     git_dir: str | None = None
     tree: FileTree | None = field(default=None, repr=False, eq=False)
     data: Stored | bytes | None = field(default=None, repr=False, eq=False)
+
+    @property
+    def created_at(self) -> datetime:
+        """When the snapshot was taken, in UTC."""
+        return as_datetime(self.created_ns)
 
 
 @frozen

@@ -13,6 +13,7 @@ from weakfs.reducers.events import (
     EntryHidden,
     EntryMoved,
     EntryPut,
+    Event,
     FileAppended,
     FileSpliced,
     FileWritten,
@@ -29,8 +30,9 @@ from weakfs.reducers.lower_entries import LowerEntry
 from weakfs.reducers.lower_layer import LowerFound
 from weakfs.reducers.mounts import MountReport
 from weakfs.reducers.tree.diff import TreeDiff, diff
+from weakfs.reducers.tree.leaf import Leaf, content_of, file, link
 from weakfs.reducers.tree.merge import merge
-from weakfs.reducers.tree.node import FileTree
+from weakfs.reducers.tree.node import FileTree, Node, Segments, find, height, tree_of
 
 __all__ = [
     "DirectoryMade",
@@ -40,6 +42,7 @@ __all__ = [
     "EntryHidden",
     "EntryMoved",
     "EntryPut",
+    "Event",
     "ExternalFsSnapshot",
     "ExternalTree",
     "ExternalTrees",
@@ -48,16 +51,25 @@ __all__ = [
     "FileTree",
     "FileWritten",
     "LayerEmptied",
+    "Leaf",
     "LinkMade",
     "LowerEntry",
     "LowerFound",
     "ModeChanged",
     "MountReport",
+    "Node",
+    "Segments",
     "TreeDiff",
     "TreeMounted",
     "TreeRestored",
     "TreeSeen",
+    "content_of",
     "diff",
+    "file",
+    "find",
+    "height",
+    "link",
     "merge",
     "reduce",
+    "tree_of",
 ]

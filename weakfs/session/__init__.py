@@ -8,6 +8,7 @@ if __name__ != "weakfs.session":  # pragma: no cover  # reached in a process of 
 
 
 from weakfs.session.blobs.blob import ContentSource, Stored
+from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.cancellation import Cancellation
 from weakfs.session.errors import (
     MergeConflict,
@@ -34,7 +35,7 @@ from weakfs.session.external import Attachable, External, Journal
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted, Packable, PackedValue
 from weakfs.session.session import Session
-from weakfs.session.slices.registry import Registry, Shape, event
+from weakfs.session.slices.registry import Registry, Shape
 from weakfs.session.slices.slice import (
     Concern,
     Conflict,
@@ -52,6 +53,7 @@ from weakfs.session.slices.slice import (
     replace_latest_by,
     upsert_by,
 )
+from weakfs.session.slices.tags import event
 from weakfs.session.subscriptions import Bus
 from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 
@@ -61,6 +63,7 @@ __all__ = [
     "Cancellation",
     "Concern",
     "Conflict",
+    "Content",
     "ContentSource",
     "Counted",
     "Declaration",
@@ -78,6 +81,7 @@ __all__ = [
     "Registry",
     "RollbackIncomplete",
     "RolledBack",
+    "Rope",
     "SaveReport",
     "Session",
     "SessionClosed",

@@ -21,14 +21,14 @@ from weakfs.session.history.merge import absorb, drop_snapshots, merge_snapshots
 from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible, uninterrupted
-from weakfs.session.rollback import History
+from weakfs.session.record_log import RecordLog
 from weakfs.session.transaction import ACTIVE, Transaction, current_owner, innermost
 from weakfs.session.views import Records
 
 logger = logging.getLogger("weakfs.session")
 
 
-class Branching(History):
+class Branching(RecordLog):
     """The part of a session that deals with concurrent work."""
 
     __slots__ = ()

@@ -10,6 +10,7 @@ from uuid import uuid4
 from weakref import ref
 
 from weakfs.session.blobs.blob import Stored
+from weakfs.session.codec.acceptance import accepted
 from weakfs.session.codec.scalars import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
@@ -203,7 +204,7 @@ class SessionCore:
         if self._reducing:
             raise reducing(f"dispatch {type(event).__name__}")
         values = shape.pack(event)
-        kept = shape.accepted(event, values, rules.registry)
+        kept = accepted(shape, event, values, rules.registry)
         if kept is not event:
             event, values = kept, shape.pack(kept)
         self._reducing = True

@@ -6,8 +6,8 @@ from typing import Any
 
 from attrs import field, frozen
 
-from weakfs.session.slices.registry import event
 from weakfs.session.slices.table import Table
+from weakfs.session.slices.tags import event
 
 
 @frozen

@@ -1,11 +1,11 @@
 """Snapshots of trees outside the session: directory scans, the content store, the undo journal, archives, git."""
 
 from weakfs.snapshots.archive.tar import from_tar, to_tar
-from weakfs.snapshots.scan.incremental_scan import survey, survey_entry
-from weakfs.snapshots.scan.scan import Scan, Selection, scan
+from weakfs.snapshots.scan.host_import import ImportedTree, Selection, import_tree
+from weakfs.snapshots.scan.scan import scan, scan_entry
 from weakfs.snapshots.scan.scan_limits import Bounds, Discarded
 from weakfs.snapshots.scan.sinks import HashOnly, InMemory, Sink, StatToken
-from weakfs.snapshots.scan.stat_cache import Survey
+from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.scan.store_sink import Observer
 from weakfs.snapshots.store.catalogue import StoredSnapshot
 from weakfs.snapshots.store.compaction import CompactReport, SnapshotAccount
@@ -18,6 +18,7 @@ __all__ = [
     "CompactReport",
     "Discarded",
     "HashOnly",
+    "ImportedTree",
     "InMemory",
     "Observer",
     "Scan",
@@ -30,10 +31,9 @@ __all__ = [
     "StoreUnwritable",
     "StoreWriter",
     "StoredSnapshot",
-    "Survey",
     "from_tar",
+    "import_tree",
     "scan",
-    "survey",
-    "survey_entry",
+    "scan_entry",
     "to_tar",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from errno import EXDEV
 from typing import Any, cast
 
 from weakfs.reducers import events as e
@@ -14,8 +13,8 @@ from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import temporary_name
 from weakfs.snapshots.directory.hard_links import SharedFile
 from weakfs.snapshots.directory.restore import overwrite
+from weakfs.snapshots.journal.cross_device import rename_or_copy
 from weakfs.snapshots.journal.journal import Journal
-from weakfs.snapshots.journal.tree_copy import TreeCopy
 
 # Events that change one file, which may have several names.
 CHANGES_FILE = (e.FileWritten, e.FileAppended, e.FileSpliced, e.ModeChanged)
@@ -70,7 +69,7 @@ def _put_leaf(disk: HostDirectory, journal: Journal, event: Any, segments: Segme
     _check_writable(disk, segments, old)
     at = _make_parents(disk, journal, segments, event.at)
     before = disk.status(segments[:-1])
-    _put_beside(disk, journal, segments, new, exclusive=old is None)
+    _put_atomically(disk, journal, segments, new, exclusive=old is None)
     # As in memory, a directory's modification time changes with its set of names, not with a file in it.
     disk.stamp(segments[:-1], at if old is None or before is None else before.st_mtime_ns)
 
@@ -89,15 +88,13 @@ def _evolved(event: Any, named: dict[str, str]) -> Any:
     return attrs.evolve(event, filesystem=None, **named)
 
 
-def _put_beside(
+def _put_atomically(
     disk: HostDirectory, journal: Journal, segments: Segments, leaf: leaves.Leaf, *, exclusive: bool
 ) -> None:
     temporary = temporary_name()
     journal.absent((*segments[:-1], temporary.decode()))
     journal.keep(segments)
-    lost = disk.put_leaf(segments, leaf, exclusive=exclusive, temporary=temporary)
-    if lost is not None:
-        journal.note(segments, f"its {lost} could not be kept")
+    journal.note_lost(segments, disk.put_leaf(segments, leaf, exclusive=exclusive, temporary=temporary))
 
 
 def _check_writable(disk: HostDirectory, segments: Segments, old: Node | None) -> None:
@@ -129,21 +126,7 @@ def _delete(disk: HostDirectory, journal: Journal, event: e.EntryDeleted, segmen
 def _move(disk: HostDirectory, journal: Journal, event: e.EntryMoved, source: Segments, destination: Segments) -> None:
     _make_parents(disk, journal, destination, event.at)
     journal.keep(destination)
-    journal.moved(source, destination)
-    try:
-        disk.rename(source, destination)
-    except OSError as error:
-        # Another filesystem is mounted there.
-        if error.errno != EXDEV:
-            raise
-        disk.remove(destination)
-        journal.absent(destination)
-        copy = TreeCopy(disk, disk)
-        copy.copy(source, destination)
-        for below, lost in copy.lost:
-            journal.note((*destination, *below[len(source) :]), f"its {lost} could not be kept")
-        journal.keep(source)
-        disk.remove(source)
+    rename_or_copy(disk, journal, source, destination)
     disk.stamp(source[:-1], event.at)
     disk.stamp(destination[:-1], event.at)
 
@@ -158,7 +141,7 @@ def _copy(disk: HostDirectory, journal: Journal, event: e.EntryCopied, source: S
         disk.put(destination, new)
     else:
         _check_writable(disk, destination, there)
-        _put_beside(disk, journal, destination, new, exclusive=there is None)
+        _put_atomically(disk, journal, destination, new, exclusive=there is None)
     disk.stamp(destination[:-1], at if there is None or before is None else before.st_mtime_ns)
 
 
@@ -169,7 +152,7 @@ def _change_mode(disk: HostDirectory, journal: Journal, event: e.ModeChanged, se
         return
     if type(node) is tuple and status.st_nlink > 1 and not leaves.is_special(node):
         before = disk.status(segments[:-1])
-        _put_beside(disk, journal, segments, leaves.with_mode(node, event.mode), exclusive=False)
+        _put_atomically(disk, journal, segments, leaves.with_mode(node, event.mode), exclusive=False)
         if before is not None:
             disk.stamp(segments[:-1], before.st_mtime_ns)
         return

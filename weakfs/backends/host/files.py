@@ -89,71 +89,71 @@ class HostFiles(BaseFilesystem):
             raise self._outside(path)
         return [".."] * len(paths.parse(top)[1]), target
 
-    def _find(self, segments: Segments) -> Node | None:
+    def lookup(self, segments: Segments) -> Node | None:
         self._root.check_in_place()
         with told("look at", _shown(segments)):
             return self._root.directory.node(segments)
 
-    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+    def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         with told("list", _shown(segments)):
             return self._root.directory.entries(segments)
 
-    def _entries_if_readable(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+    def readable_entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         self._root.check_in_place()
-        return super()._entries_if_readable(segments)
+        return super().readable_entries(segments)
 
-    def _listed(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
+    def list_entries(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
         with told("list", _shown(segments)):
             listed = sorted(self._root.directory.names(segments))
         # With 100,000 entries the garbage collector took as long as the listing itself.
         with collector_at_rest():
             return tuple([FileEntry(name, prefix + name, *KINDS.get(kind, NO_KIND)) for name, kind in listed])
 
-    def _content(self, path: str, leaf: Leaf) -> bytes:
+    def content(self, path: str, leaf: Leaf) -> bytes:
         with told("read", path):
             return content_of(leaf)
 
-    def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
-        return None if size_of(leaf) > MOST_SEARCHED else super()._content_if_readable(path, leaf)
+    def readable_content(self, path: str, leaf: Leaf) -> bytes | None:
+        return None if size_of(leaf) > MOST_SEARCHED else super().readable_content(path, leaf)
 
-    def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
+    def content_range(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
         content = leaf[CONTENT]
         if not isinstance(content, OnDisk):
-            return super()._piece(path, leaf, start, stop)
+            return super().content_range(path, leaf, start, stop)
         with told("read", path):
             return content.piece(start, stop)
 
-    def _stream(self, path: str, leaf: Leaf) -> BufferedReader:
+    def content_stream(self, path: str, leaf: Leaf) -> BufferedReader:
         content = leaf[CONTENT]
         if not isinstance(content, OnDisk):
-            return super()._stream(path, leaf)
+            return super().content_stream(path, leaf)
         with told("read", path):
             return BufferedReader(HostStream(content.open(), path))
 
-    def _totals(self, segments: Segments) -> tuple[int, int, int]:
+    def totals(self, segments: Segments) -> tuple[int, int, int]:
         self._root.check_in_place()
         with told("scan", _shown(segments)):
             tree = self._root.directory.whole_directory(segments)
             return tree.total_size, tree.file_count, tree.directory_count
 
-    def _height(self, segments: Segments) -> int:
+    def height(self, segments: Segments) -> int:
         from weakfs.reducers.tree.node import height
 
         with told("scan", _shown(segments)):
             return height(self._root.directory.whole_directory(segments))
 
-    def _now(self) -> int:
+    def now(self) -> int:
         return self._session.now()
 
-    def _told(self) -> None:
+    def notify_subscribers(self) -> None:
         self._session._notify()
 
     @contextmanager
-    def _exclusive(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         with self._session.lock, self._root.lock:
             yield
 
-    def _commit(self, event: Event) -> tuple[Note, ...] | None:
+    def apply(self, event: Event) -> tuple[Note, ...] | None:
         self._session._check_writable()
         places = self._places(event)
         verb, path = _wording(event)
@@ -174,13 +174,13 @@ class HostFiles(BaseFilesystem):
                 self._session.dispatch(attrs.evolve(one, filesystem=self.filesystem_id))
             return tuple(work.journal.notes[mark:])
 
-    def _created(self, segments: Segments, node: Node) -> int:
+    def creation_time(self, segments: Segments, node: Node) -> int:
         born = self._root.directory.born_at(segments, _modified_at(node))
         known = find((self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id), segments)
         # An edit replaces the file; the session keeps the original creation time until somebody else changes the file.
         return min(born, known[CREATED_AT]) if type(known) is tuple and looks_like(node, known) else born
 
-    def _other_names(self, segments: Segments) -> tuple[Segments, ...]:
+    def hard_links(self, segments: Segments) -> tuple[Segments, ...]:
         shared = self._shared(segments)
         return () if shared is None else tuple(name for name in shared.names if name != segments)
 

@@ -164,7 +164,7 @@ class HostFilesystem(HostFiles):
         A snapshot takes the space that it alone needs until it is dropped: `store.account()` returns these sizes,
         `store.drop` and `store.keep_last` drop snapshots. Contents in this session's records are kept.
         """
-        with self._exclusive():
+        with self.lock():
             return self.store.compact(keep=contents_needed(self._session, self.store))
 
     def bind(self, session: Session) -> HostFilesystem:
@@ -179,7 +179,7 @@ class HostFilesystem(HostFiles):
 
     def tree(self) -> FileTree:
         """Return all files as one immutable value. O(entries); only what changed since the last scan is read."""
-        with self._exclusive(), told("scan", "/"):
+        with self.lock(), told("scan", "/"):
             return self._root.look()
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
@@ -188,11 +188,11 @@ class HostFilesystem(HostFiles):
         O(entries) to scan; only what changed since the last scan is read. Raises `PermissionError` naming a file that
         cannot be read, and `OSError` (EBUSY) while another call with unfinished changes is running.
         """
-        with self._exclusive():
+        with self.lock():
             self._session._check_writable()
             if not self._read_only:
                 self._root.refuse_unfinished(self._running())
-            snapshot, taken = self._kinds.take(tag, self._next_id, self.filesystem_id, self._now())
+            snapshot, taken = self._kinds.take(tag, self._next_id, self.filesystem_id, self.now())
             self._session.dispatch(taken)
             self._session.dispatch(self._seen(self._root.last, snapshot.snapshot_id))
         self._session._notify()
@@ -208,7 +208,7 @@ class HostFilesystem(HostFiles):
         """
         snapshot = as_snapshot(snapshot)
         check_snapshot(snapshot, self.filesystem_id, read_only=self._read_only, dry_run=dry_run, foreign=foreign)
-        with self._exclusive():
+        with self.lock():
             wanted = self._wanted(snapshot)
             notes: tuple[Note, ...] = ()
             if dry_run:
@@ -225,7 +225,7 @@ class HostFilesystem(HostFiles):
 
     def _exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
         """Take a snapshot, pass it to `on_kept`, and go to `target`. The files are scanned once."""
-        with self._exclusive():
+        with self.lock():
             on_kept(self.snapshot())
             self._go_to(target, now=self._root.last)
 
@@ -234,7 +234,7 @@ class HostFilesystem(HostFiles):
 
         `now` is the result of a scan under the same lock.
         """
-        with self._exclusive():
+        with self.lock():
             if isinstance(target, Rewind):
                 now, wanted = target.now, target.wanted
             else:
@@ -282,8 +282,8 @@ class HostFilesystem(HostFiles):
     def import_bytes(self, data: bytes) -> None:
         """Replace all files with those of a tar archive; see `weakfs.snapshots.from_tar` for what it refuses."""
         self._refuse_if_read_only("import into", "/")
-        tree = from_tar(data, limits=self.limits, at=self._now())
-        with self._exclusive(), self._work("import into", self.root, ()) as work:
+        tree = from_tar(data, limits=self.limits, at=self.now())
+        with self.lock(), self._work("import into", self.root, ()) as work:
             self._restored(self._root.go_to(work.journal, tree), tree, "archive")
         self._session._notify()
 
@@ -307,7 +307,7 @@ class HostFilesystem(HostFiles):
         host = "/".join((self._root.path.rstrip("/"), *(os.fsdecode(names.to_bytes(name)) for name in segments)))
         laid = Laid(host or "/")
         with ExitStack() as stack:
-            with self._exclusive():
+            with self.lock():
                 work = stack.enter_context(self._work("run a program in", canonical, ()))
             before = self._root.look_durably(work.journal)
             yield laid
@@ -316,8 +316,8 @@ class HostFilesystem(HostFiles):
             for removed in laid.set_id_removed:
                 segments = segments_of(removed)
                 self._root.directory.set_status(segments, mode=mode_at(after, segments))
-            with self._exclusive():
-                events = list(events_between(before, after, at=self._now(), most=MOST_IN_EVENTS))
+            with self.lock():
+                events = list(events_between(before, after, at=self.now(), most=MOST_IN_EVENTS))
                 if events:
                     # The scan is the only source for the state before the program ran.
                     self._session.dispatch(self._seen(before, "a scan"))
@@ -329,10 +329,10 @@ class HostFilesystem(HostFiles):
 
     def _restored(self, before: FileTree, after: FileTree, source: str) -> None:
         self._session.dispatch(self._seen(before, "a scan"))
-        self._session.dispatch(TreeRestored(after, source, self._now(), self.filesystem_id))
+        self._session.dispatch(TreeRestored(after, source, self.now(), self.filesystem_id))
 
     def _seen(self, tree: FileTree, source: str) -> TreeSeen:
-        return TreeSeen(tree, source, self._now(), self.filesystem_id)
+        return TreeSeen(tree, source, self.now(), self.filesystem_id)
 
 
 def _replaces(root: HostRoot, filesystem_id: str, known: HostExternal) -> bool:

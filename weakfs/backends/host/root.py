@@ -20,10 +20,10 @@ from weakfs.snapshots.directory.restore import restore_tree
 from weakfs.snapshots.git.sink import Base
 from weakfs.snapshots.journal.journal import Journal, Nested
 from weakfs.snapshots.journal.recovery import Others, count_left_behind, settle
-from weakfs.snapshots.scan.incremental_scan import OnFile, survey, survey_entry
+from weakfs.snapshots.scan.scan import OnFile, scan, scan_entry
 from weakfs.snapshots.scan.scan_limits import Bounds, Discarded
 from weakfs.snapshots.scan.sinks import HashOnly, Sink
-from weakfs.snapshots.scan.stat_cache import Survey
+from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store.store import Store
 
 logger = logging.getLogger("weakfs.backends")
@@ -67,7 +67,7 @@ class HostRoot:
                 f"cannot keep snapshots of {self.path!r} in {self.store.path!r}: that is inside it; name a store "
                 f"outside"
             )
-        self._seen: Survey | None = None
+        self._seen: Scan | None = None
         # The base for writing the next commit as a difference.
         self.base: Base | None = None
         # Called with the path and size of every file that a scan reads.
@@ -91,14 +91,14 @@ class HostRoot:
         assert self._seen is not None
         return self._seen.tree
 
-    def look_into(self, writer: Sink) -> Survey:
+    def look_into(self, writer: Sink) -> Scan:
         """Scan the directory; contents go into `writer`, which the caller has to finish."""
         with self.lock:
             return self._look_into(writer, None)
 
-    def _look_into(self, writer: Sink, bounds: Bounds | None) -> Survey:
+    def _look_into(self, writer: Sink, bounds: Bounds | None) -> Scan:
         self.check_in_place()
-        self._seen = survey(self.directory.descriptor, writer, self._newest(), on_file=self.on_file, bounds=bounds)
+        self._seen = scan(self.directory.descriptor, writer, self._newest(), on_file=self.on_file, bounds=bounds)
         return self._seen
 
     def look_durably(self, journal: Journal) -> FileTree:
@@ -126,18 +126,18 @@ class HostRoot:
         try:
             with self.store.observer() as writer:
                 known = self._seen and self._seen.entry(segments)
-                found = survey_entry(parent, segments[-1], writer, known, directory="/" + "/".join(segments[:-1]))
+                found = scan_entry(parent, segments[-1], writer, known, directory="/" + "/".join(segments[:-1]))
                 writer.finish()
                 return found.tree
         finally:
             os.close(parent)
 
-    def _newest(self) -> Survey | None:
+    def _newest(self) -> Scan | None:
         """Return the newest known scan: of this process, or the newest snapshot in the store."""
         if self._seen is None:
             newest = self.store.newest()
             if newest is not None:
-                self._seen = self.store.survey(newest)
+                self._seen = self.store.as_scan(newest)
                 if newest.kind == "git":
                     self.base = Base(self._seen.tree, newest.extra["git_tree"])
         return self._seen
@@ -168,7 +168,7 @@ class HostRoot:
     def _go_back(self, wanted: FileTree) -> tuple[Note, ...]:
         sink = HashOnly()
         discarded = Discarded(wanted, sink)
-        now = survey(self.directory.descriptor, sink, self._seen, discarded=discarded).tree
+        now = scan(self.directory.descriptor, sink, self._seen, discarded=discarded).tree
         journal = Journal(self.directory, self.journals, self.go_back)
         try:
             restore_tree(self.directory, journal, now, wanted)

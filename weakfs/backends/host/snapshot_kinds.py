@@ -65,7 +65,7 @@ class Kinds:
         with self._root.store.writer() as writer:
             seen = self._root.look_into(writer)
             about = {"root": root_name(path)}
-            stored = writer.commit(seen, snapshot_id=snapshot_id, created_at=at, tag=tag, extra=about)
+            stored = writer.commit(seen, snapshot_id=snapshot_id, created_ns=at, tag=tag, extra=about)
         return FilesystemSnapshot(snapshot_id, filesystem_id, at, "tree", stored.ref, path, tag, None, seen.tree)
 
     def _take_git(self, snapshot_id: str, tag: str | None, filesystem_id: str, at: int) -> FilesystemSnapshot:
@@ -73,7 +73,7 @@ class Kinds:
         with store.git_writer() as sink:
             seen = root.look_into(sink)
             stored, root.base = sink.commit(
-                seen, snapshot_id=snapshot_id, created_at=at, tag=tag, root_path=path, base=root.base
+                seen, snapshot_id=snapshot_id, created_ns=at, tag=tag, root_path=path, base=root.base
             )
         commit = stored.extra["commit"]
         return FilesystemSnapshot(snapshot_id, filesystem_id, at, "git", commit, path, tag, store.git.path, seen.tree)
@@ -83,7 +83,7 @@ class Kinds:
         with self._root.store.writer() as writer:
             seen = self._root.look_into(writer)
             stored, archive = commit_archive(
-                writer, seen, snapshot_id=snapshot_id, created_at=at, tag=tag, root_path=path
+                writer, seen, snapshot_id=snapshot_id, created_ns=at, tag=tag, root_path=path
             )
         ref = stored.extra["archive"]
         return FilesystemSnapshot(snapshot_id, filesystem_id, at, "tar", ref, path, tag, None, None, archive)
@@ -121,7 +121,7 @@ class Kinds:
                 f"that id; open the filesystem with the store in which it was taken"
             )
         archived = Archived(snapshot.data)
-        tree = unpack_in_place(archived, limits=UNLIMITED if is_own else limits, at=snapshot.created_at)
+        tree = unpack_in_place(archived, limits=UNLIMITED if is_own else limits, at=snapshot.created_ns)
         return with_unarchived(tree, self._root.look())
 
 
@@ -142,7 +142,7 @@ def recorded(snapshot: FilesystemSnapshot) -> ExternalFsSnapshot:
     return ExternalFsSnapshot(
         snapshot.snapshot_id,
         snapshot.filesystem_id,
-        snapshot.created_at,
+        snapshot.created_ns,
         snapshot.kind,
         snapshot.ref,
         snapshot.root_path,

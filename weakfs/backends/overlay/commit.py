@@ -59,13 +59,13 @@ def _is_as_wanted(layers: Layers, path: str, below: FileTree, now: FileTree) -> 
 def _read_otherwise(layers: Layers, read: Mapping[str, LowerEntry]) -> Iterator[str]:
     for path, entry in read.items():
         segments = segments_of(path)
-        node = layers.lower._find(segments)
+        node = layers.lower.lookup(segments)
         if node is None:
             yield path
             continue
         content: bytes | None = None
         if type(node) is tuple and leaves.is_file(node) and entry.digest is not None:
-            content = layers.lower._content(path, node)
+            content = layers.lower.content(path, node)
         again = seen(layers.lower, segments, node, content)
         exact = entry.digest is not None
         descriptions = [
@@ -163,7 +163,7 @@ def _place_leaf(lower: Filesystem, path: str, old: Leaf | None, new: Leaf) -> No
     elif leaves.is_special(new):
         base = cast(BaseFilesystem, lower)
         base._refuse_if_read_only("write", path)
-        base._commit(EntryPut(path, tree_of({segments_of(path)[-1]: new}), base._now()))
+        base.apply(EntryPut(path, tree_of({segments_of(path)[-1]: new}), base.now()))
     else:
         if old is None or not leaves.same_content(old, new):
             lower.write_bytes(path, leaves.content_of(new))

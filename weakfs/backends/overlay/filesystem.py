@@ -15,7 +15,6 @@ from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.backends.trampoline import Steps, run
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits, SymlinkPolicy
 from weakfs.filesystem.paths import Parsed
-from weakfs.filesystem.primitives import Primitives
 from weakfs.reducers import FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, LayerEmptied
 from weakfs.reducers.tree import children as maps
@@ -116,7 +115,7 @@ class OverlayFilesystem(SessionFilesystem):
             with session.transaction():
                 write_down(self.lower, session, below, now)
                 session.dispatch(LayerEmptied("commit", session.now()))
-        self._told()
+        self.notify_subscribers()
         return found
 
     def discard(self) -> TreeDiff:
@@ -125,7 +124,7 @@ class OverlayFilesystem(SessionFilesystem):
         with session.lock:
             found = self.diff()
             session.dispatch(LayerEmptied("discard", session.now()))
-        self._told()
+        self.notify_subscribers()
         return found
 
     # Whole trees
@@ -146,11 +145,11 @@ class OverlayFilesystem(SessionFilesystem):
     def _parse(self, path: str | os.PathLike[str]) -> Parsed:
         return self._lower._parse(path)
 
-    def _pinned(self) -> Primitives:
+    def read_view(self) -> BaseFilesystem:
         session = self._session
         if isinstance(session, SessionView):
             return self
-        lower = self._lower._pinned()
+        lower = self._lower._view()
         if not isinstance(lower, BaseFilesystem):
             return self
         return OverlayFilesystem(
@@ -160,41 +159,41 @@ class OverlayFilesystem(SessionFilesystem):
     def _upper(self) -> FileTree:
         return self._slice.latest() or EMPTY_TREE
 
-    def _find(self, segments: Segments) -> Node | None:
+    def lookup(self, segments: Segments) -> Node | None:
         node: Node | None = self._upper()
         if not segments:
-            return self._lower._find(()) if is_untouched(cast(FileTree, node)) else node
+            return self._lower.lookup(()) if is_untouched(cast(FileTree, node)) else node
         for name in segments:
             if type(node) is not FileTree:
                 return None
             node = maps.get(node._children, name)
             if node is None:
-                return self._lower._find(segments)
+                return self._lower.lookup(segments)
         return None if is_whiteout(node) else node
 
-    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+    def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         held = Layers(self._upper(), self._lower).held(segments)
-        below = list(self._lower._entries(segments)) if type(self._lower._find(segments)) is FileTree else []
+        below = list(self._lower.entries(segments)) if type(self._lower.lookup(segments)) is FileTree else []
         if type(held) is not FileTree:
             return below
         own = [(name, node) for name, node in maps.items(held._children) if not is_whiteout(node)]
         return [*((name, node) for name, node in below if maps.get(held._children, name) is None), *own]
 
-    def _content(self, path: str, leaf: Leaf) -> bytes:
+    def content(self, path: str, leaf: Leaf) -> bytes:
         segments = self._parse(path)[1]
         if Layers(self._upper(), self._lower).held(segments) is not None:
             return content_of(leaf)
-        return self._lower._content(path, leaf)
+        return self._lower.content(path, leaf)
 
     def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
         canonical, leaf = super()._file(path, verb)
-        return canonical, self._noted(canonical, leaf, verb)
+        return canonical, self._record_read(canonical, leaf, verb)
 
-    def _noted(self, path: str, leaf: Leaf, verb: str) -> Leaf:
+    def _record_read(self, path: str, leaf: Leaf, verb: str) -> Leaf:
         segments = self._parse(path)[1]
         if verb != "read" or Layers(self._upper(), self._lower).held(segments) is not None:
             return leaf
-        content = self._lower._content(path, leaf)
+        content = self._lower.content(path, leaf)
         self._remember(path, segments, leaf, content)
         return (content, *leaf[1:])
 
@@ -223,10 +222,10 @@ class OverlayFilesystem(SessionFilesystem):
         held = Layers(self._upper(), self._lower).held(segments)
         if type(held) is FileTree:
             check_repeats(held)
-        if type(self._lower._find(segments)) is FileTree:
+        if type(self._lower.lookup(segments)) is FileTree:
             self._lower._check_repeats(segments)
 
-    def _totals(self, segments: Segments) -> tuple[int, int, int]:
+    def totals(self, segments: Segments) -> tuple[int, int, int]:
         return run(self._counted(segments))
 
     def _counted(self, segments: Segments) -> Steps[tuple[int, int, int]]:
@@ -235,13 +234,13 @@ class OverlayFilesystem(SessionFilesystem):
         if type(held) is FileTree:
             check_repeats(held)
         size, files, directories = (0, 0, 0)
-        if type(lower._find(segments)) is FileTree:
-            size, files, directories = lower._totals(segments)
+        if type(lower.lookup(segments)) is FileTree:
+            size, files, directories = lower.totals(segments)
         for name, node in maps.items(held._children) if type(held) is FileTree else ():
             here = (*segments, name)
-            below = lower._find(here)
+            below = lower.lookup(here)
             if below is not None:
-                less = (*lower._totals(here), 1) if type(below) is FileTree else (size_of(below), 1, 0, 0)
+                less = (*lower.totals(here), 1) if type(below) is FileTree else (size_of(below), 1, 0, 0)
                 size, files, directories = size - less[0], files - less[1], directories - less[2] - less[3]
             if type(node) is FileTree:
                 more = yield self._counted(here)
@@ -250,19 +249,19 @@ class OverlayFilesystem(SessionFilesystem):
                 size, files = size + size_of(node), files + 1
         return size, files, directories
 
-    def _height(self, segments: Segments) -> int:
+    def height(self, segments: Segments) -> int:
         return run(self._measured(segments))
 
     def _measured(self, segments: Segments) -> Steps[int]:
         if type(Layers(self._upper(), self._lower).held(segments)) is not FileTree:
-            return self._lower._height(segments)
+            return self._lower.height(segments)
         highest = 0
-        for name, node in self._entries(segments):
+        for name, node in self.entries(segments):
             height = (yield self._measured((*segments, name))) if type(node) is FileTree else 0
             highest = max(highest, height + 1)
         return highest
 
-    def _commit(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         session = cast(Session, self._session)
         if isinstance(event, TreeRestored):
             lower = self.lower.tree()

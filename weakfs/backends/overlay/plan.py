@@ -14,7 +14,7 @@ from attrs import frozen
 
 from weakfs.backends.overlay.layers import bare, is_untouched, is_whiteout
 from weakfs.backends.trampoline import Steps, run
-from weakfs.filesystem.primitives import Primitives
+from weakfs.filesystem import FilesystemPrimitives
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import (
     DirectoryMade,
@@ -44,7 +44,7 @@ class Layers:
     """An upper tree over a lower filesystem, at one moment."""
 
     upper: FileTree
-    lower: Primitives
+    lower: FilesystemPrimitives
 
     def held(self, segments: Segments) -> Node | None:
         """Return what the upper tree has at a path, or what blocks the path: a whiteout or a file."""
@@ -60,11 +60,11 @@ class Layers:
         held = self.held(segments[:-1]) if segments else self.upper
         if held is not None and type(held) is not FileTree:
             return None
-        return self.lower._find(segments)
+        return self.lower.lookup(segments)
 
     def hides(self, segments: Segments) -> bool:
         """Return whether a lower entry would be visible at a path if the upper tree had nothing there."""
-        return self.lower._find(segments) is not None and type(self.held(segments[:-1])) in (FileTree, type(None))
+        return self.lower.lookup(segments) is not None and type(self.held(segments[:-1])) in (FileTree, type(None))
 
 
 def before(layers: Layers, event: Event) -> list[Event]:
@@ -103,14 +103,14 @@ def after(now: Layers, event: Event) -> list[Event]:
 
 def _way(layers: Layers, segments: Segments) -> Iterator[EntryFound]:
     """Copy up the parent directories of a path, each with only its own bits and times."""
-    root = cast(FileTree, layers.lower._find(()))
+    root = cast(FileTree, layers.lower.lookup(()))
     if is_untouched(layers.upper) and not is_untouched(bare(root)):
         yield EntryFound("/", bare(root), root.modified_at)
     above = root if is_untouched(layers.upper) else layers.upper
     for depth in range(1, len(segments)):
         here = segments[:depth]
         held = layers.held(here)
-        node = held if held is not None else layers.lower._find(here)
+        node = held if held is not None else layers.lower.lookup(here)
         if type(node) is not FileTree:
             return
         if held is None:
@@ -126,7 +126,7 @@ def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Itera
         if node is not None:
             above = layers.held(segments[:-1])
             if type(above) is not FileTree or is_untouched(layers.upper):
-                above = layers.lower._find(segments[:-1])
+                above = layers.lower.lookup(segments[:-1])
             whole = _whole(layers.lower, segments, node) if with_contents else _alone(layers.lower, segments, node)
             yield EntryFound(shown(segments), tree_of({segments[-1]: whole}), cast(FileTree, above).modified_at)
         return
@@ -135,7 +135,7 @@ def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Itera
         here, own = stack.pop()
         if type(layers.below(here)) is not FileTree:
             continue
-        for name, node in sorted(layers.lower._entries(here), key=_by_name):
+        for name, node in sorted(layers.lower.entries(here), key=_by_name):
             below, mine = (*here, name), maps.get(own._children, name)
             if mine is None:
                 whole = _whole(layers.lower, below, node)
@@ -144,28 +144,28 @@ def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Itera
                 stack.append((below, mine))
 
 
-def _alone(lower: Primitives, segments: Segments, node: Node) -> Node:
+def _alone(lower: FilesystemPrimitives, segments: Segments, node: Node) -> Node:
     return bare(node) if type(node) is FileTree else _with_content(lower, segments, node)
 
 
-def _whole(lower: Primitives, segments: Segments, node: Node) -> Node:
+def _whole(lower: FilesystemPrimitives, segments: Segments, node: Node) -> Node:
     return run(_wholly(lower, segments, node))
 
 
-def _wholly(lower: Primitives, segments: Segments, node: Node) -> Steps[Node]:
+def _wholly(lower: FilesystemPrimitives, segments: Segments, node: Node) -> Steps[Node]:
     if type(node) is not FileTree:
         return _with_content(lower, segments, node)
     entries: dict[str, Node] = {}
-    for name, child in lower._entries(segments):
+    for name, child in lower.entries(segments):
         entries[name] = yield _wholly(lower, (*segments, name), child)
     return tree_of(entries, mode=node.mode, modified_at=node.modified_at, created_at=node.created_at)
 
 
-def _with_content(lower: Primitives, segments: Segments, leaf: Leaf) -> Leaf:
+def _with_content(lower: FilesystemPrimitives, segments: Segments, leaf: Leaf) -> Leaf:
     """Return a leaf whose content no longer depends on the lower file."""
     if not leaves.is_file(leaf):
         return leaf
-    content = lower._content(shown(segments), leaf)
+    content = lower.content(shown(segments), leaf)
     return leaves.file(content, mode=leaf[leaves.MODE], at=leaf[leaves.MODIFIED_AT], created_at=leaf[leaves.CREATED_AT])
 
 
@@ -176,10 +176,10 @@ def _revealed(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidd
         held = layers.held(here)
         if held is None:
             return
-        if not is_whiteout(held) or type(layers.lower._find(here)) is not FileTree:
+        if not is_whiteout(held) or type(layers.lower.lookup(here)) is not FileTree:
             continue
         onward = segments[depth] if depth < len(segments) else None
-        for name, node in sorted(layers.lower._entries(here), key=_by_name):
+        for name, node in sorted(layers.lower.entries(here), key=_by_name):
             if name != onward or type(node) is not FileTree:
                 yield _hidden(layers, (*here, name), at)
 
@@ -191,7 +191,7 @@ def _foreign(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidde
         here, held = stack.pop()
         if type(held) is not FileTree or type(layers.below(here)) is not FileTree:
             continue
-        for name, _ in sorted(layers.lower._entries(here), key=_by_name):
+        for name, _ in sorted(layers.lower.entries(here), key=_by_name):
             own = maps.get(held._children, name)
             if own is None:
                 yield _hidden(layers, (*here, name), at)
@@ -203,11 +203,11 @@ def _by_name(entry: tuple[str, Node]) -> str:
 
 
 def _hidden(layers: Layers, segments: Segments, at: int) -> EntryHidden:
-    node = layers.lower._find(segments)
+    node = layers.lower.lookup(segments)
     return EntryHidden(shown(segments), at, None if node is None else seen(layers.lower, segments, node))
 
 
-def seen(lower: Primitives, segments: Segments, node: Node, content: bytes | None = None) -> LowerEntry:
+def seen(lower: FilesystemPrimitives, segments: Segments, node: Node, content: bytes | None = None) -> LowerEntry:
     """Describe a lower entry. A file is identified by `content` if given, otherwise by its status."""
     path = shown(segments)
     if type(node) is FileTree:
@@ -222,12 +222,12 @@ def seen(lower: Primitives, segments: Segments, node: Node, content: bytes | Non
     return LowerEntry(path, leaves.kind_of(node), size, at, mode, content_digest)
 
 
-def _told(lower: Primitives, segments: Segments) -> Iterator[bytes]:
+def _told(lower: FilesystemPrimitives, segments: Segments) -> Iterator[bytes]:
     """Yield the status of everything in a directory, encoded for hashing."""
     stack = [segments]
     while stack:
         here = stack.pop()
-        for name, node in sorted(lower._entries(here), key=_by_name):
+        for name, node in sorted(lower.entries(here), key=_by_name):
             if type(node) is FileTree:
                 stack.append((*here, name))
                 line = f"directory {node.mode} {shown((*here, name))}"

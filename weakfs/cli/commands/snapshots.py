@@ -130,7 +130,7 @@ def described(stored: StoredSnapshot) -> dict[str, object]:
         "id": stored.snapshot_id,
         "tag": stored.tag,
         "kind": stored.kind,
-        "at": moment(stored.created_at, fraction=True),
+        "at": moment(stored.created_ns, fraction=True),
         "files": stored.file_count,
         "directories": stored.directory_count,
         "bytes": stored.total_size,
@@ -153,7 +153,7 @@ def _row(name: str, one: SnapshotAccount) -> tuple[str, ...]:
     stored = one.snapshot
     return (
         name,
-        moment(stored.created_at),
+        moment(stored.created_ns),
         stored.kind,
         f"{stored.file_count:,}",
         f"{one.total_size:,}",

@@ -10,7 +10,8 @@ from errno import EINVAL
 from typing import cast
 
 from weakfs.filesystem.errors import fault
-from weakfs.filesystem.primitives import Primitives, entry_of
+from weakfs.filesystem.lookup import PathLookup
+from weakfs.filesystem.primitives import entry_of
 from weakfs.filesystem.results import FileEntry, FileStat, ReadBytesResult, ReadResult, Statistics
 from weakfs.reducers.tree.leaf import CONTENT, MODE, MODIFIED_AT, is_file, is_link, size_of
 from weakfs.reducers.tree.listing import in_path_order
@@ -57,7 +58,7 @@ def slice_lines(text: str, offset: int, limit: int) -> str:
     return chosen + "\n" if len(lines) > offset + limit and limit else chosen
 
 
-class Reading(Primitives):
+class Reading(PathLookup):
     """The methods of a filesystem that change nothing."""
 
     __slots__ = ()
@@ -78,7 +79,7 @@ class Reading(Primitives):
             raise ValueError(f"cannot read {path!r} from line {offset}; use an offset of 0 or more")
         canonical, leaf = self._file(path, "read")
         content = leaf[CONTENT]
-        data = content if type(content) is bytes else self._content(canonical, leaf)
+        data = content if type(content) is bytes else self.content(canonical, leaf)
         text = decode(canonical, data, encoding)
         total = text.count("\n") + (not text.endswith("\n") if text else 0)
         if offset == 0 and (limit is None or limit >= total):
@@ -95,11 +96,11 @@ class Reading(Primitives):
         canonical, leaf = self._file(path, "read")
         content = leaf[CONTENT]
         if limit is None and offset == 0:
-            data = content if type(content) is bytes else self._content(canonical, leaf)
+            data = content if type(content) is bytes else self.content(canonical, leaf)
             return ReadBytesResult(data, canonical, len(data), 0, None, False)
         size = size_of(leaf)
         stop = size if limit is None or limit == -1 else min(offset + limit, size)
-        data = content[offset:stop] if type(content) is bytes else self._piece(canonical, leaf, offset, stop)
+        data = content[offset:stop] if type(content) is bytes else self.content_range(canonical, leaf, offset, stop)
         return ReadBytesResult(data, canonical, size, offset, None if limit == -1 else limit, stop < size)
 
     def read_lines(self, path: PathArg) -> tuple[str, ...]:
@@ -129,7 +130,7 @@ class Reading(Primitives):
     def stat(self, path: PathArg) -> FileStat:
         """Return the status of an entry; a link is not followed."""
         canonical, segments, node = self._existing(path, "stat", follow=False)
-        return _stat(canonical, node, self._created(segments, node))
+        return _stat(canonical, node, self.creation_time(segments, node))
 
     def readlink(self, path: PathArg) -> str:
         """Return the target of a symbolic link; raise `OSError` (EINVAL) for anything else."""
@@ -140,17 +141,17 @@ class Reading(Primitives):
 
     def list(self, path: PathArg = "/") -> tuple[FileEntry, ...]:
         """List a directory by name. O(its entries)."""
-        now = self._pinned()
+        now = self._view()
         canonical, segments = now._directory(path, "list")
         prefix = "/" if canonical == "/" else canonical + "/"
-        return now._listed(segments, prefix)
+        return now.list_entries(segments, prefix)
 
     def walk(self, path: PathArg = "/") -> Iterator[FileEntry]:
         """Yield everything below a directory in path order; links are not followed.
 
         Raises `TreeTooLarge`, a `ValueError`, for a directory that is mostly copies of itself.
         """
-        now = self._pinned()
+        now = self._view()
         canonical, segments = now._directory(path, "walk")
         now._check_repeats(segments)
         prefix = "" if canonical == "/" else canonical
@@ -159,13 +160,13 @@ class Reading(Primitives):
 
     def statistics(self) -> Statistics:
         """Count bytes, files and directories."""
-        size, files, directories = self._totals(())
+        size, files, directories = self.totals(())
         return Statistics(size, files, directories)
 
 
-def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[str, Node]]:
+def _walk(now: PathLookup, segments: Segments, prefix: str) -> Iterator[tuple[str, Node]]:
     """Yield `(path, node)` in the order of the paths' characters, a directory before its entries."""
-    stack = [(segments, prefix, iter(in_path_order(now._entries(segments))))]
+    stack = [(segments, prefix, iter(in_path_order(now.entries(segments))))]
     while stack:
         segments, prefix, entries = stack[-1]
         for name, node in entries:
@@ -174,7 +175,7 @@ def _walk(now: Primitives, segments: Segments, prefix: str) -> Iterator[tuple[st
             if type(node) is FileTree:
                 check_interrupted()
                 below = (*segments, name)
-                stack.append((below, path, iter(in_path_order(now._entries_if_readable(below)))))
+                stack.append((below, path, iter(in_path_order(now.readable_entries(below)))))
                 break
         else:
             stack.pop()

@@ -1,12 +1,56 @@
-"""Restore checks and reports, shared by all backends."""
+"""Snapshots and restores, derived from the primitives."""
 
 from __future__ import annotations
 
 from errno import EROFS
 
 from weakfs.filesystem.errors import fault
+from weakfs.filesystem.lookup import PathLookup
 from weakfs.filesystem.results import FilesystemSnapshot, Note, RestoreReport
-from weakfs.reducers import ExternalFsSnapshot, FileTree, diff
+from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored, diff
+
+
+class Restoring(PathLookup):
+    """`snapshot` and `restore` for a filesystem whose snapshots are trees in memory."""
+
+    __slots__ = ()
+
+    def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
+        """Take a snapshot of the current files, at the cost of `tree`."""
+        ref = self._next_snapshot_id()
+        return FilesystemSnapshot(ref, self.filesystem_id, self.now(), "memory", ref, "/", tag, None, self.tree())
+
+    def restore(
+        self, snapshot: FilesystemSnapshot | ExternalFsSnapshot, *, dry_run: bool = False, foreign: bool = False
+    ) -> RestoreReport:
+        """Restore a snapshot: files only, no other slice. O(differences), for the report.
+
+        Raises `ValueError` for a snapshot of another filesystem, unless `foreign`.
+        """
+        snapshot = as_snapshot(snapshot)
+        check_snapshot(snapshot, self.filesystem_id, read_only=self.read_only, dry_run=dry_run, foreign=foreign)
+        tree = self._tree_in(snapshot)
+        if tree is None:
+            raise ValueError(
+                f"cannot restore {snapshot.snapshot_id!r}: it is of kind {snapshot.kind!r} and holds no files in "
+                f"memory; restore it on the filesystem that took it"
+            )
+        if snapshot.filesystem_id != self.filesystem_id:
+            self.limits.check_tree(tree)
+        with self.lock():
+            # Computed before anything changes: the comparison raises if the trees are too large.
+            found = report(snapshot.snapshot_id, self.tree(), tree, dry_run=dry_run)
+            if not dry_run:
+                self.apply(TreeRestored(tree, snapshot.snapshot_id, self.now()))
+        self.notify_subscribers()
+        return found
+
+    def _next_snapshot_id(self) -> str:
+        return f"{self.filesystem_id}@{self.now()}"
+
+    def _tree_in(self, snapshot: FilesystemSnapshot) -> FileTree | None:
+        """Return the files of a snapshot; `None` if they are elsewhere."""
+        return snapshot.tree
 
 
 def as_snapshot(snapshot: FilesystemSnapshot | ExternalFsSnapshot) -> FilesystemSnapshot:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, cast
 
+from weakfs.filesystem.lookup import PathLookup
 from weakfs.filesystem.operations.read import PathArg, Reading
-from weakfs.filesystem.primitives import Primitives
 from weakfs.filesystem.results import GlobMatch, GlobResult, GrepMatch, GrepResult
 from weakfs.reducers.tree.leaf import MODIFIED_AT, Leaf, is_file
 from weakfs.reducers.tree.node import FileTree, Node, Segments
@@ -55,7 +55,7 @@ class Searching(Reading):
         if type(max_results) is not int or max_results < -1:
             raise ValueError(f"cannot return {max_results} results; use a number of 0 or more, or -1 for all")
         compiled = compile_glob(pattern, hidden=hidden)
-        now = self._pinned()
+        now = self._view()
         canonical, segments = now._directory(path, "search")
         found = list(_matching(now, compiled, canonical, segments))
         found.sort(key=lambda match: match[0])
@@ -98,7 +98,7 @@ class Searching(Reading):
             )
         compiled = (compile_multiline if multiline else compile_pattern)(pattern, case_insensitive=case_insensitive)
         chosen = None if glob is None and hidden else compile_glob(glob or "**/*", hidden=hidden)
-        now = self._pinned()
+        now = self._view()
         canonical, segments, node = now._existing(path, "search")
         if type(node) is FileTree:
             return _search(compiled, _batches(now, canonical, segments, chosen), most, max_per_file)
@@ -112,7 +112,7 @@ class Searching(Reading):
         return _search(compiled, [alone], most, max_per_file)
 
 
-def _matching(now: Primitives, pattern: GlobPattern, path: str, segments: Segments) -> Iterator[tuple[str, int, bool]]:
+def _matching(now: PathLookup, pattern: GlobPattern, path: str, segments: Segments) -> Iterator[tuple[str, int, bool]]:
     stack = [("" if path == "/" else path, segments, pattern.start(path))]
     entered = 0
     while stack:
@@ -124,9 +124,9 @@ def _matching(now: Primitives, pattern: GlobPattern, path: str, segments: Segmen
         literals = state.literals()
         entries: Iterable[tuple[str, Node]]
         if literals is None:
-            entries = now._entries_if_readable(here)
+            entries = now.readable_entries(here)
         else:
-            entries = [(name, node) for name in literals if (node := now._find((*here, name))) is not None]
+            entries = [(name, node) for name in literals if (node := now.lookup((*here, name))) is not None]
         for name, node in entries:
             if type(node) is FileTree:
                 if state.matches_directory(name):
@@ -182,11 +182,11 @@ class _Batch:
         return kept
 
 
-def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern | None) -> Iterator[_Batch]:
+def _batches(now: PathLookup, path: str, segments: Segments, chosen: GlobPattern | None) -> Iterator[_Batch]:
     """Yield the files below a directory in path order, in batches of about `BATCH` bytes."""
     state = chosen.start(path) if chosen is not None else None
     prefix = "" if path == "/" else path
-    names, found, _ = now._listing(segments)
+    names, found, _ = now.search_listing(segments)
     stack = [(prefix, segments, state, zip(names, found, strict=True))]
     batch = _Batch()
     entered, top = 0, segments
@@ -202,13 +202,13 @@ def _batches(now: Primitives, path: str, segments: Segments, chosen: GlobPattern
                 if entered == MANY_DIRECTORIES:
                     now._check_repeats(top)
                 inside = (*here, name)
-                names, found, size = now._listing(inside)
+                names, found, size = now.search_listing(inside)
                 if size is None or size >= BATCH or below is not None:
                     stack.append((f"{prefix}/{name}", inside, below, zip(names, found, strict=True)))
                     break
                 batch.add_all(f"{prefix}/{name}", names, cast("tuple[bytes, ...]", found), size)
             elif state is None or state.matches_file(name):
-                data = node if type(node) is bytes else now._content_if_readable(f"{prefix}/{name}", cast(Leaf, node))
+                data = node if type(node) is bytes else now.readable_content(f"{prefix}/{name}", cast(Leaf, node))
                 if data is None:
                     continue
                 if len(data) >= BATCH:

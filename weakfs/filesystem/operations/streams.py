@@ -98,7 +98,7 @@ class Streaming(Writing):
         binary = mode.endswith("b")
         check_encoding(path, encoding)
         if mode[0] == "r":
-            data = self._stream(*self._file(path, "read"))
+            data = self.content_stream(*self._file(path, "read"))
             return data if binary else io.TextIOWrapper(data, encoding=encoding, newline="\n")
         write_mode = _WRITE_MODES[mode[0]]
         self._writable_place(path, write_mode, create_parents)

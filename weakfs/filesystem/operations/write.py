@@ -74,18 +74,18 @@ class Writing(Reading):
     def _store(self, path: PathArg, data: bytes, mode: WriteMode, create_parents: bool) -> WriteResult:
         if mode not in WRITE_MODES:
             raise ValueError(f"cannot write {path!r} with mode {mode!r}; use 'overwrite', 'create' or 'append'")
-        with self._exclusive():
+        with self.lock():
             canonical, node, nodes = self._writable_place(path, mode, create_parents)
             old_size = 0 if node is None else size_of(node)
             new_size = len(data) + old_size if mode == "append" else len(data)
             self.limits.check_size(canonical, new_size)
             self._check_quota(canonical, new_size - old_size, nodes)
-            at = self._now()
+            at = self.now()
             if mode == "append" and node is not None:
-                notes = self._commit(FileAppended(canonical, data, at))
+                notes = self.apply(FileAppended(canonical, data, at))
             else:
-                notes = self._commit(FileWritten(canonical, data, at))
-        self._told()
+                notes = self.apply(FileWritten(canonical, data, at))
+        self.notify_subscribers()
         return WriteResult(canonical, len(data), mode, notes or ())
 
     def splice(self, path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> WriteResult:
@@ -96,7 +96,7 @@ class Writing(Reading):
         """
         self._refuse_if_read_only("edit", path)
         chosen = _checked_pieces(path, pieces)
-        with self._exclusive():
+        with self.lock():
             canonical, leaf = self._file(path, "edit")
             size = end = size_of(leaf)
             last = 0
@@ -110,14 +110,14 @@ class Writing(Reading):
                 size += len(content) - (stop - start)
             self.limits.check_size(canonical, size)
             self._check_quota(canonical, size - end, 0)
-            notes = self._commit(FileSpliced(canonical, chosen, self._now())) if chosen else ()
-        self._told()
+            notes = self.apply(FileSpliced(canonical, chosen, self.now())) if chosen else ()
+        self.notify_subscribers()
         return WriteResult(canonical, sum(len(content) for _, _, content in chosen), "overwrite", notes or ())
 
     def mkdir(self, path: PathArg, *, parents: bool = True, exist_ok: bool = True) -> None:
         """Create a directory, and missing parents unless `parents` is false."""
         self._refuse_if_read_only("make", path)
-        with self._exclusive():
+        with self.lock():
             canonical, segments, node = self._locate(path)
             if type(node) is FileTree and exist_ok:
                 return
@@ -125,8 +125,8 @@ class Writing(Reading):
                 raise _exists(canonical, "make the directory")
             nodes = self._check_new(canonical, segments, "make", parents)
             self._check_quota(canonical, 0, nodes)
-            self._commit(DirectoryMade(canonical, self._now()))
-        self._told()
+            self.apply(DirectoryMade(canonical, self.now()))
+        self.notify_subscribers()
 
     def delete(self, path: PathArg, *, recursive: bool = False) -> int:
         """Delete an entry and return how many were deleted: a directory counts with everything in it.
@@ -135,7 +135,7 @@ class Writing(Reading):
         is deleted, not its target.
         """
         self._refuse_if_read_only("delete", path)
-        with self._exclusive():
+        with self.lock():
             canonical, segments, node = self._existing(path, "delete", follow=False)
             if not segments:
                 raise fault(PermissionError, EACCES, "cannot delete '/': it is the root; delete its entries instead")
@@ -150,25 +150,25 @@ class Writing(Reading):
                         f"{plural(below, 'entry')} first, or use recursive=True",
                     )
                 count += below
-            self._commit(EntryDeleted(canonical, self._now()))
-        self._told()
+            self.apply(EntryDeleted(canonical, self.now()))
+        self.notify_subscribers()
         return count
 
     def _entries_below(self, segments: Segments) -> int:
-        _, files, directories = self._totals(segments)
+        _, files, directories = self.totals(segments)
         return files + directories
 
     def move(self, src: PathArg, dst: PathArg) -> None:
         """Move an entry to another path. An existing file there is replaced; a directory there is an error."""
         self._refuse_if_read_only("move", src)
-        with self._exclusive():
+        with self.lock():
             source, destination, size, nodes = self._transfer(src, dst, "move")
             if source is None:
                 return
             # The moved entries are already counted: only the replaced file and new parents matter.
             self._check_quota(destination, size, nodes)
-            self._commit(EntryMoved(source, destination, self._now()))
-        self._told()
+            self.apply(EntryMoved(source, destination, self.now()))
+        self.notify_subscribers()
 
     def copy(self, src: PathArg, dst: PathArg) -> None:
         """Copy a file, a link, a FIFO or a whole directory.
@@ -176,22 +176,22 @@ class Writing(Reading):
         An existing file at `dst` is replaced; a directory there is an error.
         """
         self._refuse_if_read_only("copy", dst)
-        with self._exclusive():
+        with self.lock():
             source, destination, size, nodes = self._transfer(src, dst, "copy")
             if source is None:
                 return
             # On a host the entry may have disappeared, or changed kind, since it was looked up.
             _, segments, node = self._existing(source, "copy", follow=False)
             if type(node) is FileTree:
-                more, files, directories = self._totals(segments)
+                more, files, directories = self.totals(segments)
                 size, nodes = size + more, nodes + files + directories + 1
             else:
                 if node[CONTENT] is not FIFO:
                     self._refuse_special(source, node, "copy")
                 size, nodes = size + size_of(node), nodes + 1
             self._check_quota(destination, size, nodes)
-            self._commit(EntryCopied(source, destination, self._now()))
-        self._told()
+            self.apply(EntryCopied(source, destination, self.now()))
+        self.notify_subscribers()
 
     def _transfer(self, src: PathArg, dst: PathArg, verb: str) -> tuple[str | None, str, int, int]:
         """Check a move or copy; return the source (`None`: nothing to do), the destination, and the change in totals.
@@ -226,7 +226,7 @@ class Writing(Reading):
         else:
             size, nodes = 0, self._check_new(destination, to_segments, f"{verb} to", True) - 1
         if is_tree and len(to_segments) > len(from_segments):
-            deepest = (*to_segments, *("",) * self._height(from_segments))
+            deepest = (*to_segments, *("",) * self.height(from_segments))
             self.limits.check_path(destination, deepest)
         return source, destination, size, nodes
 
@@ -235,10 +235,10 @@ class Writing(Reading):
         if type(mode) is not int or not 0 <= mode <= 0o7777:
             raise ValueError(f"cannot set the mode of {path!r} to {mode!r}; use permission bits from 0 to 0o7777")
         self._refuse_if_read_only("chmod", path)
-        with self._exclusive():
+        with self.lock():
             canonical, _, _ = self._existing(path, "chmod")
-            self._commit(ModeChanged(canonical, mode, self._now()))
-        self._told()
+            self.apply(ModeChanged(canonical, mode, self.now()))
+        self.notify_subscribers()
 
     def symlink(self, target: str, path: PathArg) -> None:
         """Create a symbolic link at `path`. The target need not exist, and is not made canonical.
@@ -250,14 +250,14 @@ class Writing(Reading):
         target.encode()
         target = names.from_bytes(names.to_bytes(target))
         self._refuse_if_read_only("link", path)
-        with self._exclusive():
+        with self.lock():
             canonical, segments, node = self._locate(path, follow=False)
             if node is not None:
                 raise _exists(canonical, "link")
             nodes = self._check_new(canonical, segments, "link", True)
             self._check_quota(canonical, 0, nodes)
-            self._commit(LinkMade(canonical, target, self._now()))
-        self._told()
+            self.apply(LinkMade(canonical, target, self.now()))
+        self.notify_subscribers()
 
     def _writable_place(
         self, path: PathArg, mode: WriteMode, create_parents: bool = True
@@ -285,10 +285,10 @@ class Writing(Reading):
         """Raise if nothing can be created at a path; return how many entries creating it adds."""
         self.limits.check_path(path, segments)
         depth = len(segments) - 1
-        while depth and self._find(segments[:depth]) is None:
+        while depth and self.lookup(segments[:depth]) is None:
             depth -= 1
         missing = len(segments) - 1 - depth
-        if type(self._find(segments[:depth])) is not FileTree:
+        if type(self.lookup(segments[:depth])) is not FileTree:
             raise self._missing(path, segments, verb)
         if missing and not create_parents:
             directory = paths.parent(path)
@@ -303,7 +303,7 @@ class Writing(Reading):
 
     def _check_quota(self, path: str, more_size: int, more_nodes: int) -> None:
         if self.limits.may_refuse(more_nodes) and (more_size > 0 or more_nodes > 0):
-            size, files, directories = self._totals(())
+            size, files, directories = self.totals(())
             self.limits.check_quota(
                 path, size=size, more_size=more_size, nodes=files + directories, more_nodes=more_nodes
             )

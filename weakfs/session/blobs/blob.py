@@ -38,7 +38,7 @@ class FileSource(Protocol):
 
 
 @runtime_checkable
-class Surveyed(Protocol):
+class Indexed(Protocol):
     """A source that can tell what it holds without reading it."""
 
     def has(self, digest: bytes) -> bool:

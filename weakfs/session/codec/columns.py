@@ -20,6 +20,7 @@ from weakfs.session.codec.scalars import LARGEST, SMALLEST
 from weakfs.session.codec.shared_values import Blobs, Json, whole_content
 from weakfs.session.files.expansion import Expansion
 from weakfs.session.slices.registry import Shape
+from weakfs.session.slices.tags import stored_name
 
 REQUIRED = object()
 # Slices with at least this many values are read and written a field at a time.
@@ -190,4 +191,4 @@ def _column(field: attrs.Attribute[Any], hint: Any) -> Column | None:
     default = REQUIRED if field.default is attrs.NOTHING else field.default
     if default is not REQUIRED and default is not None and type(default) not in (str, int, bool):
         return None
-    return Column(field.name, frozenset(members), default, is_blob, holds_contents and not is_blob, rules)
+    return Column(stored_name(field), frozenset(members), default, is_blob, holds_contents and not is_blob, rules)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, get_args, get_origin
 
-from cattrs import Converter, IterableValidationError, IterableValidationNote, transform_error
+from cattrs import Converter, IterableValidationError, IterableValidationNote, override, transform_error
 from cattrs.gen import make_dict_structure_fn
 
 from weakfs.session.blobs.blob import Stored
@@ -19,6 +19,7 @@ from weakfs.session.errors import MissingBlob, SessionFileError
 from weakfs.session.files.expansion import Expansion, unlimited
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.table import Table
+from weakfs.session.slices.tags import fields_of, stored_name
 
 
 class Reading:
@@ -123,6 +124,7 @@ class Reading:
                 _cattrs_forbid_extra_keys=True,
                 _cattrs_detailed_validation=detailed,
                 _cattrs_use_alias=False,
+                **stored_names(type_),
             ),
         )
         return converter
@@ -187,6 +189,15 @@ class Reading:
             if callable(rule):
                 rule(value)
         return value
+
+
+def stored_names(type_: type) -> dict[str, Any]:
+    """Return how cattrs names the fields of a class whose names in session files differ."""
+    return {
+        field.name: override(rename=stored_name(field))
+        for field in fields_of(type_)
+        if stored_name(field) != field.name
+    }
 
 
 def explained(error: BaseException, where: str) -> SessionFileError:

@@ -20,14 +20,15 @@ from cattrs.gen import make_dict_unstructure_fn
 
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.codec import field_types as kinds
-from weakfs.session.codec.decoding import Reading
+from weakfs.session.codec.decoding import Reading, stored_names
 from weakfs.session.codec.field_types import DEEPEST, plain_key
 from weakfs.session.codec.round_trip import difference
 from weakfs.session.codec.scalars import AS_IT_IS, ATOMS, enum_row, plain_atom, simple_types
 from weakfs.session.codec.shared_values import Blobs, Json, Pool, PoolWriter
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError
-from weakfs.session.slices.registry import Registry, tag_of
+from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.table import Table
+from weakfs.session.slices.tags import tag_of
 
 
 class Writing:
@@ -75,7 +76,7 @@ class Writing:
             converter.register_unstructure_hook(type_, self._pooled)
         converter.register_unstructure_hook_factory(
             kinds.is_plain_attrs(self.pools),
-            lambda type_: make_dict_unstructure_fn(type_, converter, _cattrs_use_alias=False),
+            lambda type_: make_dict_unstructure_fn(type_, converter, _cattrs_use_alias=False, **stored_names(type_)),
         )
         return converter
 

@@ -13,8 +13,8 @@ import attrs
 
 from weakfs.session.codec.scalars import UNTOLD
 from weakfs.session.codec.shared_values import Json, Pool
-from weakfs.session.slices.registry import tag_of
 from weakfs.session.slices.table import Table
+from weakfs.session.slices.tags import tag_of
 
 # Tagged values may be nested no deeper than this: orjson writes 254 levels, and reads more.
 DEEPEST = 100

@@ -11,7 +11,7 @@ import attrs
 from pyrsistent import PMap
 
 from weakfs.session.history.log import Log
-from weakfs.session.slices.registry import fields_of
+from weakfs.session.slices.tags import fields_of
 
 Sequences = (tuple, list, Log)
 Sets = (set, frozenset)

@@ -29,14 +29,15 @@ from weakfs.session.codec.shared_values import Json
 from weakfs.session.codec.type_check import is_frozen
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
-from weakfs.session.slices.registry import Registry, fields_of
+from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.table import Table
+from weakfs.session.slices.tags import fields_of
 
 # Immutable types whose values contain nothing else.
 SIMPLE: frozenset[type] = frozenset({*ATOMS, bytes, Stored, Rope})
 
 
-def accepted(registry: Registry, value: Any, what: str) -> Any:
+def accepted_value(registry: Registry, value: Any, what: str) -> Any:
     """Return `value` if a file can hold it and it is immutable, else a private copy of it.
 
     Raise `TypeError` if no file can hold it. The message begins with `what` and names the place inside the value.

@@ -18,7 +18,8 @@ from weakfs.session.blobs.blob import Stored
 from weakfs.session.codec import field_types as kinds
 from weakfs.session.codec.round_trip import difference
 from weakfs.session.codec.scalars import ATOMS
-from weakfs.session.slices.registry import Registry, fields_of
+from weakfs.session.slices.registry import Registry
+from weakfs.session.slices.tags import fields_of
 
 # Types that a field may declare and hold exactly; all others are left to the trial.
 EXACT = (*ATOMS, bytes, Stored, tuple, list, dict, set, frozenset)

@@ -10,13 +10,14 @@ from typing import Any, Protocol, runtime_checkable
 import attrs
 from attrs import define, field
 
-from weakfs.session.blobs.blob import Stored, Surveyed
+from weakfs.session.blobs.blob import Indexed, Stored
 from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.codec.scalars import ATOMS
 from weakfs.session.errors import MissingBlob
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
-from weakfs.session.slices.registry import Registry, fields_of, tag_of
+from weakfs.session.slices.registry import Registry
+from weakfs.session.slices.tags import fields_of, tag_of
 
 # Types that cannot hold a reference to a stored blob.
 PLAIN: frozenset[type] = frozenset({*ATOMS, bytes})
@@ -102,7 +103,7 @@ class Needs:
             if self.read_all:
                 for _ in content.pieces():
                     pass
-            elif not (isinstance(source, Surveyed) and source.has(content.digest)):
+            elif not (isinstance(source, Indexed) and source.has(content.digest)):
                 next(content.pieces(), None)
         except MissingBlob as error:
             raise MissingBlob(f"{error.told}; {who()} needs it", where=error.where, digest=content.digest) from None

@@ -19,9 +19,10 @@ from weakfs.session.history.packed_state import Counted
 from weakfs.session.history.reduction import Row
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.slices.registry import Shape, tag_of
+from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
+from weakfs.session.slices.tags import tag_of
 
 _MISSING = object()
 

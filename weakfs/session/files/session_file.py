@@ -9,18 +9,18 @@ import json
 import logging
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from hashlib import sha256
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import orjson
 
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError, UnsupportedVersion
-from weakfs.session.external import HoldsContents, KeepsSnapshots
+from weakfs.session.external import External, HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
 from weakfs.session.files.expansion import FACTOR, Expansion, check_factor
 from weakfs.session.files.reader import Fields, LoadedDocument
@@ -28,10 +28,9 @@ from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.files.writer import Document
 from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.schema import Rules
 from weakfs.session.views import Missing, SaveReport
-
-if TYPE_CHECKING:
-    from weakfs.session.session import Session
 
 FORMAT = "weakfs-session"
 # Version 2 states whether merged records were renumbered (`Merged.renumbered`). Both are read, 2 is written.
@@ -46,7 +45,26 @@ logger = logging.getLogger("weakfs.session")
 _HEAD = re.compile(rb'\{"format":"weakfs-session","version":[12],"sha256":"([0-9a-f]{64})",')
 
 
-def save_session(session: Session, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
+class SavedSession(Protocol):
+    """What a session offers to the functions that write and read its file."""
+
+    session_id: str
+
+    @property
+    def lock(self) -> AbstractContextManager[object]: ...
+    @property
+    def attached(self) -> tuple[External, ...]: ...
+    def _parts(self) -> tuple[Rules, Timeline, dict[str, Any]]: ...
+    def _take_over(
+        self,
+        rules: Rules,
+        line: Timeline,
+        header: dict[str, Any],
+        missing: Callable[[], tuple[Stored, ...]] | None = None,
+    ) -> None: ...
+
+
+def save_session(session: SavedSession, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
     """Write a session to a file; see `Session.save`."""
     with session.lock:
         rules, line, header = session._parts()
@@ -71,7 +89,7 @@ def save_session(session: Session, path: str | PathLike[str], *, embed: bool = F
     return SaveReport(target, size, len(line.rows), len(line.snapshots), blobs, missing)
 
 
-def session_bytes(session: Session) -> bytes:
+def session_bytes(session: SavedSession) -> bytes:
     """Return a session as the bytes of a self-contained session file; see `Session.to_bytes`."""
     with session.lock:
         rules, line, header = session._parts()
@@ -85,7 +103,7 @@ def session_bytes(session: Session) -> bytes:
 
 
 @contextmanager
-def _explained(session: Session, made: Document) -> Iterator[None]:
+def _explained(session: SavedSession, made: Document) -> Iterator[None]:
     """Close a document at the end, and say of which session a value has no form in JSON."""
     try:
         yield
@@ -155,7 +173,7 @@ def _begins(path: str, head: bytes) -> bool:
         return stream.read(len(head)) == head
 
 
-def load_session(session: Session, path: str | PathLike[str], *, max_expansion: float | None = FACTOR) -> None:
+def load_session(session: SavedSession, path: str | PathLike[str], *, max_expansion: float | None = FACTOR) -> None:
     """Fill a new session from a file; see `Session.load`."""
     check_factor(max_expansion)
     with open(path, "rb") as stream:
@@ -171,14 +189,14 @@ class _Nowhere:
         raise MissingBlob(f"the content {digest.hex()} was missing when the session was written", digest=digest)
 
 
-def load_session_bytes(session: Session, data: bytes, *, max_expansion: float | None = FACTOR) -> None:
+def load_session_bytes(session: SavedSession, data: bytes, *, max_expansion: float | None = FACTOR) -> None:
     """Fill a new session from the bytes of a session file; see `Session.from_bytes`."""
     check_factor(max_expansion)
     with collector_at_rest():
         _take_over(session, data, None, Expansion(len(data), max_expansion))
 
 
-def _take_over(session: Session, data: bytes, folder: BlobFolder | None, expansion: Expansion) -> None:
+def _take_over(session: SavedSession, data: bytes, folder: BlobFolder | None, expansion: Expansion) -> None:
     document = _parsed(data)
     fields = Fields(document, "$")
     fields.take("format", str)

@@ -16,10 +16,11 @@ from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.reduction import Row, changed, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Point, Timeline
-from weakfs.session.slices.registry import Shape, tag_of
+from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Conflict, Merge, StateMerge, WholeMerge
 from weakfs.session.slices.table import Table
+from weakfs.session.slices.tags import tag_of
 
 # The events that hold a state, with its position among the fields.
 WITH_STATE = {tag_of(type_): [field.name for field in fields(type_)].index("state") for type_ in (RolledBack, Merged)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from weakfs.session.codec.acceptance import accepted
 from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.history.batch_replay import Runs, unreadable
@@ -67,7 +68,7 @@ def check_slices(
             try:
                 if type(value) is not cls:
                     raise TypeError(f"$ is {value!r:.60}, a {type(value).__name__}; return a {cls.__name__}")
-                shape.accepted(value, shape.pack(value), rules.registry)
+                accepted(shape, value, shape.pack(value), rules.registry)
             except (TypeError, ValueError) as error:
                 raise type(error)(
                     f"cannot change the slice {step.tag!r}: its reducer of {type(event).__name__} returned a value "

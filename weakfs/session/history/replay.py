@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
+from weakfs.session.codec.acceptance import accepted
 from weakfs.session.core import checked_text
 from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import Merged, Record
@@ -55,7 +56,7 @@ class Replay:
             inside = seq <= line.block_end
             values = shape.pack(event)
             try:
-                kept = shape.accepted(event, values, self.rules.registry)
+                kept = accepted(shape, event, values, self.rules.registry)
                 if kept is not event:
                     event, values = kept, shape.pack(kept)
                 state, logs = changed(self.rules, line.state, line.logs, event, logs_only=inside)

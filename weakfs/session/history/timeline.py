@@ -254,7 +254,7 @@ class Timeline:
     def compact(self, rules: Rules, keep: int, keep_calls: int | None) -> int:
         """Drop all records but the newest `keep`, and return how many were dropped.
 
-        Unless `keep_calls` is `None`, drop calls as well: see `History.compact`.
+        Unless `keep_calls` is `None`, drop calls as well: see `Session.compact`.
         """
         count = max(len(self.rows) - keep, 0)
         if count:

@@ -7,7 +7,6 @@ a program import or construct a type that its author did not list.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from enum import Enum
 from operator import attrgetter
@@ -18,40 +17,10 @@ import attrs
 from attrs import evolve, frozen
 
 from weakfs.session.errors import UnknownType
+from weakfs.session.events import EVENTS
+from weakfs.session.slices.tags import fields_of, tag_of
 
-C = TypeVar("C", bound=type)
 R = TypeVar("R", bound="Registry")
-
-# How many combinations of field types are remembered per event type.
-MAX_FITTING = 256
-
-
-def event(tag: str, *, numbers: Sequence[str] = ()) -> Callable[[C], C]:
-    """Mark a class with the tag that identifies it in records and files.
-
-    `numbers` names the fields that hold record numbers: a number, a tuple of numbers, or `None`. The records of a fork
-    are renumbered when it is merged, and so are those of a transaction if others changed the session. These fields
-    are updated to match, in the events of the merged records and in the values of slices, so that each still refers
-    to the same record. Registering the class raises `ValueError` if it has no such field.
-
-        @event("agent/step_done", numbers=("first_seq",))
-        @frozen
-        class StepDone:
-            first_seq: int
-    """
-
-    def mark(cls: C) -> C:
-        cls.__tag__ = tag  # type: ignore[attr-defined]  # attrs' slotted classes take class attributes
-        if numbers:
-            cls.__record_numbers__ = tuple(numbers)  # type: ignore[attr-defined]  # as above
-        return cls
-
-    return mark
-
-
-def tag_of(cls: type) -> str:
-    """Return the tag that a class was marked with, else its name."""
-    return cast(str, cls.__dict__.get("__tag__", cls.__name__))
 
 
 def _places_of_numbers(cls: type, names: Sequence[str]) -> tuple[int, ...]:
@@ -64,11 +33,6 @@ def _places_of_numbers(cls: type, names: Sequence[str]) -> tuple[int, ...]:
             f"its fields; name fields that its constructor takes in @event(..., numbers=...)"
         )
     return tuple(names.index(name) for name in declared)
-
-
-def fields_of(type_: type) -> Sequence[Any]:
-    """Return the fields of an attrs class or a dataclass."""
-    return attrs.fields(type_) if attrs.has(type_) else dataclass_fields(type_)
 
 
 def _no_fields(event: object) -> tuple[object, ...]:
@@ -87,29 +51,8 @@ class Shape:
     # The positions of the fields that hold record numbers: see `event`.
     numbers: tuple[int, ...] = ()
     # What is known about the combinations of types that the fields have held, filled in as events arrive. See
-    # weakfs.session.codec.type_check.
-    _fitting: dict[tuple[type, ...], Any] = attrs.field(factory=dict)
-
-    def accepted(self, event: Any, values: tuple[Any, ...], registry: Registry) -> Any:
-        """Return the event that a session keeps for these values: the event itself, or a copy if it is mutable.
-
-        Raise `TypeError`, or whatever a field's rule raises, for an event that could not be read back from a file.
-        """
-        kinds = tuple(map(type, values))
-        fit = self._fitting.get(kinds)
-        if fit is None:
-            from weakfs.session.codec.type_check import fit_of
-
-            fit = fit_of(event, self.build(*values), self.names, values, registry)
-            if len(self._fitting) < MAX_FITTING:
-                self._fitting[kinds] = fit
-        for place, rule in fit.rules:
-            rule(values[place])
-        if fit.is_always_safe or fit.is_safe(values):
-            return event
-        from weakfs.session.codec.savable import accepted
-
-        return accepted(registry, event, f"cannot take a {self.cls.__name__}")
+    # weakfs.session.codec.acceptance.
+    fitting: dict[tuple[type, ...], Any] = attrs.field(factory=dict)
 
     @classmethod
     def of(cls, type_: type, tag: str) -> Shape:
@@ -189,8 +132,6 @@ class Registry:
     @classmethod
     def empty(cls) -> Self:
         """Return a registry with only the session's own events."""
-        from weakfs.session.events import EVENTS
-
         return cls({}, {}, (), ()).with_types(*EVENTS)
 
     @classmethod

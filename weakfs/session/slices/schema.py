@@ -12,7 +12,7 @@ from weakfs.session.errors import UnknownType
 from weakfs.session.events import SLICE_EVENTS
 from weakfs.session.history.batch_replay import Plan
 from weakfs.session.history.log import Log
-from weakfs.session.slices.registry import Registry, tag_of
+from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.slice import (
     Concern,
     Fold,
@@ -27,6 +27,7 @@ from weakfs.session.slices.slice import (
     marked_reducers,
     reaction,
 )
+from weakfs.session.slices.tags import tag_of
 
 
 @frozen(eq=False)

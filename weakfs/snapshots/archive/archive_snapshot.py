@@ -7,26 +7,26 @@ from weakfs.reducers.tree.node import FileTree
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.snapshots.archive.archived_blob import Archived, index_of
 from weakfs.snapshots.archive.tar import packed, packed_size
-from weakfs.snapshots.scan.stat_cache import Survey
+from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store.catalogue import StoredSnapshot, root_name
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
 
 
 def commit_archive(
-    writer: StoreWriter, survey: Survey, *, snapshot_id: str, created_at: int, tag: str | None, root_path: str
+    writer: StoreWriter, scan: Scan, *, snapshot_id: str, created_ns: int, tag: str | None, root_path: str
 ) -> tuple[StoredSnapshot, Stored]:
-    """Commit a survey as a snapshot of kind tar: its catalogue entry and the archive.
+    """Commit a scan as a snapshot of kind tar: its catalogue entry and the archive.
 
-    No snapshot refers to the contents that the survey put into the store; a compaction removes them. Raises what
+    No snapshot refers to the contents that the scan put into the store; a compaction removes them. Raises what
     `StoreWriter.commit` raises.
     """
     # The archive reads the contents back from the store.
     writer.finish()
-    archive, index = _add_archive(writer, survey.tree)
+    archive, index = _add_archive(writer, scan.tree)
     stored = writer.commit(
-        survey,
+        scan,
         snapshot_id=snapshot_id,
-        created_at=created_at,
+        created_ns=created_ns,
         tag=tag,
         kind="tar",
         contents=(archive.digest, index.digest),

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from errno import EACCES
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from attrs import define, field, frozen
 
@@ -20,9 +20,6 @@ from weakfs.reducers.tree.node import Segments
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY
 from weakfs.snapshots.scan.stat_cache import canonical_name
-
-if TYPE_CHECKING:
-    from weakfs.snapshots.journal.journal import Journal
 
 # Device and inode number of a file.
 Inode = tuple[int, int]
@@ -32,6 +29,14 @@ NOT_OURS = "it was a hard link to a file of another user, whose times cannot be 
 COPIED_UP = "the mount made it a separate file, apart from its other hard links, when it was opened for writing"
 NOT_WRITABLE = "it was a hard link to a file that cannot be changed in place, and is now a separate file"
 DIFFERENT = "it was a hard link to a file from which it now differs, and is now a separate file"
+
+
+class HoldsLinks(Protocol):
+    """An undo journal, which may hold some of a file's names."""
+
+    def links_to(self, inode: Inode) -> int:
+        """Return how many names of a file the journal holds."""
+        ...
 
 
 @frozen
@@ -50,14 +55,14 @@ class HardLinks:
     disk: HostDirectory
     _known: dict[Inode, tuple[Segments, ...]] = field(factory=dict[Inode, tuple[Segments, ...]])
 
-    def shared(self, segments: Segments, journal: Journal | None = None) -> SharedFile | None:
+    def shared(self, segments: Segments, journal: HoldsLinks | None = None) -> SharedFile | None:
         """Return the names of the file at a path; `None` if it has a single name or is not a file.
 
         Names in `journal` count as names in the directory, because an undo puts them back there.
         """
         return self.shared_all((segments,), journal).get(segments)
 
-    def shared_all(self, paths: Iterable[Segments], journal: Journal | None = None) -> dict[Segments, SharedFile]:
+    def shared_all(self, paths: Iterable[Segments], journal: HoldsLinks | None = None) -> dict[Segments, SharedFile]:
         """Return the names of files at several paths, omitting single names. O(entries) if any file has several."""
         found: dict[Segments, SharedFile] = {}
         inside: dict[Segments, os.stat_result] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from errno import EINVAL, EXDEV
+from errno import EINVAL
 
 from attrs import define, evolve, field
 
@@ -21,6 +21,7 @@ from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import check_name, temporary_name
 from weakfs.snapshots.directory.hard_links import COPIED_UP, DIFFERENT, HardLinks, Inode, SharedFile
+from weakfs.snapshots.journal.cross_device import rename_or_create
 from weakfs.snapshots.journal.journal import Journal
 
 
@@ -215,7 +216,7 @@ def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, 
         if type(node) is not tuple:
             disk.remove(segments)
         if node is not None:
-            _move_in(disk, journal, staged, segments, node)
+            rename_or_create(disk, journal, staged, segments, node)
         if type(node) is FileTree:
             disk.set_status(segments, mode=node.mode, modified_at=node.modified_at)
     disk.remove(staging)
@@ -233,26 +234,6 @@ def overwrite(
         os.close(source)
 
 
-def _move_in(disk: HostDirectory, journal: Journal, staged: Segments, segments: Segments, node: Node) -> None:
-    try:
-        if type(node) is tuple:
-            _note_lost(journal, segments, disk.take_over(segments, staged))
-        disk.rename(staged, segments)
-    except OSError as error:
-        # Another filesystem is mounted there.
-        if error.errno != EXDEV:
-            raise
-        if type(node) is FileTree:
-            disk.put(segments, node)
-        else:
-            _note_lost(journal, segments, disk.put_leaf(segments, node))
-
-
-def _note_lost(journal: Journal, segments: Segments, lost: str | None) -> None:
-    if lost is not None:
-        journal.note(segments, f"its {lost} could not be kept")
-
-
 def _set_status(
     disk: HostDirectory, journal: Journal, segments: Segments, leaf: Leaf, shared: SharedFile | None
 ) -> None:
@@ -263,7 +244,7 @@ def _set_status(
         if shared is not None and shared.reason is not None:
             journal.note(segments, shared.reason)
         journal.keep(segments)
-        _note_lost(journal, segments, disk.put_leaf(segments, leaf))
+        journal.note_lost(segments, disk.put_leaf(segments, leaf))
         return
     journal.status(segments)
     disk.set_status(segments, mode=None if is_link(leaf) else leaf[MODE], modified_at=leaf[MODIFIED_AT])

@@ -1,4 +1,4 @@
-"""A sink that writes contents to a repository and directories to the store, and commits surveys."""
+"""A sink that writes contents to a repository and directories to the store, and commits scans."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weakfs.snapshots.git.fast_import import FastImport
 from weakfs.snapshots.git.fast_import_commands import changes, refused_contents
 from weakfs.snapshots.git.repository import BESIDE_REFS, GitRepository, beside, ref_of
 from weakfs.snapshots.scan.sinks import StatToken
-from weakfs.snapshots.scan.stat_cache import Survey
+from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store.catalogue import StoredSnapshot, root_name
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
 
@@ -27,7 +27,7 @@ class Base:
 
 
 class GitSink:
-    """Sink of a survey for a snapshot of kind git. Created by `Store.git_writer`; for one thread."""
+    """Sink of a scan for a snapshot of kind git. Created by `Store.git_writer`; for one thread."""
 
     def __init__(self, repository: GitRepository, writer: StoreWriter, check_room: Callable[[], object]) -> None:
         self.repository = repository
@@ -82,13 +82,13 @@ class GitSink:
         return self._writer.add_manifest(manifest)
 
     def commit(
-        self, survey: Survey, *, snapshot_id: str, created_at: int, tag: str | None, root_path: str, base: Base | None
+        self, scan: Scan, *, snapshot_id: str, created_ns: int, tag: str | None, root_path: str, base: Base | None
     ) -> tuple[StoredSnapshot, Base]:
-        """Commit a survey as a snapshot: a commit, a ref to it, and finally the entry in the store's catalogue.
+        """Commit a scan as a snapshot: a commit, a ref to it, and finally the entry in the store's catalogue.
 
         `base` is what an earlier commit returned. Raises what `StoreWriter.commit` raises; then nothing is recorded.
         """
-        tree = survey.tree
+        tree = scan.tree
         if base is None or bytes.fromhex(base.git_tree) not in self._known:
             base = Base(EMPTY_TREE, "")
         message = f"snapshot {snapshot_id}\n\n"
@@ -96,10 +96,10 @@ class GitSink:
         stream = self._to_write()
         refs = {}
         ref, beside_ref = ref_of(snapshot_id), ref_of(snapshot_id, BESIDE_REFS)
-        refs[ref], git_tree = stream.commit(ref, message, created_at, base.git_tree or None, changes(base.tree, tree))
+        refs[ref], git_tree = stream.commit(ref, message, created_ns, base.git_tree or None, changes(base.tree, tree))
         refused = sorted(refused_contents(tree))
         if refused:
-            refs[beside_ref], _ = stream.commit(beside_ref, message, created_at, None, beside(refused))
+            refs[beside_ref], _ = stream.commit(beside_ref, message, created_ns, None, beside(refused))
         self._stream = None
         try:
             stream.finish()
@@ -108,9 +108,9 @@ class GitSink:
         self.repository.add_refs(refs)
         try:
             stored = self._writer.commit(
-                survey,
+                scan,
                 snapshot_id=snapshot_id,
-                created_at=created_at,
+                created_ns=created_ns,
                 tag=tag,
                 kind="git",
                 extra={"commit": refs[ref], "git_tree": git_tree, "root": root_name(root_path)},

@@ -124,6 +124,11 @@ class Journal:
         """Record what about a path could not be preserved."""
         self.notes.append(Note("/" + "/".join(segments), cause))
 
+    def note_lost(self, segments: Segments, lost: str | None) -> None:
+        """Record attributes that a new copy of an entry could not be given; `None` if it was given all."""
+        if lost is not None:
+            self.note(segments, f"its {lost} could not be kept")
+
     def moved(self, source: Segments, destination: Segments) -> None:
         """Log that an entry is about to be moved to a path where nothing is."""
         times = [*self._times(source), *self._times(destination)]

@@ -1,4 +1,4 @@
-"""The stack of directories that a survey has entered, from the root to the current one."""
+"""The stack of directories that a scan has entered, from the root to the current one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_HELD = 64
 
 
 class Frame:
-    """A directory that is being surveyed."""
+    """A directory that is being scanned."""
 
     __slots__ = (
         "below",
@@ -61,7 +61,7 @@ class Frame:
             self.below = dict(known.below)
 
     def take(self, host: str, below: Directory) -> None:
-        """Add a subdirectory that has been surveyed."""
+        """Add a subdirectory that has been scanned."""
         if self.is_same and cast(Directory, self.known).below[host] is below:
             return
         self.loosen()

@@ -1,4 +1,4 @@
-"""Sinks: where a survey stores the contents that it reads."""
+"""Sinks: where a scan stores the contents that it reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StatToken:
 
 
 class Sink(Protocol):
-    """Receives the contents and directories of a survey."""
+    """Receives the contents and directories of a scan."""
 
     @property
     def token(self) -> StatToken | None:

@@ -1,4 +1,4 @@
-"""The stat cache: a survey's tree and the status of every entry, for the next survey to compare."""
+"""The stat cache: a scan's tree and the status of every entry, for the next scan to compare."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ SPECIAL = {
 
 @define(eq=False)
 class Directory:
-    """One directory as it was surveyed. Immutable: a survey makes new ones where something differs."""
+    """One directory as it was scanned. Immutable: a scan makes new ones where something differs."""
 
     tree: FileTree
     # By the host's names, as `os.scandir` returns them. `None` where the status cannot be trusted: the entry was
-    # changed within a clock tick of the survey, and may change again without getting a new time.
+    # changed within a clock tick of the scan, and may change again without getting a new time.
     statuses: Mapping[str, Status | None]
     below: Mapping[str, Directory]
     status: Status
@@ -45,8 +45,8 @@ class Directory:
 
 
 @frozen(eq=False)
-class Survey:
-    """A host directory at one time, with everything that the next survey need not read again.
+class Scan:
+    """A host directory at one time, with everything that the next scan need not read again.
 
     `started_at` is the machine's clock in nanoseconds. `files_read` and `bytes_read` count what was not in the cache.
     """
@@ -58,7 +58,7 @@ class Survey:
 
     @property
     def tree(self) -> FileTree:
-        """The tree. Directories that did not change are the same objects as in the previous survey."""
+        """The tree. Directories that did not change are the same objects as in the previous scan."""
         return self.root.tree
 
     @property
@@ -66,18 +66,18 @@ class Survey:
         """The digest of the root's manifest; `None` if manifests are not kept."""
         return self.root.ref
 
-    def entry(self, segments: tuple[str, ...]) -> Survey:
-        """Return the cached part for one path, for `survey_entry`. O(depth)."""
+    def entry(self, segments: tuple[str, ...]) -> Scan:
+        """Return the cached part for one path, for `scan_entry`. O(depth)."""
         here: Directory | None = self.root
         for name in segments[:-1]:
             here = here.below.get(host_name(name)) if here is not None else None
         name = segments[-1]
         node = trees.find(here.tree, (name,)) if here is not None else None
         if here is None or node is None:
-            return Survey(single({}, {}, {}, None), self.started_at)
+            return Scan(single({}, {}, {}, None), self.started_at)
         host = host_name(name)
         below = {host: here.below[host]} if host in here.below else {}
-        return Survey(single({name: node}, {host: here.statuses.get(host)}, below, here.token), self.started_at)
+        return Scan(single({name: node}, {host: here.statuses.get(host)}, below, here.token), self.started_at)
 
 
 def single(

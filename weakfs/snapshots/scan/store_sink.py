@@ -1,4 +1,4 @@
-"""A sink for surveys without a snapshot: contents go into the store's packs unless its repository has them."""
+"""A sink for scans without a snapshot: contents go into the store's packs unless its repository has them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weakfs.snapshots.store.snapshot_writer import StoreWriter
 
 
 class Observer:
-    """Sink of surveys that do not become snapshots. Created by `Store.observer`; for one thread."""
+    """Sink of scans that do not become snapshots. Created by `Store.observer`; for one thread."""
 
     def __init__(self, writer: StoreWriter, known: Container[bytes], places: Container[str]) -> None:
         """`known` are contents elsewhere in the store; `places` are those whose contents are all in the store."""

@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, Literal
 from urllib.parse import quote
@@ -14,6 +15,7 @@ import orjson
 from attrs import asdict, field, fields, frozen
 
 from weakfs.filesystem.errors import fault
+from weakfs.filesystem.results import as_datetime
 from weakfs.session import UnknownSnapshot
 from weakfs.snapshots.store.atomic_files import TEMPORARY, new_file, sync_folder
 from weakfs.snapshots.store.errors import StoreDamaged
@@ -25,13 +27,16 @@ SUFFIX = ".json"
 SnapshotKind = Literal["tree", "git", "tar"]
 KINDS = ("tree", "git", "tar")
 
+# The names in the file of fields that have another name here.
+IN_FILE = {"created_ns": "created_at", "scanned_ns": "scanned_at", "recorded_ns": "recorded_at"}
+
 
 @frozen
 class StoredSnapshot:
     """A snapshot's entry in the catalogue.
 
-    `ref` is the manifest of the root, 64 hex digits. `created_at` is the caller's clock; `scanned_at` (when the
-    scan began) and `recorded_at` (which orders the catalogue) are the machine's. All are integer nanoseconds.
+    `ref` is the manifest of the root, 64 hex digits. `created_ns` is the caller's clock; `scanned_ns` (when the
+    scan began) and `recorded_ns` (which orders the catalogue) are the machine's. All are integer nanoseconds.
     For kinds other than `tree`, the store does not hold the contents of files; `contents` lists what else the
     snapshot needs from the store, such as an archive. `extra` is specific to the kind: a commit, a digest; `root`
     in it is the directory that the snapshot was taken of, see `root_name`.
@@ -40,15 +45,20 @@ class StoredSnapshot:
     snapshot_id: str
     tag: str | None
     kind: SnapshotKind
-    created_at: int
+    created_ns: int
     ref: str
-    scanned_at: int
-    recorded_at: int
+    scanned_ns: int
+    recorded_ns: int
     file_count: int
     directory_count: int
     total_size: int
     contents: tuple[str, ...] = ()
     extra: Mapping[str, str] = field(factory=dict)
+
+    @property
+    def created_at(self) -> datetime:
+        """When the snapshot was taken, in UTC."""
+        return as_datetime(self.created_ns)
 
 
 def root_name(path: str) -> str:
@@ -99,7 +109,7 @@ class Catalogue:
         for path in self._paths():
             with suppress(FileNotFoundError):
                 found.append(read(path))
-        return tuple(sorted(found, key=lambda snapshot: (snapshot.recorded_at, snapshot.snapshot_id)))
+        return tuple(sorted(found, key=lambda snapshot: (snapshot.recorded_ns, snapshot.snapshot_id)))
 
     def drop(self, snapshot_id: str) -> None:
         """Remove a snapshot, whether or not its file is damaged; raise `UnknownSnapshot` if there is none."""
@@ -143,7 +153,7 @@ def all_but_last(
 
 def encode(snapshot: StoredSnapshot) -> bytes:
     """Return the contents of a snapshot's file: its fields and their checksum."""
-    body = asdict(snapshot)
+    body = {IN_FILE.get(name, name): value for name, value in asdict(snapshot).items()}
     checksum = sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
     return orjson.dumps({"format": FORMAT, "version": VERSION, "sha256": checksum, "snapshot": body}) + b"\n"
 
@@ -170,10 +180,11 @@ def read(path: str) -> StoredSnapshot:
 
 
 def _snapshot(body: dict[str, Any]) -> StoredSnapshot:
-    wanted = {attribute.name for attribute in fields(StoredSnapshot)}
-    if body.keys() != wanted or body["kind"] not in KINDS:
+    wanted = {IN_FILE.get(attribute.name, attribute.name): attribute.name for attribute in fields(StoredSnapshot)}
+    if body.keys() != wanted.keys() or body["kind"] not in KINDS:
         raise TypeError("its fields are wrong")
-    return StoredSnapshot(**{**body, "contents": tuple(body["contents"])})
+    values = {wanted[name]: value for name, value in body.items()}
+    return StoredSnapshot(**{**values, "contents": tuple(body["contents"])})
 
 
 def _damaged(path: str, what: str) -> StoreDamaged:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.snapshots.scan.sinks import StatToken, digest_of_pieces
-from weakfs.snapshots.scan.stat_cache import Survey
+from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store import atomic_files as disk
 from weakfs.snapshots.store.catalogue import Catalogue, SnapshotKind, StoredSnapshot
 from weakfs.snapshots.store.errors import StoreUnwritable, unwritable
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class StoreWriter:
-    """A sink for surveys whose contents go into one new pack. Created by `Store.writer`; for one thread."""
+    """A sink for scans whose contents go into one new pack. Created by `Store.writer`; for one thread."""
 
     def __init__(
         self,
@@ -95,31 +95,31 @@ class StoreWriter:
 
     def commit(
         self,
-        survey: Survey,
+        scan: Scan,
         *,
         snapshot_id: str,
-        created_at: int,
+        created_ns: int,
         tag: str | None = None,
         kind: SnapshotKind = "tree",
         contents: Iterable[bytes] = (),
         extra: Mapping[str, str] | None = None,
     ) -> StoredSnapshot:
-        """Finish, and record the survey as a snapshot, which survives a crash once this returns.
+        """Finish, and record the scan as a snapshot, which survives a crash once this returns.
 
         `contents` are the digests of what else it needs. Raises `FileExistsError` if the id is taken, and
         `StoreUnwritable` (EDQUOT, ENOSPC) if it does not fit; then nothing is recorded.
         """
-        if survey.ref is None or not self.trusts(survey.root.token):
-            raise ValueError("cannot record this survey: it was not made with this store; survey with its writer")
-        tree = survey.tree
+        if scan.ref is None or not self.trusts(scan.root.token):
+            raise ValueError("cannot record this scan: it was not made with this store; scan with its writer")
+        tree = scan.tree
         snapshot = StoredSnapshot(
             snapshot_id=snapshot_id,
             tag=tag,
             kind=kind,
-            created_at=created_at,
-            ref=survey.ref.hex(),
-            scanned_at=survey.started_at,
-            recorded_at=time.time_ns(),
+            created_ns=created_ns,
+            ref=scan.ref.hex(),
+            scanned_ns=scan.started_at,
+            recorded_ns=time.time_ns(),
             file_count=tree.file_count,
             directory_count=tree.directory_count,
             total_size=tree.total_size,

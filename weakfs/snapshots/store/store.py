@@ -29,7 +29,7 @@ from weakfs.snapshots.git.disk_usage import freed_in_git
 from weakfs.snapshots.git.repository import GitRepository
 from weakfs.snapshots.git.sink import GitSink
 from weakfs.snapshots.scan.sinks import StatToken
-from weakfs.snapshots.scan.stat_cache import Survey
+from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.scan.store_sink import Observer
 from weakfs.snapshots.store import atomic_files as disk
 from weakfs.snapshots.store.catalogue import Catalogue, StoredSnapshot, all_but_last
@@ -126,22 +126,22 @@ class Store:
     def tree(self, snapshot: StoredSnapshot | bytes) -> FileTree:
         """Return the tree of a snapshot or of a manifest; contents are read on demand. O(entries)."""
         if isinstance(snapshot, bytes) or snapshot.kind != "tar":
-            return self.survey(snapshot).tree
+            return self.as_scan(snapshot).tree
         archived = archive_of(snapshot, self)
         return load(bytes.fromhex(snapshot.ref), self.read_manifest, archived, scanned_at=0, token=None).tree
 
-    def survey(self, snapshot: StoredSnapshot | bytes) -> Survey:
-        """Return a snapshot as a survey, from which the next survey of the directory can start. O(entries)."""
+    def as_scan(self, snapshot: StoredSnapshot | bytes) -> Scan:
+        """Return a snapshot as a scan, from which the next scan of the directory can start. O(entries)."""
         # Taken before loading: contents that a compaction removes from here on are not trusted.
         token = StatToken(self._place(), is_finished=True)
         if isinstance(snapshot, bytes):
-            return Survey(load(snapshot, self.read_manifest, self, scanned_at=0, token=None), 0)
+            return Scan(load(snapshot, self.read_manifest, self, scanned_at=0, token=None), 0)
         if snapshot.kind == "git":
             token.place = _in_git(token.place)
         elif snapshot.kind != "tree":
             token.place = ""
-        ref, scanned_at = bytes.fromhex(snapshot.ref), snapshot.scanned_at
-        return Survey(load(ref, self.read_manifest, self, scanned_at=scanned_at, token=token), scanned_at)
+        ref, scanned_at = bytes.fromhex(snapshot.ref), snapshot.scanned_ns
+        return Scan(load(ref, self.read_manifest, self, scanned_at=scanned_at, token=token), scanned_at)
 
     # The catalogue.
 
@@ -155,7 +155,7 @@ class Store:
 
     def newest(self) -> StoredSnapshot | None:
         """Return the snapshot that was recorded last, `None` if there is none."""
-        return max(self.list(), key=lambda snapshot: snapshot.recorded_at, default=None)
+        return max(self.list(), key=lambda snapshot: snapshot.recorded_ns, default=None)
 
     def drop(self, snapshot_id: str) -> None:
         """Drop a snapshot; `compact` then frees what only it needed."""
@@ -186,7 +186,7 @@ class Store:
 
     @contextmanager
     def writer(self) -> Generator[StoreWriter]:
-        """Yield a sink for `survey`, whose `commit` records the survey as a snapshot.
+        """Yield a sink for `scan`, whose `commit` records the scan as a snapshot.
 
         What is neither finished nor committed on exit is discarded.
         """

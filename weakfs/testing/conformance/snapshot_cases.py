@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
 from weakfs.filesystem import Filesystem, FilesystemSnapshot
+from weakfs.filesystem.results import as_datetime
 
 from .harness import FilesystemCases, refused
 
@@ -107,6 +109,11 @@ class SnapshotCases(FilesystemCases):
         assert (planned.written, planned.removed) == (done.written, done.removed)
         assert (planned.dry_run, done.dry_run) == (True, False)
         assert planned.snapshot_id == done.snapshot_id == snapshot.snapshot_id
+
+    def test_a_snapshot_knows_when_it_was_taken(self, fs: Filesystem) -> None:
+        taken = fs.snapshot("kept")
+        assert taken.created_at.utcoffset() == timedelta(0)
+        assert taken.created_at == as_datetime(taken.created_ns)
 
     def test_a_report_names_what_was_written_and_what_was_removed(self, fs: Filesystem) -> None:
         for name in ("changed", "deleted", "kept"):

@@ -11,8 +11,8 @@ from io import BufferedReader
 
 from weakfs.filesystem import BaseFilesystem, FileEntry, Limits, Note, SymlinkPolicy
 from weakfs.filesystem.errors import fault
+from weakfs.filesystem.lookup import PathLookup, Place
 from weakfs.filesystem.paths import Parsed, join
-from weakfs.filesystem.primitives import Place, Primitives
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryMoved, Event, FileAppended, FileSpliced, FileWritten
 from weakfs.reducers.tree.leaf import Leaf, is_file, size_of
 from weakfs.reducers.tree.node import FileTree, Node, Segments
@@ -42,7 +42,7 @@ class Gate(BaseFilesystem):
         "limits",
     )
 
-    def __init__(self, inner: Primitives, access: Access, operation: Operation, *, reads: bool = False) -> None:
+    def __init__(self, inner: PathLookup, access: Access, operation: Operation, *, reads: bool = False) -> None:
         self._inner = inner
         # Whether a search looks into files, and passes over those that may not be read.
         self._reads = reads
@@ -58,6 +58,16 @@ class Gate(BaseFilesystem):
     def read_only(self) -> bool:
         """Whether every change is refused."""
         return self._inner.read_only
+
+    @property
+    def root(self) -> str:
+        """Where the files are."""
+        return self._inner.root
+
+    @property
+    def filesystem_id(self) -> str:
+        """The id of the inner filesystem."""
+        return self._inner.filesystem_id
 
     # What is judged
 
@@ -81,9 +91,9 @@ class Gate(BaseFilesystem):
 
     def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
         canonical, leaf = self._file_there(path, verb)
-        return canonical, self._inner._noted(canonical, leaf, verb)
+        return canonical, self._inner._record_read(canonical, leaf, verb)
 
-    def _resolved(self) -> Primitives:
+    def _resolved(self) -> PathLookup:
         """Return the files for a change at a path without links, so that a link swapped in meanwhile is refused."""
         bounded = self._access.roots is not None or bool(self._access.policy.rules)
         wanted: SymlinkPolicy = "deny" if bounded else self.follow_symlinks
@@ -93,7 +103,7 @@ class Gate(BaseFilesystem):
         strict.follow_symlinks = wanted
         return strict
 
-    def _commit(self, event: Event) -> tuple[Note, ...] | None:
+    def apply(self, event: Event) -> tuple[Note, ...] | None:
         access = self._access
         if isinstance(event, EntryMoved | EntryCopied):
             self._check_transfer(event)
@@ -110,12 +120,12 @@ class Gate(BaseFilesystem):
             elif isinstance(event, FileSpliced):
                 access.check_size(path, sum(len(content) for _, _, content in event.pieces))
             access.check_carried(path)
-            self._check_other_names(path)
-        return self._resolved()._commit(event)
+            self._check_hard_links(path)
+        return self._resolved().apply(event)
 
-    def _check_other_names(self, path: str) -> None:
+    def _check_hard_links(self, path: str) -> None:
         """Judge a change by every name of the file: a hard link leads to no place that may not be written."""
-        for segments in self._inner._other_names(self._parse(path)[1]):
+        for segments in self._inner.hard_links(self._parse(path)[1]):
             if not self._access.permits("write", "/" + "/".join(segments)):
                 raise fault(
                     PermissionError,
@@ -147,9 +157,9 @@ class Gate(BaseFilesystem):
         if not self._access.policy.speaks_of("write", "edit", "patch"):
             self._access.check("write", path)
             segments = self._parse(path)[1]
-            if type(self._inner._find(segments)) is not FileTree:
+            if type(self._inner.lookup(segments)) is not FileTree:
                 return 0
-            _, files, directories = self._inner._totals(segments)
+            _, files, directories = self._inner.totals(segments)
             return files + directories
         below = -1
         for entry, _ in self._tree(path):
@@ -163,31 +173,31 @@ class Gate(BaseFilesystem):
         while stack:
             here = stack.pop()
             segments = self._parse(here)[1]
-            node = self._inner._find(segments)
+            node = self._inner.lookup(segments)
             if node is None:
                 continue
             yield here, node
             if type(node) is FileTree:
-                stack += [join(here, name) for name, _ in self._inner._entries(segments)]
+                stack += [join(here, name) for name, _ in self._inner.entries(segments)]
 
     # What a search sees
 
-    def _find(self, segments: Segments) -> Node | None:
-        node = self._inner._find(segments)
+    def lookup(self, segments: Segments) -> Node | None:
+        node = self._inner.lookup(segments)
         if node is None or self._operation not in ("search", "list"):
             return node
         return node if self._shows("/" + "/".join(segments), node) else None
 
-    def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
-        return self._seen(segments, self._inner._entries(segments))
+    def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        return self._seen(segments, self._inner.entries(segments))
 
-    def _entries_if_readable(self, segments: Segments) -> Iterable[tuple[str, Node]]:
-        return self._seen(segments, self._inner._entries_if_readable(segments))
+    def readable_entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        return self._seen(segments, self._inner.readable_entries(segments))
 
-    def _listed(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
+    def list_entries(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
         if self._operation == "list" and not self._access.policy.rules:
-            return self._inner._listed(segments, prefix)
-        return super()._listed(segments, prefix)
+            return self._inner.list_entries(segments, prefix)
+        return super().list_entries(segments, prefix)
 
     def _seen(self, segments: Segments, entries: Iterable[tuple[str, Node]]) -> Iterable[tuple[str, Node]]:
         if self._operation not in ("search", "list"):
@@ -242,7 +252,7 @@ class Gate(BaseFilesystem):
     def _beginning(self, path: str, leaf: Leaf, size: int) -> bytes:
         """Give the whole lines in the first bytes of a file; nothing of one that cannot be read."""
         try:
-            data = self._inner._piece(path, leaf, 0, size) if size else b""
+            data = self._inner.content_range(path, leaf, 0, size) if size else b""
         except OSError as error:
             if is_interruption(error):
                 raise
@@ -252,7 +262,7 @@ class Gate(BaseFilesystem):
     def _content_searched_alone(self, path: str, leaf: Leaf) -> bytes | None:
         room = self._room_for(leaf) if self._is_bounded else None
         if room is None:
-            return self._inner._content_if_readable(path, leaf)
+            return self._inner.readable_content(path, leaf)
         self.cut = True
         return self._beginning(path, leaf, room) or None
 
@@ -274,45 +284,46 @@ class Gate(BaseFilesystem):
         if self.follow_symlinks != "allow" and done[:1] == [OUTSIDE]:
             raise self._outside(path)
 
-    def _content(self, path: str, leaf: Leaf) -> bytes:
-        return self._inner._content(path, leaf)
+    def content(self, path: str, leaf: Leaf) -> bytes:
+        return self._inner.content(path, leaf)
 
-    def _piece(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
-        return self._inner._piece(path, leaf, start, stop)
+    def content_range(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
+        return self._inner.content_range(path, leaf, start, stop)
 
-    def _stream(self, path: str, leaf: Leaf) -> BufferedReader:
-        return self._inner._stream(path, leaf)
+    def content_stream(self, path: str, leaf: Leaf) -> BufferedReader:
+        return self._inner.content_stream(path, leaf)
 
-    def _content_if_readable(self, path: str, leaf: Leaf) -> bytes | None:
-        return self._inner._content_if_readable(path, leaf)
+    def readable_content(self, path: str, leaf: Leaf) -> bytes | None:
+        return self._inner.readable_content(path, leaf)
 
     def _check_repeats(self, segments: Segments) -> None:
         self._inner._check_repeats(segments)
 
-    def _totals(self, segments: Segments) -> tuple[int, int, int]:
-        return self._inner._totals(segments)
+    def totals(self, segments: Segments) -> tuple[int, int, int]:
+        return self._inner.totals(segments)
 
-    def _height(self, segments: Segments) -> int:
-        return self._inner._height(segments)
+    def height(self, segments: Segments) -> int:
+        return self._inner.height(segments)
 
-    def _now(self) -> int:
-        return self._inner._now()
+    def tree(self) -> FileTree:
+        self._access.check_everything("read", why="read the whole tree")
+        return self._inner.tree()
 
-    def _exclusive(self) -> AbstractContextManager[object]:
-        return self._inner._exclusive()
+    def now(self) -> int:
+        return self._inner.now()
 
-    def _created(self, segments: Segments, node: Node) -> int:
-        return self._inner._created(segments, node)
+    def lock(self) -> AbstractContextManager[object]:
+        return self._inner.lock()
 
-    def _other_names(self, segments: Segments) -> tuple[Segments, ...]:
-        return self._inner._other_names(segments)
+    def creation_time(self, segments: Segments, node: Node) -> int:
+        return self._inner.creation_time(segments, node)
 
-    def _told(self) -> None:
-        self._inner._told()
+    def hard_links(self, segments: Segments) -> tuple[Segments, ...]:
+        return self._inner.hard_links(segments)
 
-    def _pinned(self) -> Primitives:
-        pinned = self._inner._pinned()
-        if pinned is self._inner:
-            return self
-        self._inner = pinned
+    def notify_subscribers(self) -> None:
+        self._inner.notify_subscribers()
+
+    def read_view(self) -> Gate:
+        self._inner = self._inner._view()
         return self

@@ -1,4 +1,4 @@
-"""What a survey believes: times that were forged, clocks that stand still, files that others write to meanwhile."""
+"""What a scan believes: times that were forged, clocks that stand still, files that others write to meanwhile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.snapshots.hosts import files_of, look, model, settle, snapshot
 from weakfs.reducers import FileTree
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.node import find, walk
-from weakfs.snapshots import HashOnly, InMemory, Store, survey
+from weakfs.snapshots import HashOnly, InMemory, Store, scan
 from weakfs.snapshots.directory import stable_read as contents
 from weakfs.snapshots.scan import directory_stack as frames
 from weakfs.snapshots.scan.stat_cache import trusted
@@ -58,19 +58,19 @@ def test_another_file_moved_to_the_place_with_the_same_times_is_found(root: Path
 
 
 @pytest.mark.parametrize("from_store", [False, True])
-def test_a_file_written_just_before_the_survey_is_read_again_by_the_next(
+def test_a_file_written_just_before_the_scan_is_read_again_by_the_next(
     root: Path, tmp_path: Path, from_store: bool
 ) -> None:
     store = Store(tmp_path / "store")
-    # A busy machine may take longer than a tick of the clock between the write and the survey; not every time.
+    # A busy machine may take longer than a tick of the clock between the write and the scan; not every time.
     for attempt in range(1000):
         (root / "d" / "file").write_bytes(b"BEFORE")
         entry, known = snapshot(store, root, f"racy{attempt}")
         if known.root.below["d"].statuses["file"] is None:
             break
     else:
-        raise AssertionError("the survey never came within a tick of the write")
-    again = look(root, store.survey(entry) if from_store else known)
+        raise AssertionError("the scan never came within a tick of the write")
+    again = look(root, store.as_scan(entry) if from_store else known)
     assert again.files_read == 1
     # It is as it was, and so is the tree.
     assert from_store or again.tree is known.tree
@@ -161,7 +161,7 @@ def test_a_file_that_never_stands_still_is_taken_and_never_believed(
     assert taken.rstrip(b"+") == b"x" * size
     assert len(taken) == entry.total_size
     settle(root)
-    for known in (seen, store.survey(entry)):
+    for known in (seen, store.as_scan(entry)):
         again = look(root, known)
         assert again.files_read == 1
         assert again.tree.fingerprint == model(root).fingerprint
@@ -191,7 +191,7 @@ def test_a_large_file_that_is_cut_shorter_whenever_it_is_read_is_refused_by_name
 
 
 def meanwhile(root: Path, happen: Callable[[], object]) -> FileTree:
-    """Survey while something happens after the first file."""
+    """Scan while something happens after the first file."""
     done = False
 
     def on_file(path: str, size: int) -> None:
@@ -202,7 +202,7 @@ def meanwhile(root: Path, happen: Callable[[], object]) -> FileTree:
 
     descriptor = os.open(root, os.O_RDONLY)
     try:
-        return survey(descriptor, InMemory(), on_file=on_file).tree
+        return scan(descriptor, InMemory(), on_file=on_file).tree
     finally:
         os.close(descriptor)
 

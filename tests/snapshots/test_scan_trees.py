@@ -1,4 +1,4 @@
-"""Surveys of random directories: the tree that a plain walk gives, from memory, from a store, and again."""
+"""Scans of random directories: the tree that a plain walk gives, from memory, from a store, and again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.snapshots.hosts import look, model, settle, snapshot
 from weakfs.reducers import FileTree
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.node import find, tree_of, walk
-from weakfs.snapshots import HashOnly, InMemory, Store, Survey, survey_entry
+from weakfs.snapshots import HashOnly, InMemory, Scan, Store, scan_entry
 
 SEEDS = st.integers(0, 2**32)
 
@@ -67,13 +67,13 @@ def times(node: object) -> tuple[int, int]:
 
 @settings(max_examples=share(40))
 @given(SEEDS)
-def test_a_survey_gives_the_tree_that_a_plain_walk_gives(seed: int) -> None:
+def test_a_scan_gives_the_tree_that_a_plain_walk_gives(seed: int) -> None:
     random = Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         root, store = Path(folder, "root"), Store(Path(folder, "store"))
         root.mkdir()
         grown(random, root)
-        known: Survey | None = None
+        known: Scan | None = None
         for number in range(3):
             expected = model(root)
             entry, known = snapshot(store, root, f"s{number}", known)
@@ -131,7 +131,7 @@ def test_a_new_process_reads_no_file_that_did_not_change(root: Path, tmp_path: P
     store = Store(tmp_path / "store")
     newest = store.newest()
     assert newest is not None
-    entry, seen = snapshot(store, root, "second", store.survey(newest))
+    entry, seen = snapshot(store, root, "second", store.as_scan(newest))
     assert seen.files_read == 1
     assert store.tree(entry).fingerprint == model(root).fingerprint
 
@@ -146,7 +146,7 @@ def test_a_socket_and_a_fifo_are_listed_and_never_opened(root: Path) -> None:
     assert found["/socket"][0] is leaf.SOCKET  # type: ignore[index]  # it is no directory
 
 
-def test_a_tree_deeper_than_any_path_may_be_is_surveyed(tmp_path: Path) -> None:
+def test_a_tree_deeper_than_any_path_may_be_is_scanned(tmp_path: Path) -> None:
     depth = 3000
     root = tmp_path / "root"
     root.mkdir()
@@ -169,7 +169,7 @@ def test_a_tree_deeper_than_any_path_may_be_is_surveyed(tmp_path: Path) -> None:
     subprocess.run(["rm", "-rf", str(root)], check=True)
 
 
-def test_more_directories_side_by_side_than_may_be_open_are_surveyed(tmp_path: Path) -> None:
+def test_more_directories_side_by_side_than_may_be_open_are_scanned(tmp_path: Path) -> None:
     """A comb: each directory has another beside the one that leads on, so that all wait to be gone back to."""
     root = here = tmp_path / "root"
     for _ in range(300):
@@ -180,15 +180,15 @@ def test_more_directories_side_by_side_than_may_be_open_are_surveyed(tmp_path: P
     assert look(root).tree.fingerprint == model(root).fingerprint
 
 
-def test_one_entry_is_surveyed_alone_whatever_it_is(root: Path) -> None:
+def test_one_entry_is_scanned_alone_whatever_it_is(root: Path) -> None:
     (root / "link").symlink_to("a")
     descriptor = os.open(root, os.O_RDONLY)
     whole = model(root)
     try:
         for name in ("a", "c", "link"):
-            seen = survey_entry(descriptor, name, InMemory())
+            seen = scan_entry(descriptor, name, InMemory())
             assert same(seen.tree, only(whole, name))
-        assert survey_entry(descriptor, "gone", HashOnly()).tree.node_count == 0
+        assert scan_entry(descriptor, "gone", HashOnly()).tree.node_count == 0
     finally:
         os.close(descriptor)
 
@@ -203,11 +203,11 @@ def test_an_entry_that_is_known_is_not_read_again(root: Path) -> None:
     known = look(root)
     descriptor = os.open(root, os.O_RDONLY)
     try:
-        seen = survey_entry(descriptor, "a", HashOnly(), known.entry(("a",)))
+        seen = scan_entry(descriptor, "a", HashOnly(), known.entry(("a",)))
         assert seen.files_read == 0
         assert find(seen.tree, ("a",)) is find(known.tree, ("a",))
         (root / "a" / "b" / "two.txt").write_bytes(b"2")
-        assert survey_entry(descriptor, "a", HashOnly(), seen).files_read == 1
-        assert survey_entry(descriptor, "gone", HashOnly(), known.entry(("gone", "too"))).files_read == 0
+        assert scan_entry(descriptor, "a", HashOnly(), seen).files_read == 1
+        assert scan_entry(descriptor, "gone", HashOnly(), known.entry(("gone", "too"))).files_read == 0
     finally:
         os.close(descriptor)

@@ -1,7 +1,8 @@
-"""What refuses a survey: what may not be read is named, and nothing else comes of it."""
+"""What refuses a scan: what may not be read is named, and nothing else comes of it."""
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.snapshots.hosts import look
-from weakfs.snapshots import HashOnly, survey, survey_entry
+from weakfs.snapshots import HashOnly, scan, scan_entry
 
 TOP = Path(__file__).parents[2]
 
@@ -42,13 +43,13 @@ def bits_below(descriptor: int) -> list[int]:
     return found
 
 
-def survey_as_nobody(root: Path) -> str:
-    """Survey in another process, without rights, and give the error."""
+def scan_as_nobody(root: Path) -> str:
+    """Scan in another process, without rights, and give the error."""
     if os.getuid():
         pytest.skip("only root can become somebody without rights")
     root.chmod(0o755)
     done = subprocess.run(
-        [sys.executable, "-m", "tests.faults.storing", "survey", "-", str(root)],
+        [sys.executable, "-m", "tests.faults.storing", "scan", "-", str(root)],
         cwd=TOP,
         capture_output=True,
         text=True,
@@ -67,9 +68,9 @@ def survey_as_nobody(root: Path) -> str:
         ("d/e", 0o744, "/d/e"),
     ],
 )
-def test_what_may_not_be_read_refuses_the_survey_by_name(root: Path, path: str, mode: int, named: str) -> None:
+def test_what_may_not_be_read_refuses_the_scan_by_name(root: Path, path: str, mode: int, named: str) -> None:
     (root / path).chmod(mode)
-    assert survey_as_nobody(root) == (
+    assert scan_as_nobody(root) == (
         f"PermissionError: cannot scan {named!r}: Permission denied; make it readable, or move it out of the directory"
     )
 
@@ -92,8 +93,8 @@ def test_an_owner_reads_what_permission_bits_forbid_and_leaves_them_as_they_were
     with opened(root) as descriptor:
         (root / path).chmod(mode)
         before = bits_below(descriptor)
-        first = survey(descriptor, HashOnly())
-        again = survey(descriptor, HashOnly(), first)
+        first = scan(descriptor, HashOnly())
+        again = scan(descriptor, HashOnly(), first)
         assert bits_below(descriptor) == before
 
     assert first.tree.fingerprint == again.tree.fingerprint
@@ -110,15 +111,17 @@ def test_the_bits_are_put_back_after_an_interrupt(root: Path, path: str) -> None
         (root / path).chmod(0o000)
         before = bits_below(descriptor)
         with pytest.raises(KeyboardInterrupt):
-            survey(descriptor, HashOnly(), on_file=stop)
+            scan(descriptor, HashOnly(), on_file=stop)
         assert bits_below(descriptor) == before
 
 
 def test_nothing_is_refused_where_all_may_be_read(root: Path) -> None:
-    assert survey_as_nobody(root) == ""
+    assert scan_as_nobody(root) == ""
 
 
 def test_no_descriptor_is_left_open(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # So that nothing that earlier tests left is closed in between.
+    gc.collect()
     before = os.listdir("/proc/self/fd")
     known = look(root)
     look(root, known)
@@ -129,9 +132,9 @@ def test_no_descriptor_is_left_open(root: Path, monkeypatch: pytest.MonkeyPatch)
 
     descriptor = os.open(root, os.O_RDONLY)
     with pytest.raises(KeyboardInterrupt):
-        survey(descriptor, HashOnly(), on_file=stop)
+        scan(descriptor, HashOnly(), on_file=stop)
     with pytest.raises(KeyboardInterrupt):
-        survey_entry(descriptor, "d", HashOnly(), on_file=stop)
+        scan_entry(descriptor, "d", HashOnly(), on_file=stop)
     os.close(descriptor)
     assert os.listdir("/proc/self/fd") == before
 
@@ -140,7 +143,7 @@ def test_every_file_that_is_read_is_told(root: Path) -> None:
     (root / "top").write_bytes(b"on top")
     told: list[tuple[str, int]] = []
     descriptor = os.open(root, os.O_RDONLY)
-    survey(descriptor, HashOnly(), on_file=lambda path, size: told.append((path, size)))
-    survey_entry(descriptor, "e", HashOnly(), directory="/d", on_file=lambda path, size: told.append((path, size)))
+    scan(descriptor, HashOnly(), on_file=lambda path, size: told.append((path, size)))
+    scan_entry(descriptor, "e", HashOnly(), directory="/d", on_file=lambda path, size: told.append((path, size)))
     os.close(descriptor)
     assert sorted(told) == [("/d/e/file", 7), ("/top", 6)]

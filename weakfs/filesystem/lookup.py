@@ -1,0 +1,196 @@
+"""Path lookup: from a path to the node at it, following links as the policy allows; what is missing is named."""
+
+from __future__ import annotations
+
+import os
+from errno import EACCES, EBUSY, EINVAL, EISDIR, ELOOP, ENOTDIR, EROFS
+from typing import cast
+
+from weakfs.filesystem import paths
+from weakfs.filesystem.errors import fault, no_directory, not_found
+from weakfs.filesystem.primitives import FilesystemPrimitives
+from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf, is_link, is_special, kind_of
+from weakfs.reducers.tree.node import FileTree, Node, Segments
+from weakfs.reducers.tree.repeated_subtrees import check_repeats
+
+# The same number as Linux follows for one path.
+MAX_LINKS = 40
+
+# A path after following links, its segments, and the node there.
+Place = tuple[str, Segments, Node | None]
+
+
+class PathLookup(FilesystemPrimitives):
+    """Lookup of paths, the first step of every operation."""
+
+    __slots__ = ()
+
+    def _view(self) -> PathLookup:
+        """Return the files for a call that reads many of them: a view of the current ones, or else themselves."""
+        view = self.read_view()
+        return view if isinstance(view, PathLookup) else self
+
+    def _content_searched_alone(self, path: str, leaf: Leaf) -> bytes | None:
+        """Return the bytes of the one file to search, `None` if the search may not read it."""
+        return self.readable_content(path, leaf)
+
+    def _check_repeats(self, segments: Segments) -> None:
+        """Raise `TreeTooLarge` for a directory that is mostly copies of itself, before it is walked."""
+        node = self.lookup(segments)
+        if type(node) is FileTree:
+            check_repeats(node)
+
+    # A backend that also accepts other forms of a path overrides this.
+    _parse = staticmethod(paths.parse)
+
+    def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
+        """Look up a path. A link on the way, or at the end if `follow`, is followed if the policy allows."""
+        canonical, segments = self._parse(path)
+        node = self.lookup(segments)
+        if node is None or (type(node) is tuple and follow and is_link(node)):
+            return self._follow(canonical, segments, follow)
+        return canonical, segments, node
+
+    def _follow(self, path: str, segments: Segments, follow: bool) -> Place:
+        done: list[str] = []
+        todo = list(reversed(segments))
+        links = 0
+        while todo:
+            name = todo.pop()
+            if name == "..":
+                self._climb(done, path)
+                continue
+            here = (*done, name)
+            node = self.lookup(here)
+            if type(node) is not tuple or not is_link(node) or not (todo or follow):
+                done.append(name)
+                continue
+            links += 1
+            target = cast(str, node[CONTENT])
+            if self.follow_symlinks == "deny":
+                raise fault(
+                    PermissionError,
+                    EACCES,
+                    f"cannot use {path!r}: {_shown(here)!r} is a symbolic link to {target!r}, and links are not "
+                    "followed here; name the real path, or open the filesystem with follow_symlinks='within_root_only'",
+                )
+            if links > MAX_LINKS:
+                raise fault(
+                    OSError,
+                    ELOOP,
+                    f"cannot use {path!r}: it leads through more than {MAX_LINKS} symbolic links; name the real path",
+                )
+            if target.startswith("/"):
+                done[:], target = self._from_the_top(target, path)
+            todo.extend(part for part in reversed(target.split("/")) if part not in ("", "."))
+        found = tuple(done)
+        node = self.lookup(found)
+        if follow and type(node) is tuple and is_link(node):
+            raise fault(
+                OSError,
+                EBUSY,
+                f"cannot use {path!r}: {_shown(found)!r} became a symbolic link during the lookup; try again",
+            )
+        # An entry outside the root has no canonical path here.
+        return (_shown(found) if found[:1] != ("..",) else path), found, node
+
+    def _climb(self, done: list[str], path: str) -> None:
+        """Go up one directory for a ".." in the target of a link on `path`."""
+        if not done:
+            raise self._outside(path)
+        done.pop()
+
+    def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
+        """Return where the absolute target of a link on `path` starts, and the path to follow from there."""
+        return [], target
+
+    def _outside(self, path: str) -> PermissionError:
+        return fault(
+            PermissionError,
+            EACCES,
+            f"cannot use {path!r}: a symbolic link leads out of the root; name a path inside",
+        )
+
+    def _existing(self, path: str | os.PathLike[str], verb: str, *, follow: bool = True) -> tuple[str, Segments, Node]:
+        place = self._locate(path, follow=follow)
+        if place[2] is None:
+            raise self._missing(place[0], place[1], verb)
+        return cast("tuple[str, Segments, Node]", place)
+
+    def _missing(self, path: str, segments: Segments, verb: str) -> OSError:
+        """Return the error for a path with nothing at it: no entry, or a file in place of a directory."""
+        for depth in range(1, len(segments)):
+            node = self.lookup(segments[:depth])
+            if node is None and segments[0] == "..":
+                # Do not reveal where a link outside the root leads.
+                break
+            if node is None:
+                missing = _shown(segments[:depth])
+                return not_found(
+                    path,
+                    f"cannot {verb} {path!r}: {no_directory(missing)}",
+                    f"list {paths.parent(missing)!r} to see what is there",
+                )
+            if type(node) is tuple:
+                blocker = _shown(segments[:depth])
+                return fault(
+                    NotADirectoryError,
+                    ENOTDIR,
+                    f"cannot {verb} {path!r}: {blocker!r} is a file, not a directory; use another path",
+                )
+        directory = paths.parent(path)
+        return not_found(
+            path, f"cannot {verb} {path!r}: there is no such entry", f"list {directory!r} to see what is there"
+        )
+
+    def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
+        canonical, segments = self._parse(path)
+        node = self.lookup(segments)
+        if type(node) is tuple and type(node[0]) not in NO_FILE:
+            return canonical, node
+        return self._file_there(path, verb)
+
+    def _file_there(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
+        canonical, _, node = self._existing(path, verb)
+        if type(node) is FileTree:
+            raise fault(
+                IsADirectoryError,
+                EISDIR,
+                f"cannot {verb} {canonical!r}: it is a directory; name a file inside it",
+            )
+        self._refuse_special(canonical, node, verb)
+        return canonical, node
+
+    def _record_read(self, path: str, leaf: Leaf, verb: str) -> Leaf:
+        """Return a file that is about to be read; a backend that records reads overrides this."""
+        return leaf
+
+    def _refuse_special(self, path: str, leaf: Leaf, verb: str) -> None:
+        if is_special(leaf):
+            raise fault(
+                OSError,
+                EINVAL,
+                f"cannot {verb} {path!r}: it is a {kind_of(leaf)}, which has no content here; name a file",
+            )
+
+    def _directory(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Segments]:
+        canonical, segments, node = self._existing(path, verb)
+        if type(node) is not FileTree:
+            raise fault(
+                NotADirectoryError,
+                ENOTDIR,
+                f"cannot {verb} {canonical!r}: it is a file, not a directory; name a directory",
+            )
+        return canonical, segments
+
+    def _refuse_if_read_only(self, verb: str, path: object) -> None:
+        if self.read_only:
+            raise fault(
+                PermissionError,
+                EROFS,
+                f"cannot {verb} {path!r}: the filesystem is read-only; open it for writing to make changes",
+            )
+
+
+def _shown(segments: Segments) -> str:
+    return "/" + "/".join(segments)

@@ -1,0 +1,32 @@
+"""Acceptance of events: checks that a session file can hold an event before it enters a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weakfs.session.codec.type_check import fit_of
+from weakfs.session.slices.registry import Registry, Shape
+
+# How many combinations of field types are remembered per event type.
+MAX_FITTING = 256
+
+
+def accepted(shape: Shape, event: Any, values: tuple[Any, ...], registry: Registry) -> Any:
+    """Return the event that a session keeps for these values: the event itself, or a copy if it is mutable.
+
+    Raise `TypeError`, or whatever a field's rule raises, for an event that could not be read back from a file.
+    """
+    kinds = tuple(map(type, values))
+    fit = shape.fitting.get(kinds)
+    if fit is None:
+        fit = fit_of(event, shape.build(*values), shape.names, values, registry)
+        if len(shape.fitting) < MAX_FITTING:
+            shape.fitting[kinds] = fit
+    for place, rule in fit.rules:
+        rule(values[place])
+    if fit.is_always_safe or fit.is_safe(values):
+        return event
+    # It loads cattrs, which most programs that only dispatch events need not.
+    from weakfs.session.codec.savable import accepted_value
+
+    return accepted_value(registry, event, f"cannot take a {shape.cls.__name__}")

@@ -1,0 +1,89 @@
+"""The records of a session as a whole: replaying those of another session, and dropping old ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from weakfs.session.core import reducing
+from weakfs.session.errors import SessionError
+from weakfs.session.events import Record
+from weakfs.session.files.content_references import check_contents
+from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.replay import Replay
+from weakfs.session.rollback import Rollback
+from weakfs.session.transaction import ACTIVE, innermost
+from weakfs.session.views import Records
+
+
+class RecordLog(Rollback):
+    """The part of a session that fills its log of records from another, and compacts it."""
+
+    __slots__ = ()
+
+    def replay(self, records: Iterable[Record]) -> None:
+        """Apply recorded events with their own numbers, times and causes, through the reducers alone.
+
+        No handler runs, neither clock nor ids are used, and attached filesystems are not touched. A new session with
+        the same slices that replays `other.records` ends up with the same slices, records and snapshots as `other`. If
+        `other` was compacted, the replay starts from the earliest state that it keeps. Other iterables bring no
+        snapshots and start with record 1.
+
+        The records must follow the newest one here without a gap. All or nothing: the session stays as it was when
+        this raises `SessionError` for a gap, `UnknownType` for an event whose type is not registered, `MissingBlob`
+        for a missing blob that a record needs, or whatever a reducer raises.
+        """
+        with self.lock:
+            if self._closed is not None or self._repairs:
+                self._refuse()
+            own = innermost(self, ACTIVE.get())
+            target = self._line()
+            before = target.rows
+            line = target.copy()
+            replay = Replay(self._rules, line)
+            origin = records.origin if isinstance(records, Records) else None
+            is_new = own is None and self._base is None and not target.seq
+            if origin is not None and (is_new or origin.base.seq == target.seq):
+                replay.begin_with(origin)
+            if self._reducing:
+                raise reducing("replay")
+            self._reducing = True
+            try:
+                with collector_at_rest():
+                    replay.apply_all(records)
+            finally:
+                self._reducing = False
+            if origin is not None:
+                replay.take_snapshots(origin)
+            check_contents(self._rules.registry, line, behind=target.seq)
+            if self._line() is not target or target.rows is not before:
+                raise SessionError(
+                    "cannot replay: the iterable of records changed the session; pass records that do not"
+                )
+            if origin is not None and origin.session_id == self.session_id:
+                self._counter = max(self._counter, origin.counter)
+            if own is None:
+                self._trunk = line
+            else:
+                own.line = line
+
+    def compact(self, *, keep: int, keep_calls: int | None = None) -> int:
+        """Drop all records but the newest `keep`, and blobs that nothing else refers to; return the number of records.
+
+        Snapshots stay usable, and a fork keeps what is not merged yet.
+        Dropped records can no longer be read or rolled back to.
+
+        With `keep_calls`, tool calls are dropped too, except for that many of the newest; a call stays as long as its
+        record does. By default all calls stay.
+        """
+        if keep < 0:
+            raise ValueError(f"cannot keep {keep} records; pass a number of at least 0")
+        if keep_calls is not None and keep_calls < 0:
+            raise ValueError(f"cannot keep {keep_calls} calls; pass a number of at least 0, or None for all")
+        with self.lock:
+            line = self._writable()
+            if line is not self._trunk:
+                raise SessionError("cannot compact inside a transaction: it may still be rolled back; compact after it")
+            if self._base is not None:
+                # What is not merged yet is still needed.
+                keep = max(keep, line.seq - self._base.seq)
+            return line.compact(self._rules, keep, keep_calls)
