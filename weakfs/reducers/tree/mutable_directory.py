@@ -9,7 +9,7 @@ from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.children import Children
 from weakfs.reducers.tree.leaf import Leaf, size_of
 from weakfs.reducers.tree.node import FileTree
-from weakfs.reducers.tree.packed import LENGTH, Packed, directories_of, remember
+from weakfs.reducers.tree.packed import LENGTH, Packed, directories_of, remember, unpacked, unpacked_entries
 
 
 class DirectoryDraft:
@@ -55,7 +55,7 @@ class DirectoryDraft:
         self.mode, self.modified_at, self.created_at, _, directories, _, names, nodes = base
         self.has_directories = bool(directories)
         if names is None:
-            self.wide = _unpacked_part(nodes)
+            self.wide = unpacked_entries(base)
             self.entries = dict(directories_of(base))
         else:
             self.entries = dict(zip(names, nodes, strict=True))
@@ -133,19 +133,16 @@ def is_directory(entry: object) -> TypeGuard[FileTree | Packed | DirectoryDraft]
     return entry is not None
 
 
-def made(root: DirectoryDraft, known: dict[int, FileTree | DirectoryDraft] | None = None) -> FileTree:
-    """Make a draft's node and everything below it. A packed directory that occurs several times is unpacked once.
-
-    `known` remembers them for the next tree: unpacked nodes by the identity of the packed form, which must outlive it.
-    """
-    unpacked = {} if known is None else known
+def made(root: DirectoryDraft) -> FileTree:
+    """Make a draft's node and everything below it; packed directories are unpacked when they are read."""
+    known: dict[int, FileTree] = {}
     stack = [root]
     while stack:
         draft = stack[-1]
         if draft.made is not None:
             stack.pop()
             continue
-        waiting = _made_below(draft, unpacked) if draft.has_directories else []
+        waiting = _made_below(draft, known) if draft.has_directories else []
         if waiting:
             stack.extend(waiting)
             continue
@@ -154,43 +151,22 @@ def made(root: DirectoryDraft, known: dict[int, FileTree | DirectoryDraft] | Non
     return cast(FileTree, root.made)
 
 
-def _made_below(draft: DirectoryDraft, unpacked: dict[int, FileTree | DirectoryDraft]) -> list[DirectoryDraft]:
+def _made_below(draft: DirectoryDraft, known: dict[int, FileTree]) -> list[DirectoryDraft]:
     """Make the subdirectories that have none themselves, and return those that have to be made first."""
     waiting: list[DirectoryDraft] = []
     entries = draft.entries
     for name, entry in entries.items():
-        below = entry
-        if type(below) is tuple and len(below) == LENGTH:
-            known = unpacked.get(id(below))
-            if known is None:
-                known = unpacked[id(below)] = _unpacked(below)
-            entries[name] = below = known
-        if type(below) is DirectoryDraft:
-            if below.made is None and below.has_directories:
-                waiting.append(below)
+        if type(entry) is tuple and len(entry) == LENGTH:
+            entries[name] = unpacked(entry, known)
+        elif type(entry) is DirectoryDraft:
+            if entry.made is None and entry.has_directories:
+                waiting.append(entry)
                 continue
-            if below.made is None:
-                below.made = below.make()
-            draft.is_changed = draft.is_changed or below.is_changed
-            entries[name] = below.made
+            if entry.made is None:
+                entry.made = entry.make()
+            draft.is_changed = draft.is_changed or entry.is_changed
+            entries[name] = entry.made
     return waiting
-
-
-def _unpacked(packed: Packed) -> FileTree | DirectoryDraft:
-    mode, modified_at, created_at, files, directories, size, names, nodes = packed
-    if directories:
-        return DirectoryDraft(packed)
-    children = _unpacked_part(nodes) if names is None else dict(zip(names, nodes, strict=True))
-    tree = FileTree(children, mode, modified_at, created_at, files, directories, size)
-    remember(tree, packed)
-    return tree
-
-
-def _unpacked_part(part: Packed) -> Any:
-    """Return a map of entries, unpacked; its subdirectories stay packed."""
-    if len(part) == 2:
-        return dict(zip(*part, strict=True))
-    return tuple([None if below is None else _unpacked_part(below) for below in part])
 
 
 def _counts(directory: FileTree | Packed) -> tuple[int, int, int]:

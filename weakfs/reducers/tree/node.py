@@ -28,7 +28,7 @@ MAX_NODES = 1 << 30
 class Remembering:
     """Caches on a directory: they are not part of its value, and so they are not copied, pickled or saved."""
 
-    __slots__ = ("_listing", "_packed")
+    __slots__ = ("_listing", "_packed", "_unpacked")
 
     if TYPE_CHECKING:
         # For type checkers only, so that they are not saved. Unset before the first search: see
@@ -36,6 +36,8 @@ class Remembering:
         _listing: Listing | None
         # Unset before the first permanent checkpoint: see weakfs.reducers.tree.packed.
         _packed: tuple[Any, ...]
+        # Set in a directory that was unpacked: the directories of the same tree, by the identity of their packed form.
+        _unpacked: dict[int, FileTree]
 
 
 @final
@@ -61,6 +63,17 @@ class FileTree(Remembering):
     _digest: bytes | None = field(default=None, init=False)
     _fingerprint: bytes | None = field(default=None, init=False)
     _height: int | None = field(default=None, init=False)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Called for what is not set: the entries of a packed directory are unpacked when they are first read.
+            if name != "_children":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            from weakfs.reducers.tree.packed import unpacked_children
+
+            self._children = children = unpacked_children(self)
+            return children
 
     def __repr__(self) -> str:
         return f"<FileTree of {self.file_count} files and {self.directory_count} directories>"
@@ -127,14 +140,10 @@ class FileTree(Remembering):
 
     @classmethod
     def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
-        """Return the tree, unpacked; with `known`, shares with others that were. O(directories + names / 32)."""
-        from weakfs.reducers.tree.mutable_directory import DirectoryDraft, made
+        """Return the tree; with `known`, it shares with others that were unpacked. O(1): the rest is done when read."""
+        from weakfs.reducers.tree.packed import unpacked
 
-        found = None if known is None else known.get(id(packed))
-        tree = found if type(found) is FileTree else made(DirectoryDraft(packed), known)
-        if known is not None:
-            known[id(packed)] = tree
-        return tree
+        return unpacked(packed, {} if known is None else known)
 
     @classmethod
     def weight(cls, packed: tuple[Any, ...], before: tuple[Any, ...]) -> int:

@@ -2,7 +2,8 @@
 
 A tree of 100,000 files in 5,000 directories is 10,000 objects to the collector; 60 of them took 400 ms of every full
 collection. Packed, they take no time, and a third of the memory: names and subdirectories that two versions have in
-common are shared, and the files are the leaves of the tree themselves. `weakfs.reducers.tree.batch_apply` unpacks them.
+common are shared, and the files are the leaves of the tree themselves. A directory is unpacked when its entries are
+first read: a read of the past needs few of them.
 """
 
 from __future__ import annotations
@@ -133,6 +134,46 @@ def _packed_part(children: Any, old: Packed | None, counted: Counted) -> tuple[P
 def _are_same(one: Packed, other: Packed) -> bool:
     """Return whether two tuples hold identical objects."""
     return len(one) == len(other) and all(map(is_, one, other))
+
+
+def unpacked(packed: Packed, known: dict[int, FileTree]) -> FileTree:
+    """Return a packed directory as a tree, whose entries are unpacked when they are first read. O(1).
+
+    `known` holds the directories that were unpacked, by the identity of their packed form: one that occurs in several
+    places becomes one tree.
+    """
+    tree = known.get(id(packed))
+    if tree is None:
+        tree = FileTree({}, *packed[:NAMES])
+        remember(tree, packed)
+        if packed[DIRECTORIES]:
+            remembering: Remembering = tree
+            remembering._unpacked = known
+        # See `FileTree.__getattr__`.
+        del tree._children
+        tree = known.setdefault(id(packed), tree)
+    return tree
+
+
+def unpacked_children(tree: FileTree) -> maps.Children:
+    """Return the entries of a directory that `unpacked` made. O(entries)."""
+    packed = cast(Packed, packed_of(tree))
+    return _unpacked_part(_part(packed), tree._unpacked if packed[DIRECTORIES] else None)
+
+
+def unpacked_entries(packed: Packed) -> maps.Children:
+    """Return the entries of a packed directory, whose subdirectories stay packed. O(entries)."""
+    return _unpacked_part(_part(packed), None)
+
+
+def _unpacked_part(part: Packed, known: dict[int, FileTree] | None) -> Any:
+    """Return a map of entries. Unless `known` is `None`, subdirectories become trees."""
+    if len(part) != 2:
+        return tuple([None if below is None else _unpacked_part(below, known) for below in part])
+    names, nodes = part
+    if known is not None:
+        nodes = [unpacked(node, known) if len(node) == LENGTH else node for node in nodes]
+    return dict(zip(names, nodes, strict=True))
 
 
 def weight(packed: Packed, before: Packed) -> int:
