@@ -28,7 +28,7 @@ MAX_NODES = 1 << 30
 class Remembering:
     """Caches on a directory: they are not part of its value, and so they are not copied, pickled or saved."""
 
-    __slots__ = ("_listing", "_packed", "_unpacked")
+    __slots__ = ("_listing", "_packed", "_unread")
 
     if TYPE_CHECKING:
         # For type checkers only, so that they are not saved. Unset before the first search: see
@@ -36,8 +36,8 @@ class Remembering:
         _listing: Listing | None
         # Unset before the first permanent checkpoint: see weakfs.reducers.tree.packed.
         _packed: tuple[Any, ...]
-        # Set in a directory that was unpacked: the directories of the same tree, by the identity of their packed form.
-        _unpacked: dict[int, FileTree]
+        # Set in a directory whose entries are made when they are first read: see the same module.
+        _unread: Unread
 
 
 @final
@@ -67,12 +67,12 @@ class FileTree(Remembering):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Called for what is not set: the entries of a packed directory are unpacked when they are first read.
+            # Called for what is not set: the entries of a directory of the past are made when they are first read.
             if name != "_children":
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            from weakfs.reducers.tree.packed import unpacked_children
+            from weakfs.reducers.tree.packed import entries_of
 
-            self._children = children = unpacked_children(self)
+            self._children = children = entries_of(self)
             return children
 
     def __repr__(self) -> str:
@@ -154,6 +154,10 @@ class FileTree(Remembering):
 
 
 Node = Leaf | FileTree
+
+# A packed directory, what has changed in it (`None` for a removed name), and the directories of the same tree that were
+# unpacked, by the identity of their packed form.
+Unread = tuple[tuple[Any, ...], dict[str, Any], dict[int, FileTree]]
 
 # The names in a directory in path order; next to each a subdirectory, the bytes of a file or, if these are not in
 # memory, its leaf; and the total size of the bytes if there are only bytes, else `None`.
