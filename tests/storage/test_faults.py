@@ -63,7 +63,7 @@ def test_the_faults_reach_every_change_of_the_history() -> None:
     assert storage.fired
 
 
-@given(st.sampled_from(["before", "lost"]), st.integers(1, 40))
+@given(st.sampled_from(["before", "lost"]), st.integers(1, 30))
 def test_what_failed_before_its_last_write_is_not_there(fault: Fault, at: int) -> None:
     """The state is that of the last call that succeeded, until the next one succeeds."""
     memory = MemoryStorage()

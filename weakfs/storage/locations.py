@@ -3,6 +3,7 @@
 | location | what it is |
 | --- | --- |
 | `folder:PATH`, or a path | files in a folder |
+| `sqlite:PATH` | a SQLite file |
 | `memory:` | memory of this process, empty whenever it is opened |
 """
 
@@ -38,6 +39,12 @@ def _memory() -> Engine:
     return ENGINE
 
 
+def _sqlite() -> Engine:
+    from weakfs.storage.engines.sqlite import ENGINE
+
+    return ENGINE
+
+
 class _Scheme(NamedTuple):
     load: Callable[[], Engine]
     # The extra with the packages that the engine needs.
@@ -46,6 +53,7 @@ class _Scheme(NamedTuple):
 
 _SCHEMES = {
     "memory": _Scheme(_memory),
+    "sqlite": _Scheme(_sqlite),
 }
 
 # One letter is a drive of Windows.

@@ -18,7 +18,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from attrs import define, evolve, field
 
 from weakfs.storage.adapters import InPlaceStorage, SyncEventStore, run_in_place
-from weakfs.storage.errors import LeaseLost, StorageDamaged, StreamConflict
+from weakfs.storage.engines.leases import check_fencing, lease_is_held
+from weakfs.storage.errors import StorageDamaged, StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import check_digest, check_stream, escape_stream, unescape_stream
 from weakfs.storage.storage import AsyncStorage, Storage
@@ -214,13 +215,7 @@ class AsyncStorageEventStore:
         while True:
             held = await self._load(stream)
             head, now = held.head, self._clock()
-            is_held = head.expires > now
-            if is_held and head.owner != owner:
-                raise LeaseLost(
-                    f"cannot lease stream {stream!r} to {owner!r}: {head.owner!r} holds it for another "
-                    f"{head.expires - now:.0f} s; wait until it is given back or expires"
-                )
-            fencing = head.fencing if is_held else head.fencing + 1
+            fencing = head.fencing + (not lease_is_held(stream, owner, by=head.owner, left=head.expires - now))
             if await self._swap(stream, held, evolve(head, owner=owner, fencing=fencing, expires=now + seconds)):
                 return Lease(stream, owner, fencing, seconds)
 
@@ -289,16 +284,8 @@ class AsyncStorageEventStore:
                 self._heads.popitem(last=False)
 
     def _check_fencing(self, stream: str, head: Head, fencing: int | None) -> None:
-        if fencing is None and head.expires > self._clock():
-            raise LeaseLost(
-                f"cannot append to stream {stream!r}: {head.owner!r} holds its lease; wait until it is given back or "
-                f"expires, or append with its fencing number"
-            )
-        if fencing is not None and fencing != head.fencing:
-            raise LeaseLost(
-                f"cannot append to stream {stream!r} with lease {fencing}: lease {head.fencing} is newer; take the "
-                f"lease again, and read what was appended since"
-            )
+        is_held = head.expires > self._clock()
+        check_fencing(stream, fencing, newest=head.fencing, owner=head.owner, is_held=is_held)
 
     async def _store_contents(self, stream: str, held: _Held, contents: Mapping[str, bytes]) -> None:
         new = {self._content(stream, held.head, one): data for one, data in contents.items() if one not in held.known}
