@@ -4,6 +4,7 @@
 | --- | --- |
 | `folder:PATH`, or a path | files in a folder |
 | `sqlite:PATH` | a SQLite file |
+| `postgresql://USER:PASSWORD@HOST/DATABASE` | tables in PostgreSQL; the option `schema` names their schema |
 | `memory:` | memory of this process, empty whenever it is opened |
 """
 
@@ -45,6 +46,12 @@ def _sqlite() -> Engine:
     return ENGINE
 
 
+def _postgresql() -> Engine:
+    from weakfs.storage.engines.postgresql import ENGINE
+
+    return ENGINE
+
+
 class _Scheme(NamedTuple):
     load: Callable[[], Engine]
     # The extra with the packages that the engine needs.
@@ -54,6 +61,8 @@ class _Scheme(NamedTuple):
 _SCHEMES = {
     "memory": _Scheme(_memory),
     "sqlite": _Scheme(_sqlite),
+    "postgresql": _Scheme(_postgresql, "postgresql"),
+    "postgres": _Scheme(_postgresql, "postgresql"),
 }
 
 # One letter is a drive of Windows.
