@@ -190,11 +190,18 @@ class SessionCore:
         default is the transaction's cause.
         """
         with self.lock:
-            record = self._apply(self._writable(), event, cause)
+            record = Record(*self._apply(self._writable(), event, cause))
         self._notify()
         return record
 
-    def _apply(self, line: Timeline, event: Any, cause: str | None) -> Record:
+    def _dispatch(self, event: object, cause: str | None = None) -> None:
+        """Apply one event as `dispatch` does, without making its record."""
+        with self.lock:
+            self._apply(self._writable(), event, cause)
+        self._notify()
+
+    def _apply(self, line: Timeline, event: Any, cause: str | None) -> tuple[int, int, Any, str | None]:
+        """Apply an event to a timeline, and return the fields of its record."""
         rules = self._rules
         shape = rules.registry.by_type.get(type(event))
         if shape is None:
@@ -217,10 +224,9 @@ class SessionCore:
         at = self.now()
         cause = line.cause if cause is None else checked_text("cause", cause)
         seq = line.add((at, cause, shape.tag, values), state, logs)
-        record = Record(seq, at, event, cause)
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:
-            self._delivery.post((record,))
-        return record
+            self._delivery.post((Record(seq, at, event, cause),))
+        return seq, at, event, cause
 
     def _notify(self) -> None:
         """Deliver undelivered records to subscribers, once no caller in this thread holds the session's lock.

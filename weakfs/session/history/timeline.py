@@ -156,7 +156,7 @@ class Timeline:
         """Append a row with the tables that it led to, and return its number."""
         self.rows = rows = self.rows.append(row)
         self.state, self.logs = state, logs
-        seq = self.dropped + len(rows)
+        seq = self.base.seq + len(rows)
         if mark or seq - self.checkpoints.thinned >= STRETCH:
             self.checkpoint(Mark(seq, state, logs, block_end))
         if rows.is_at_edge_of_stretch:
