@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import RLock
 from typing import Any, ClassVar, Literal, TypeVar
 from uuid import uuid4
@@ -14,7 +14,7 @@ from weakfs.session.codec.scalars import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import External, Journal, Repair, begin
-from weakfs.session.history.reduction import changed, check_slices
+from weakfs.session.history.reduction import Row, changed, check_slices
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
@@ -279,6 +279,12 @@ class SessionCore:
             line = self._line()
             origin = Origin(self.session_id, self._counter, line.base, line.snapshots)
             return Records(self._rules, line.rows, line.dropped, origin)
+
+    def _rows_since(self, seq: int) -> Iterator[Row]:
+        """Yield the rows of the records after number `seq`."""
+        with self.lock:
+            line = self._line()
+            return line.rows.since(max(seq - line.dropped, 0))
 
     @property
     def seq(self) -> int:
