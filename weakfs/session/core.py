@@ -268,8 +268,7 @@ class SessionCore:
 
     def _table(self, kind: Kind) -> Table:
         """Return the slices of one kind; callers write `session[T].all()`."""
-        stack = ACTIVE.get()
-        line = self._line() if stack else self._trunk
+        line = self._line() if ACTIVE.get() else self._trunk
         return line.logs if kind == "log" else line.state
 
     @property
@@ -309,7 +308,7 @@ class SessionCore:
         if self._closed is not None or self._repairs:
             self._refuse()
         line = self._line()
-        if line.seq < line.block_end:
+        if line.block_end and line.seq < line.block_end:
             raise SessionError(
                 f"session {self.session_id!r} takes no changes: only some of a merged fork's records were replayed; "
                 f"replay the {line.block_end - line.seq} that follow first"

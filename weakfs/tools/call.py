@@ -45,9 +45,14 @@ class _Undone(Exception):
 
 def _check(tool: Tool, result: ToolResult[object]) -> None:
     """Raise `TypeError` for a result that could not be written down, while its work can still be undone."""
-    texts = (result.message, result.status, result.summary_text)
-    fits = all(isinstance(text, str) for text in texts) and isinstance(result.error_code, str | None)
-    if not fits or not isinstance(result.success, bool):
+    fits = (
+        isinstance(result.message, str)
+        and isinstance(result.status, str)
+        and isinstance(result.summary_text, str)
+        and (result.error_code is None or isinstance(result.error_code, str))
+        and isinstance(result.success, bool)
+    )
+    if not fits:
         raise TypeError(
             f"the handler of {tool.name!r} returned a ToolResult with values of wrong types; message, "
             f"status and summary_text must be str, error_code str or None, and success bool"
