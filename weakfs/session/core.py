@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import RLock
 from typing import Any, ClassVar, Literal, TypeVar
 from uuid import uuid4
@@ -15,7 +15,7 @@ from weakfs.session.codec.scalars import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import External, Journal, Repair, begin
-from weakfs.session.history.reduction import changed, check_slices
+from weakfs.session.history.reduction import Row, changed, check_slices
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
@@ -191,11 +191,18 @@ class SessionCore:
         default is the transaction's cause.
         """
         with self.lock:
-            record = self._apply(self._writable(), event, cause)
+            record = Record(*self._apply(self._writable(), event, cause))
         self._notify()
         return record
 
-    def _apply(self, line: Timeline, event: Any, cause: str | None) -> Record:
+    def _dispatch(self, event: object, cause: str | None = None) -> None:
+        """Apply one event as `dispatch` does, without making its record."""
+        with self.lock:
+            self._apply(self._writable(), event, cause)
+        self._notify()
+
+    def _apply(self, line: Timeline, event: Any, cause: str | None) -> tuple[int, int, Any, str | None]:
+        """Apply an event to a timeline, and return the fields of its record."""
         rules = self._rules
         shape = rules.registry.by_type.get(type(event))
         if shape is None:
@@ -218,10 +225,9 @@ class SessionCore:
         at = self.now()
         cause = line.cause if cause is None else checked_text("cause", cause)
         seq = line.add((at, cause, shape.tag, values), state, logs)
-        record = Record(seq, at, event, cause)
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:
-            self._delivery.post((record,))
-        return record
+            self._delivery.post((Record(seq, at, event, cause),))
+        return seq, at, event, cause
 
     def _notify(self) -> None:
         """Deliver undelivered records to subscribers, once no caller in this thread holds the session's lock.
@@ -263,8 +269,7 @@ class SessionCore:
 
     def _table(self, kind: Kind) -> Table:
         """Return the slices of one kind; callers write `session[T].all()`."""
-        stack = ACTIVE.get()
-        line = self._line() if stack else self._trunk
+        line = self._line() if ACTIVE.get() else self._trunk
         return line.logs if kind == "log" else line.state
 
     @property
@@ -274,6 +279,12 @@ class SessionCore:
             line = self._line()
             origin = Origin(self.session_id, self._counter, line.base, line.snapshots)
             return Records(self._rules, line.rows, line.dropped, origin)
+
+    def _rows_since(self, seq: int) -> Iterator[Row]:
+        """Yield the rows of the records after number `seq`."""
+        with self.lock:
+            line = self._line()
+            return line.rows.since(max(seq - line.dropped, 0))
 
     @property
     def seq(self) -> int:
@@ -298,7 +309,7 @@ class SessionCore:
         if self._closed is not None or self._repairs:
             self._refuse()
         line = self._line()
-        if line.seq < line.block_end:
+        if line.block_end and line.seq < line.block_end:
             raise SessionError(
                 f"session {self.session_id!r} takes no changes: only some of a merged fork's records were replayed; "
                 f"replay the {line.block_end - line.seq} that follow first"
