@@ -186,7 +186,7 @@ class Tracker:
         own: str,
     ) -> Names:
         """Apply the records of a merged fork to what it had, and merge the places."""
-        fork, base, size, _, is_renumbered = values
+        fork, base, size, _, is_renumbered = values[:5]
         if not is_renumbered:
             raise Untraceable
         before = self.base_of(fork, base, own)

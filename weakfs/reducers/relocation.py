@@ -211,10 +211,10 @@ class Relocation:
         for number in (OURS, THEIRS, BASE):
             roots: dict[str, Id] = {}
             for _, path, entry, node in sorted(taken[number], key=lambda part: (part[1].count("/"), part[1])):
-                tree = self._grafted(number, trees, cast(Trees, before), path, entry, node, roots)
-                if tree is None:
+                grafted = self._grafted(number, trees, cast(Trees, before), path, entry, node, roots)
+                if grafted is None:
                     return None
-                trees[number] = tree
+                trees[number] = grafted
                 roots[path] = entry
         return cast(Trees, tuple(trees))
 

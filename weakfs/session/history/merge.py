@@ -166,7 +166,7 @@ def absorb(
     state, rows, renumbering = merged_state(rules, line, base, branch, fork=fork, own=own or fork, resolver=resolver)
     if resolver.conflicts:
         raise MergeConflict(resolver.sorted_conflicts())
-    event = Merged(fork, renumbering(base.seq), len(rows), state, renumbered=True)
+    event = Merged(fork, renumbering(base.seq), len(rows), state, renumbered=True, resolutions=resolver.answers())
     _, logs = changed(rules, state, line.logs, event)
     after = logs
     logging = {rules.registry.by_type[type_].tag for type_ in rules.logging if type_ in rules.registry.by_type}
@@ -210,8 +210,6 @@ def merged_state(
         rows,
         state_at,
         line.seq,
-        tag_of(Merged),
-        tag_of(RolledBack),
     )
     sides = Sides(
         renumbered_table(rules, base.state, renumbering),

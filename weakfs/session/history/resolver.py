@@ -14,11 +14,12 @@ from weakfs.session.conflicts import (
     MergeReport,
     OnConflict,
     Resolution,
-    Resolve,
 )
 
 # Compiles a path or glob to a test of paths.
 Matcher = Callable[[str], Callable[[str], bool]]
+# As a `Merged` record holds them.
+Answers = tuple[tuple[str, str, str, str, "bytes | None"], ...]
 
 
 def same_path(path: str) -> Callable[[str], bool]:
@@ -41,8 +42,7 @@ class Resolver:
         self.wants_changes = wants_changes
         self._asked: dict[tuple[str, str, str], Choice | Resolution] = {}
         if isinstance(on_conflict, Mapping):
-            by_path = cast("Mapping[str, Choice | Resolution | Resolve]", on_conflict)
-            self._rules = [(matcher(key), _checked(value)) for key, value in by_path.items()]
+            self._rules = [(matcher(key), _checked(value)) for key, value in on_conflict.items()]
         else:
             if isinstance(on_conflict, Resolution):
                 raise ValueError(
@@ -69,6 +69,26 @@ class Resolver:
                 self.conflicts.append(entry)
         return found
 
+    def answers(self) -> Answers | None:
+        """Return the answers to the conflicts that do not remain, for the record of the merge."""
+        found = [
+            (*key, "content", answer.content.encode() if isinstance(answer.content, str) else answer.content)
+            if isinstance(answer, Resolution)
+            else (*key, answer, None)
+            for key, answer in self._asked.items()
+            if answer != "raise"
+        ]
+        return tuple(sorted(found)) or None
+
+    @classmethod
+    def repeating(cls, answers: Answers | None) -> Resolver:
+        """Return a resolver that gives the answers of a recorded merge."""
+        resolver = cls()
+        for slice_, path, kind, answer, content in answers or ():
+            known = Resolution(content) if answer == "content" else _checked(answer)
+            resolver._asked[slice_, path, kind] = known
+        return resolver
+
     def report(self) -> MergeReport:
         """Return what the merge would change, and what would remain in conflict."""
         return MergeReport(tuple(self.changes), self.sorted_conflicts())
@@ -89,7 +109,7 @@ class Resolver:
                 answer = _checked(rule(entry)) if callable(rule) else rule
                 if callable(answer):
                     raise ValueError("on_conflict returned a function; return a choice or a Resolution")
-                return answer
+                return cast("Choice | Resolution", answer)
         return "raise"
 
 

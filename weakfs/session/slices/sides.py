@@ -10,6 +10,8 @@ from attrs import field, frozen
 from weakfs.session.history.resolver import Resolver
 from weakfs.session.slices.table import Table
 
+# The tags of a session's own events; their classes know tables of slices, and so import this package.
+MERGED, ROLLED_BACK = "session/merged", "session/rolled_back"
 # A record as it is stored: (time, cause, tag of the event, fields of the event).
 Row = tuple[int, "str | None", str, tuple[Any, ...]]
 
@@ -32,8 +34,6 @@ class BranchHistory:
     state_at: Callable[[int], Table | None]
     # The number of the session's newest record.
     last: int
-    merged_tag: str
-    rolled_back_tag: str
 
     def theirs_numbered(self) -> Iterator[tuple[int, Row]]:
         """Yield their records with the numbers that they will have: that of the merge comes before them."""
@@ -43,7 +43,7 @@ class BranchHistory:
         """Yield our records since the fork first left, without those of the fork itself."""
         own_end = 0
         for number, row in self.ours_since(self.first):
-            if row[2] == self.merged_tag and row[3][0] == self.fork and self.fork != self.own:
+            if row[2] == MERGED and row[3][0] == self.fork and self.fork != self.own:
                 own_end = max(own_end, number + row[3][2])
             if number > own_end:
                 yield number, row
@@ -53,7 +53,7 @@ class BranchHistory:
         rows = self.ours() if of_ours else self.theirs_numbered()
         found: list[tuple[int, str]] = []
         for number, (_, cause, tag, values) in rows:
-            if tag == self.rolled_back_tag:
+            if tag == ROLLED_BACK:
                 found = [each for each in found if each[0] <= values[0]]
             elif cause is not None and touches(tag, values):
                 found.append((number, cause))
