@@ -10,6 +10,16 @@ if __name__ != "weakfs.session":  # pragma: no cover  # reached in a process of 
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.cancellation import Cancellation
+from weakfs.session.conflicts import (
+    Choice,
+    ConflictEntry,
+    ConflictHunk,
+    ConflictKind,
+    MergedPath,
+    MergeReport,
+    OnConflict,
+    Resolution,
+)
 from weakfs.session.errors import (
     MergeConflict,
     MissingBlob,
@@ -36,6 +46,7 @@ from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted, Packable, PackedValue
 from weakfs.session.session import Session
 from weakfs.session.slices.registry import Registry, Shape
+from weakfs.session.slices.sides import BranchHistory, Sides
 from weakfs.session.slices.slice import (
     Concern,
     Conflict,
@@ -59,10 +70,15 @@ from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snap
 
 __all__ = [
     "Attachable",
+    "BranchHistory",
     "Bus",
     "Cancellation",
+    "Choice",
     "Concern",
     "Conflict",
+    "ConflictEntry",
+    "ConflictHunk",
+    "ConflictKind",
     "Content",
     "ContentSource",
     "Counted",
@@ -71,14 +87,18 @@ __all__ = [
     "Journal",
     "Log",
     "MergeConflict",
+    "MergeReport",
     "Merged",
+    "MergedPath",
     "Missing",
     "MissingBlob",
+    "OnConflict",
     "Packable",
     "PackedValue",
     "Record",
     "Records",
     "Registry",
+    "Resolution",
     "RollbackIncomplete",
     "RolledBack",
     "Rope",
@@ -89,6 +109,7 @@ __all__ = [
     "SessionFileError",
     "SessionView",
     "Shape",
+    "Sides",
     "Slice",
     "SliceAppended",
     "SliceCleared",
