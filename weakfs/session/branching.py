@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import logging
-<<<<<<< HEAD
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from types import TracebackType
-from typing import Generic, Self, TypeVar
-=======
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from functools import partial
-from typing import Literal, Self, overload
->>>>>>> h/merge
+from typing import Generic, Literal, Self, TypeVar, overload
 from weakref import ref
 
 from attrs import evolve
@@ -44,15 +38,11 @@ class Branching(RecordLog):
 
     __slots__ = ()
 
-<<<<<<< HEAD
-=======
     @staticmethod
     def _path_matcher(path: str) -> Callable[[str], bool]:
         """Return a test for what a mapping of `merge` has as a key: a path here; a subclass may know globs."""
         return same_path(path)
 
-    @contextmanager
->>>>>>> h/merge
     def transaction(
         self, *, cause: str | None = None, cancellation: Cancellation | None = None, shared: bool = False
     ) -> AbstractContextManager[Self]:
