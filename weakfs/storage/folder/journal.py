@@ -193,7 +193,7 @@ class Journal:
         except HeaderProblem as problem:
             raise self.damaged(sequence, BadRecord(0, str(problem)), entry.first - 1) from None
         except BadRecord as bad:
-            raise self.damaged(sequence, bad, segment.last) from None
+            raise self.damaged(sequence, bad, segment.last if segment is not None else entry.first - 1) from None
         segment.contents = entry.contents
         self._awake[sequence] = segment
         if len(self._awake) > AWAKE:
@@ -205,10 +205,13 @@ class Journal:
 
         With `before`, as of the end of the segment before that one.
         """
-        key, sequence = key_of(digest), self.active.sequence
+        sequence = self.active.sequence
         try:
-            if before is None and (offset := self.active.find(digest, key)) is not None:
+            if before is None and (offset := self.active.find(digest)) is not None:
                 return None if offset & TOMBSTONE else (sequence, offset)
+            if not self.sealed:
+                return None
+            key = key_of(digest)
             for entry in reversed(self.sealed):
                 sequence = entry.sequence
                 if before is not None and sequence >= before:
@@ -216,7 +219,7 @@ class Journal:
                 bits, mask = self._filters.get(sequence) or self._filter(sequence)
                 # `Filter.may_have` without a call: a long stream has a hundred segments.
                 if bits[(key & mask) >> 3] >> (key & 7) & 1:
-                    offset = self.segment(sequence).find(digest, key)
+                    offset = self.segment(sequence).find(digest)
                     if offset is not None:
                         return None if offset & TOMBSTONE else (sequence, offset)
         except BadRecord as bad:
@@ -372,4 +375,3 @@ def open_journal(place: Place, folder: Descriptor) -> Journal:
     if not journal.is_deleted:
         journal.check_files(names)
     return journal
-

@@ -75,9 +75,7 @@ def walk(root: Descriptor, suffix: str, *, prefix: bytes = b"", after: bytes = b
             continue  # not one of ours
 
 
-def _walk(
-    folder: Descriptor, suffix: str, above: bytes, begun: str, prefix: bytes, after: bytes
-) -> Iterator[bytes]:
+def _walk(folder: Descriptor, suffix: str, above: bytes, begun: str, prefix: bytes, after: bytes) -> Iterator[bytes]:
     """Walk one directory: `above` is the name up to its last slash, `begun` the part that is continued here."""
     for part, entry, is_directory in _entries(folder, suffix, begun):
         name = above + part

@@ -136,13 +136,14 @@ class Batch:
 
     def content(self, digest: bytes, data: bytes) -> None:
         size = 1 + len(digest) + len(data)
-        self._add(CONTENT_HEAD.pack(size, CONTENT, len(digest)) + digest, data, size)
+        head = CONTENT_HEAD.pack(size, CONTENT, len(digest)) + digest
+        self.seed = seed = crc32(data, crc32(head, self.seed ^ self.offset & MASK))
+        self.pieces += (head, data, CHECKSUM.pack(seed))
+        self.offset += size + OVERHEAD
 
     def frame(self, number: int, data: bytes) -> None:
         size = 8 + len(data)
-        self._add(FRAME_HEAD.pack(size, FRAME, number), data, size)
-
-    def _add(self, head: bytes, data: bytes, size: int) -> None:
+        head = FRAME_HEAD.pack(size, FRAME, number)
         self.seed = seed = crc32(data, crc32(head, self.seed ^ self.offset & MASK))
         self.pieces += (head, data, CHECKSUM.pack(seed))
         self.offset += size + OVERHEAD
@@ -176,4 +177,3 @@ def commit_pattern(marker: bytes) -> bytes:
 def is_sound(record: bytes | memoryview, checksum: int, seed: int, offset: int) -> bool:
     """Return whether a record, without its checksum, passes."""
     return crc32(record, seed ^ offset & MASK) == checksum
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
+from zlib import crc32
 
 from weakfs.storage.folder.files import Descriptor, read_at, size_of
 from weakfs.storage.folder.records import (
@@ -13,6 +14,7 @@ from weakfs.storage.folder.records import (
     KINDS,
     LONGEST_DIGEST,
     LONGEST_NAME,
+    MASK,
     OVERHEAD,
     PREFIX,
     Header,
@@ -34,6 +36,8 @@ class Record(NamedTuple):
     size: int
     # Of a content that was not verified, only the digest.
     body: memoryview
+    # Its checksum, which the one of the next record continues.
+    seed: int
 
 
 class BadRecord(Exception):
@@ -70,14 +74,15 @@ def records(file: Descriptor, start: int, end: int, *, verify_contents: bool = T
     Without `verify_contents`, contents are not read but for their digests.
     """
     seed = seed_at(file, start)
-    window, base, offset = memoryview(b""), start, start
+    window, base, offset, stop = memoryview(b""), start, start, 0
+    unpack_prefix, unpack_checksum, head_size = PREFIX.unpack_from, CHECKSUM.unpack_from, PREFIX.size
     while offset < end:
         at = offset - base
-        if at + PREFIX.size > len(window):
+        if at + head_size > len(window):
             window, base, at = memoryview(read_at(file, offset, min(WINDOW, end - offset))), offset, 0
-            if len(window) < PREFIX.size:
+            if len(window) < head_size:
                 raise BadRecord(offset, "the record is cut off")
-        length, kind = PREFIX.unpack_from(window, at)
+        length, kind = unpack_prefix(window, at)
         size = length + OVERHEAD
         if kind not in KINDS:
             raise BadRecord(offset, f"there is no record of kind {kind}")
@@ -85,26 +90,22 @@ def records(file: Descriptor, start: int, end: int, *, verify_contents: bool = T
         if offset + size > end:
             raise BadRecord(offset, "the record is cut off")
         is_skipped = kind == CONTENT and not verify_contents
-        needed = min(size, PREFIX.size + 1 + LONGEST_DIGEST) if is_skipped else size
+        needed = min(size, head_size + 1 + LONGEST_DIGEST) if is_skipped else size
         if at + needed > len(window):
-            window, base, at = (
-                memoryview(read_at(file, offset, min(max(WINDOW, needed), end - offset))),
-                offset,
-                0,
-            )
+            window, base, at = memoryview(read_at(file, offset, min(max(WINDOW, needed), end - offset))), offset, 0
             if len(window) < needed:
                 raise BadRecord(offset, "the record is cut off")
+        stop = at + size - 4
         if is_skipped:
-            body = window[at + PREFIX.size : at + needed]
-            after = at + size
-            seed = CHECKSUM.unpack_from(window, after - 4)[0] if after <= len(window) else seed_at(file, offset + size)
+            seed = unpack_checksum(window, stop)[0] if stop + 4 <= len(window) else seed_at(file, offset + size)
+            yield Record(kind, offset, size, window[at + head_size : at + needed], seed)
         else:
-            stop = at + size - CHECKSUM.size
-            checksum = CHECKSUM.unpack_from(window, stop)[0]
-            if not is_sound(window[at:stop], checksum, seed, offset):
+            checksum = unpack_checksum(window, stop)[0]
+            # `is_sound`, without a call.
+            if crc32(window[at:stop], seed ^ offset & MASK) != checksum:
                 raise BadRecord(offset, "the record does not match its checksum")
-            body, seed = window[at + PREFIX.size : stop], checksum
-        yield Record(kind, offset, size, body)
+            seed = checksum
+            yield Record(kind, offset, size, window[at + head_size : stop], seed)
         offset += size
 
 
@@ -116,14 +117,14 @@ def record_at(file: Descriptor, offset: int, end: int) -> Record:
 
 
 def head_at(file: Descriptor, offset: int, end: int) -> Record:
-    """Return the record at an offset, without the data of a content. Raises `BadRecord`."""
+    """Return the record at an offset, unverified and without the data of a content. Raises `BadRecord`."""
     data = memoryview(read_at(file, offset, PREFIX.size + 1 + LONGEST_DIGEST))
     if len(data) < PREFIX.size:
         raise BadRecord(offset, "the record is cut off")
     length, kind = PREFIX.unpack_from(data)
     if kind not in KINDS or offset + length + OVERHEAD > end:
         raise BadRecord(offset, "there is no such record")
-    return Record(kind, offset, length + OVERHEAD, data[PREFIX.size : PREFIX.size + length])
+    return Record(kind, offset, length + OVERHEAD, data[PREFIX.size : PREFIX.size + length], 0)
 
 
 def digest_of(body: memoryview) -> bytes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from errno import EROFS
-from typing import NamedTuple
 
 from weakfs.storage.folder.files import Descriptor, Workplace, open_file, size_of
 from weakfs.storage.folder.index import EACH, TOMBSTONE, Filter, Index, Summary, encode_index, key_of, read_index
 from weakfs.storage.folder.records import (
     COMMIT,
+    COMMIT_BODY,
     CONTENT,
     FRAME,
     NUMBER,
@@ -50,15 +50,6 @@ def index_name(sequence: int) -> str:
 def next_name(sequence: int) -> str:
     """Return the name that a segment has until the one before it is sealed."""
     return f"{sequence:016d}.next"
-
-
-class _Item(NamedTuple):
-    """What a record of a batch comes to, before the commit of the batch is read."""
-
-    kind: int
-    offset: int
-    size: int
-    value: int | bytes
 
 
 class Segment:
@@ -138,54 +129,40 @@ class Segment:
 
         Raises `BadRecord` at the first record that is not part of a whole batch; what is before it has been taken in.
         """
-        waiting: list[_Item] = []
+        waiting: list[Record] = []
         for record in records(self.file, self.end, size):
-            if record.kind != COMMIT:
-                waiting.append(self._item(record, waiting))
+            kind, offset, taken, body, seed = record
+            if kind != COMMIT:
+                waiting.append(record)
                 continue
-            if record.body[:4] != self.marker or len(record.body) != 8:
-                raise BadRecord(record.offset, "the commit is malformed")
-            for item in waiting:
-                self._take(item)
+            if len(body) != COMMIT_BODY.size or body[:4] != self.marker:
+                raise BadRecord(offset, "the commit is malformed")
+            for one in waiting:
+                self._take(one)
             waiting.clear()
-            self.end = record.offset + record.size
-            self.seed = seed_at(self.file, self.end)
+            self.end, self.seed = offset + taken, seed
             if self.following is not None:
                 return
         if waiting:
             raise BadRecord(self.end, "the commit is missing")
 
-    def _item(self, record: Record, waiting: list[_Item]) -> _Item:
-        kind, offset, size, body = record
+    def _take(self, record: Record) -> None:
+        kind, offset, size, body, _ = record
         if kind == FRAME and len(body) >= 8:
             number: int = NUMBER.unpack_from(body)[0]
-            expected = next((item.value for item in reversed(waiting) if item.kind == FRAME), self.last)
-            if number - 1 != expected:
-                raise BadRecord(offset, f"frame {number} follows frame {expected!r}")
-            return _Item(kind, offset, size, number)
-        if kind == CONTENT and body and len(body) > body[0] > 0:
-            return _Item(kind, offset, size, digest_of(body))
-        if kind == TOMBSTONE_RECORD and len(body):
-            return _Item(kind, offset, size, bytes(body))
-        if kind == STATE and decode_state(body) is not None:
-            return _Item(kind, offset, size, 0)
-        if kind == SEAL and len(body) == 8:
-            return _Item(kind, offset, size, NUMBER.unpack(body)[0])
-        raise BadRecord(offset, f"the record of kind {kind} is malformed")
-
-    def _take(self, item: _Item) -> None:
-        value = item.value
-        if isinstance(value, bytes):
-            if item.kind == CONTENT:
-                self.add_content(value, item.offset, item.size)
-            else:
-                self.add_tombstone(value, item.offset)
-        elif item.kind == FRAME:
-            self.add_frame(value, item.offset, item.size)
-        elif item.kind == STATE:
-            self.state_at = item.offset
+            if number != self.last + 1:
+                raise BadRecord(offset, f"frame {number} follows frame {self.last}")
+            self.add_frame(number, offset, size)
+        elif kind == CONTENT and body and len(body) > body[0] > 0:
+            self.add_content(bytes(body[1 : 1 + body[0]]), offset, size)
+        elif kind == TOMBSTONE_RECORD and body:
+            self.add_tombstone(bytes(body), offset)
+        elif kind == STATE and decode_state(body) is not None:
+            self.state_at = offset
+        elif kind == SEAL and len(body) == 8:
+            self.following = NUMBER.unpack(body)[0]
         else:
-            self.following = value
+            raise BadRecord(offset, f"the record of kind {kind} is malformed")
 
     def add_frame(self, number: int, offset: int, size: int) -> None:
         """Note where a frame is."""
@@ -203,12 +180,12 @@ class Segment:
         """Note that a content was deleted; `contents` is left to the caller."""
         self._offsets[digest] = offset | TOMBSTONE
 
-    def find(self, digest: bytes, key: int) -> int | None:
+    def find(self, digest: bytes) -> int | None:
         """Return where the newest content or tombstone of a digest is, `None` if there is none."""
         offset = self._offsets.get(digest)
         if offset is not None or self._index is None:
             return offset
-        for offset in reversed(self._index.offsets(key)):
+        for offset in reversed(self._index.offsets(key_of(digest))):
             at = offset & ~TOMBSTONE
             found = head_at(self.file, at, self.end)
             own = digest_of(found.body) if found.kind == CONTENT and found.body else bytes(found.body)

@@ -15,7 +15,6 @@ from typing import Literal, NoReturn
 from weakfs.platforms import HAS_FILE_LOCKS
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
-from weakfs.storage.folder.checkpoints import read_checkpoint, write_checkpoint
 from weakfs.storage.folder.errors import failure
 from weakfs.storage.folder.names import walk
 from weakfs.storage.folder.records import LONGEST_DIGEST
@@ -51,9 +50,7 @@ class FolderEventStore:
         clock: Callable[[], float] = time.time,
     ) -> None:
         if durability not in ("process", "power", "manual"):
-            raise ValueError(
-                f"cannot open a store with durability {durability!r}: use 'process', 'power' or 'manual'"
-            )
+            raise ValueError(f"cannot open a store with durability {durability!r}: use 'process', 'power' or 'manual'")
         self.path = os.path.abspath(os.fspath(path))
         require_file_locks(self.path)
         self._is_flushed = durability == "power"
@@ -77,17 +74,19 @@ class FolderEventStore:
         return f"folder:{self.path}"
 
     def _stream(self, name: str) -> Stream:
+        stream = self._streams.get(name)
+        if stream is not None and self._process == os.getpid():
+            self._streams.move_to_end(name)
+            return stream
         self._check()
+        if not name:
+            raise ValueError("cannot use '' as the name of a stream: it is empty")
         with self._mutex:
             stream = self._streams.get(name)
             if stream is None:
-                if not name:
-                    raise ValueError("cannot use '' as the name of a stream: it is empty")
                 stream = self._streams[name] = Stream(self._root, name, self._options)
                 if len(self._streams) > OPEN_STREAMS:
                     self._streams.popitem(last=False)
-            else:
-                self._streams.move_to_end(name)
             return stream
 
     def _check(self) -> None:

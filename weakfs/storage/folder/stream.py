@@ -334,7 +334,7 @@ class Stream:
 
         def frames(number: int = number) -> Iterator[Frame]:
             try:
-                for kind, offset, _, body in records(file, start, end, verify_contents=False):
+                for kind, offset, _, body, _ in records(file, start, end, verify_contents=False):
                     if kind != FRAME:
                         continue
                     found: int = NUMBER.unpack_from(body)[0]
