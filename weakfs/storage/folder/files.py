@@ -58,7 +58,7 @@ def make_root(path: str, *, is_synced: bool) -> Descriptor:
     """Open the folder of an engine, and create it and its parents if there is none."""
     missing: list[str] = []
     while not os.path.isdir(path):
-        if os.path.lexists(path):
+        if os.path.lexists(path) and not os.path.isdir(path):
             raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR), path)
         missing.append(path)
         path = os.path.dirname(path)

@@ -48,8 +48,8 @@ class Summary(NamedTuple):
 
 
 def key_of(digest: bytes) -> int:
-    """Return the number by which a digest is looked up."""
-    return int.from_bytes(digest[:8].ljust(8, b"\0"), "big")
+    """Return the number by which a digest is looked up: its first eight bytes."""
+    return int.from_bytes(digest[1:9].ljust(8, b"\0"), "big")
 
 
 def encode_index(summary: Summary, marks: Iterable[tuple[int, int]], rows: Iterable[tuple[int, int]]) -> bytes:

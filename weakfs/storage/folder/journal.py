@@ -269,7 +269,7 @@ class Journal:
         written: dict[bytes, tuple[int, int]] = {}
         for digest, data in contents:
             if digest not in written and self.locate(digest) is None:
-                written[digest] = batch.offset, OVERHEAD + 1 + len(digest) + len(data)
+                written[digest] = batch.offset, OVERHEAD + len(digest) + len(data)
                 batch.content(digest, data)
         number, offsets = self.head, []
         for frame in frames:

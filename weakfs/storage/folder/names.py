@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from errno import ENOENT, ENOTDIR
+from errno import ELOOP, ENOENT, ENOTDIR
 
 from weakfs.storage.folder.files import Descriptor, open_folder
 
@@ -68,14 +68,25 @@ def decoded(encoded: str) -> bytes | None:
 
 def walk(root: Descriptor, suffix: str, *, prefix: bytes = b"", after: bytes = b"") -> Iterator[str]:
     """Yield the names below a folder that start with `prefix` and follow `after`, in the order of their UTF-8 bytes."""
-    for name in _walk(root, suffix, b"", "", prefix, after):
+    yield from _decoded(_walk(root, suffix, b"", "", prefix, after))
+
+
+def children(folder: Descriptor, suffix: str, *, after: bytes = b"") -> Iterator[str]:
+    """Yield the names right below a folder that follow `after`, in order, those of directories with a slash."""
+    yield from _decoded(_walk(folder, suffix, b"", "", b"", after, is_shallow=True))
+
+
+def _decoded(names: Iterator[bytes]) -> Iterator[str]:
+    for name in names:
         try:
             yield name.decode()
         except UnicodeDecodeError:
             continue  # not one of ours
 
 
-def _walk(folder: Descriptor, suffix: str, above: bytes, begun: str, prefix: bytes, after: bytes) -> Iterator[bytes]:
+def _walk(
+    folder: Descriptor, suffix: str, above: bytes, begun: str, prefix: bytes, after: bytes, *, is_shallow: bool = False
+) -> Iterator[bytes]:
     """Walk one directory: `above` is the name up to its last slash, `begun` the part that is continued here."""
     for part, entry, is_directory in _entries(folder, suffix, begun):
         name = above + part
@@ -83,20 +94,23 @@ def _walk(folder: Descriptor, suffix: str, above: bytes, begun: str, prefix: byt
             if name.startswith(prefix) and name > after:
                 yield name
             continue
-        below = name if entry.endswith(CONTINUED) else name + b"/"
+        is_continued = entry.endswith(CONTINUED)
+        below = name if is_continued else name + b"/"
         is_wanted = below.startswith(prefix) or prefix.startswith(below)
         if not is_wanted or (below < after and not after.startswith(below)):
             continue
         try:
             found = open_folder(entry, folder)
         except OSError as error:
-            if error.errno in (ENOENT, ENOTDIR):
+            if error.errno in (ENOENT, ENOTDIR, ELOOP):
                 continue  # deleted meanwhile, or a link
             raise
-        if entry.endswith(CONTINUED):
-            yield from _walk(found, suffix, above, begun + entry[:-1], prefix, after)
-        else:
+        if is_continued:
+            yield from _walk(found, suffix, above, begun + entry[:-1], prefix, after, is_shallow=is_shallow)
+        elif not is_shallow:
             yield from _walk(found, suffix, below, "", prefix, after)
+        elif below > after and next(_walk(found, suffix, b"", "", b"", b""), None) is not None:
+            yield below
 
 
 def _entries(folder: Descriptor, suffix: str, begun: str) -> list[tuple[bytes, str, bool]]:
@@ -113,8 +127,3 @@ def _entries(folder: Descriptor, suffix: str, begun: str) -> list[tuple[bytes, s
             order = part + b"/" if is_directory and not is_continued else part
             found.append((order, part, entry, is_directory))
     return [(part, entry, is_directory) for _, part, entry, is_directory in sorted(found)]
-
-
-def has_any(folder: Descriptor, suffix: str) -> bool:
-    """Return whether there is a name at or below a directory."""
-    return next(_walk(folder, suffix, b"", "", b"", b""), None) is not None

@@ -24,7 +24,8 @@ OVERHEAD = PREFIX.size + CHECKSUM.size
 MASK = 0xFFFFFFFF
 LONGEST_BODY = MASK
 
-CONTENT_HEAD = Struct("<IBB")
+# The number of bytes of a digest, with `ODD` added if its first hexadecimal digit is only there to fill a byte.
+ODD = 0x80
 LONGEST_DIGEST = 64
 FRAME_HEAD = Struct("<IBQ")
 NUMBER = Struct("<Q")
@@ -123,6 +124,28 @@ def decode_state(body: memoryview) -> State | None:
     return State(before, head, fencing, tuple(map(Entry._make, _ENTRY.iter_unpack(body[_STATE.size :]))))
 
 
+def encode_digest(digest: str) -> bytes:
+    """Return a hexadecimal digest as records hold it: a byte with the length, and its bytes."""
+    size = len(digest)
+    if size % 2:
+        return bytes([size // 2 + 1 | ODD]) + bytes.fromhex("0" + digest)
+    return bytes([size // 2]) + bytes.fromhex(digest)
+
+
+def decode_digest(digest: bytes) -> str:
+    return digest[1:].hex()[1 if digest[0] & ODD else 0 :]
+
+
+def is_digest(data: bytes | memoryview) -> bool:
+    """Return whether a body begins with a digest."""
+    return len(data) > 0 and 0 < data[0] & ~ODD <= min(LONGEST_DIGEST, len(data) - 1)
+
+
+def digest_of(data: bytes | memoryview) -> bytes:
+    """Return the digest that a body begins with, with its length."""
+    return bytes(data[: 1 + (data[0] & ~ODD)])
+
+
 class Batch:
     """Records under construction, which are written together and end with a commit."""
 
@@ -135,8 +158,8 @@ class Batch:
         self.pieces: list[bytes] = []
 
     def content(self, digest: bytes, data: bytes) -> None:
-        size = 1 + len(digest) + len(data)
-        head = CONTENT_HEAD.pack(size, CONTENT, len(digest)) + digest
+        size = len(digest) + len(data)
+        head = PREFIX.pack(size, CONTENT) + digest
         self.seed = seed = crc32(data, crc32(head, self.seed ^ self.offset & MASK))
         self.pieces += (head, data, CHECKSUM.pack(seed))
         self.offset += size + OVERHEAD

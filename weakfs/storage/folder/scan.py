@@ -127,11 +127,6 @@ def head_at(file: Descriptor, offset: int, end: int) -> Record:
     return Record(kind, offset, length + OVERHEAD, data[PREFIX.size : PREFIX.size + length], 0)
 
 
-def digest_of(body: memoryview) -> bytes:
-    """Return the digest in the body of a content."""
-    return bytes(body[1 : 1 + body[0]])
-
-
 def later_commit(file: Descriptor, bad: int, marker: bytes) -> int | None:
     """Return where a whole commit follows a bad record that was on the disk by then, `None` if there is none.
 

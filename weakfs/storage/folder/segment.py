@@ -20,12 +20,13 @@ from weakfs.storage.folder.records import (
     HeaderProblem,
     State,
     decode_state,
+    digest_of,
+    is_digest,
 )
 from weakfs.storage.folder.records import TOMBSTONE as TOMBSTONE_RECORD
 from weakfs.storage.folder.scan import (
     BadRecord,
     Record,
-    digest_of,
     head_at,
     read_header,
     record_at,
@@ -153,10 +154,10 @@ class Segment:
             if number != self.last + 1:
                 raise BadRecord(offset, f"frame {number} follows frame {self.last}")
             self.add_frame(number, offset, size)
-        elif kind == CONTENT and body and len(body) > body[0] > 0:
-            self.add_content(bytes(body[1 : 1 + body[0]]), offset, size)
-        elif kind == TOMBSTONE_RECORD and body:
-            self.add_tombstone(bytes(body), offset)
+        elif kind == CONTENT and is_digest(body):
+            self.add_content(digest_of(body), offset, size)
+        elif kind == TOMBSTONE_RECORD and is_digest(body):
+            self.add_tombstone(digest_of(body), offset)
         elif kind == STATE and decode_state(body) is not None:
             self.state_at = offset
         elif kind == SEAL and len(body) == 8:
@@ -188,8 +189,7 @@ class Segment:
         for offset in reversed(self._index.offsets(key_of(digest))):
             at = offset & ~TOMBSTONE
             found = head_at(self.file, at, self.end)
-            own = digest_of(found.body) if found.kind == CONTENT and found.body else bytes(found.body)
-            if own == digest:
+            if is_digest(found.body) and digest_of(found.body) == digest:
                 return offset
             # Raises if it is damaged. Otherwise both digests begin with the same eight bytes.
             record_at(self.file, at, self.end)
@@ -202,9 +202,9 @@ class Segment:
     def content(self, digest: bytes, offset: int) -> bytes:
         """Return the content at an offset. Raises `BadRecord` if it is not the one with this digest."""
         found = record_at(self.file, offset, self.end)
-        if found.kind != CONTENT or digest_of(found.body) != digest:
+        if found.kind != CONTENT or found.body[: len(digest)] != digest:
             raise BadRecord(offset, "there is another content than the index says")
-        return bytes(found.body[1 + len(digest) :])
+        return bytes(found.body[len(digest) :])
 
     def place(self, number: int) -> int:
         """Return where to begin to look for a frame."""

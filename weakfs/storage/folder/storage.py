@@ -14,9 +14,10 @@ from weakfs.platforms import fcntl
 from weakfs.storage.errors import StorageError
 from weakfs.storage.folder.errors import JournalDamaged, failure
 from weakfs.storage.folder.files import Descriptor, make_folder, open_folder, read_all, remove
-from weakfs.storage.folder.names import components, walk
+from weakfs.storage.folder.names import children, components, walk
 from weakfs.storage.folder.store import Durability, require_file_locks
 from weakfs.storage.folder.stream import Root
+from weakfs.storage.keys import check_key
 from weakfs.storage.storage import Versioned
 
 SUFFIX = ".value"
@@ -56,7 +57,7 @@ class FolderStorage:
     def get_versioned(self, key: str) -> Versioned | None:
         """Return the value of a key with its version, or `None` if the key is not set."""
         self._check()
-        parts = components(key, SUFFIX)
+        parts = components(check_key(key), SUFFIX)
         try:
             folder = self._folder(parts[:-1])
             data = read_all(parts[-1], folder) if folder is not None else None
@@ -78,27 +79,28 @@ class FolderStorage:
         """Set a key, whether it was set before or not."""
         self._change(key, lambda folder, name: self._write(folder, name, value))
 
-    def create(self, key: str, value: bytes) -> bool:
-        """Set a key that is not set yet. Return false, with nothing changed, if it is."""
+    def create(self, key: str, value: bytes) -> str | None:
+        """Set a key that is not set yet, and return its version. Return `None`, with nothing changed, if it is set."""
 
-        def change(folder: Descriptor, name: str) -> bool:
+        def change(folder: Descriptor, name: str) -> str | None:
             try:
-                self._write(folder, name, value, is_new=True)
+                return self._write(folder, name, value, is_new=True)
             except FileExistsError:
-                return False
-            return True
+                return None
 
         return self._change(key, change)
 
-    def replace(self, key: str, value: bytes, *, version: str) -> bool:
-        """Set a key whose value still has `version`. Return false, with nothing changed, if it has not."""
+    def replace(self, key: str, value: bytes, *, version: str) -> str | None:
+        """Set a key whose value still has `version`, and return its new version.
 
-        def change(folder: Descriptor, name: str) -> bool:
+        Return `None`, with nothing changed, if it has another version or is not set.
+        """
+
+        def change(folder: Descriptor, name: str) -> str | None:
             found = self.get_versioned(key)
             if found is None or found.version != version:
-                return False
-            self._write(folder, name, value)
-            return True
+                return None
+            return self._write(folder, name, value)
 
         return self._change(key, change)
 
@@ -111,7 +113,7 @@ class FolderStorage:
     def exists(self, key: str) -> bool:
         """Return whether a key is set."""
         self._check()
-        parts = components(key, SUFFIX)
+        parts = components(check_key(key), SUFFIX)
         try:
             folder = self._folder(parts[:-1])
             if folder is not None:
@@ -132,20 +134,14 @@ class FolderStorage:
 
     def children(self, directory: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
         """Return the names directly below a directory, in order: `name` for a key, `name/` for a directory."""
-        prefix, found = directory.rstrip("/") + "/" if directory.strip("/") else "", dict[str, None]()
-        start = prefix + after
-        while limit is None or len(found) < limit:
-            # All keys below a directory come before what follows it: U+10FFFF is the last character.
-            keys = self.keys(prefix, after=start + "\U0010ffff" if start.endswith("/") else start, limit=_PAGE)
-            for key in keys:
-                name, slash, _ = key[len(prefix) :].partition("/")
-                if name + slash > after or not after:
-                    found[name + slash] = None
-            if not keys:
-                break
-            name, slash, _ = keys[-1][len(prefix) :].partition("/")
-            start = prefix + name + slash
-        return list(islice(found, limit))
+        self._check()
+        try:
+            folder = self._folder(components(check_key(directory), "") if directory else [])
+            return list(islice(children(folder, SUFFIX, after=after.encode()), limit)) if folder is not None else []
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self._fail("list", directory, error)
 
     def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return the values of those keys that are set."""
@@ -153,6 +149,8 @@ class FolderStorage:
 
     def set_many(self, values: Mapping[str, bytes]) -> None:
         """Set several keys, one after another."""
+        for key in values:
+            check_key(key)
         for key, value in values.items():
             self.set(key, value)
 
@@ -189,7 +187,7 @@ class FolderStorage:
     def _change(self, key: str, change: Callable[[Descriptor, str], T]) -> T:
         """Change the file of a key while no other thread or process changes one in the same directory."""
         self._check()
-        parts = components(key, SUFFIX)
+        parts = components(check_key(key), SUFFIX)
         try:
             folder = self._root.made()
             for part in parts[:-1]:
@@ -203,10 +201,11 @@ class FolderStorage:
         except OSError as error:
             self._fail("change", key, error)
 
-    def _write(self, folder: Descriptor, name: str, value: bytes, *, is_new: bool = False) -> None:
+    def _write(self, folder: Descriptor, name: str, value: bytes, *, is_new: bool = False) -> str:
         version = os.urandom(16)
         pieces = [_HEADER.pack(MAGIC, crc32(value, crc32(version)), version), value]
         self._root.workplace().publish(pieces, name, folder, is_synced=self._is_synced, is_new=is_new)
+        return version.hex()
 
     def _fail(self, action: str, key: str, error: OSError) -> NoReturn:
         if isinstance(error, StorageError):

@@ -17,9 +17,10 @@ from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.folder.errors import failure
 from weakfs.storage.folder.names import walk
-from weakfs.storage.folder.records import LONGEST_DIGEST
+from weakfs.storage.folder.records import decode_digest, encode_digest
 from weakfs.storage.folder.stream import SUFFIX, Options, Root, Stream
 from weakfs.storage.folder.trim import trim
+from weakfs.storage.keys import check_digest, check_stream
 
 Durability = Literal["process", "power", "manual"]
 
@@ -79,8 +80,7 @@ class FolderEventStore:
             self._streams.move_to_end(name)
             return stream
         self._check()
-        if not name:
-            raise ValueError("cannot use '' as the name of a stream: it is empty")
+        check_stream(name)
         with self._mutex:
             stream = self._streams.get(name)
             if stream is None:
@@ -150,7 +150,7 @@ class FolderEventStore:
         """Return those of the contents that the stream has."""
         wanted = list(dict.fromkeys(map(_digest, digests)))
         try:
-            return {digest.hex(): data for digest, data in self._stream(stream).contents(wanted)}
+            return {decode_digest(digest): data for digest, data in self._stream(stream).contents(wanted)}
         except OSError as error:
             self._fail("read contents of", stream, error)
 
@@ -158,7 +158,7 @@ class FolderEventStore:
         """Return which of the contents the stream has."""
         wanted = list(map(_digest, digests))
         try:
-            return {digest.hex() for digest in self._stream(stream).having(wanted)}
+            return {decode_digest(digest) for digest in self._stream(stream).having(wanted)}
         except OSError as error:
             self._fail("read contents of", stream, error)
 
@@ -264,12 +264,4 @@ def require_file_locks(path: str) -> None:
 
 
 def _digest(digest: str) -> bytes:
-    try:
-        found = bytes.fromhex(digest)
-    except ValueError:
-        found = b""
-    if found.hex() != digest or not 0 < len(found) <= LONGEST_DIGEST:
-        raise ValueError(
-            f"cannot use {digest!r} as a digest: it is not 2 to {2 * LONGEST_DIGEST} lower-case hexadecimal digits"
-        )
-    return found
+    return encode_digest(check_digest(digest))

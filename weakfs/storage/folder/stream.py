@@ -14,6 +14,7 @@ from types import TracebackType
 from attrs import frozen
 
 from weakfs.platforms import fcntl
+from weakfs.storage.engines.leases import check_fencing, lease_is_held
 from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.folder.checkpoints import read_checkpoint, write_checkpoint
@@ -450,12 +451,8 @@ class Stream:
         with self:
             journal = self.create()
             holder = read_lease(journal.folder, self.path)
-            is_held = holder is not None and holder.fencing == journal.fencing and now < holder.expires
-            if holder is not None and is_held and holder.owner != owner:
-                raise LeaseLost(
-                    f"cannot lease the stream {self.name!r} to {owner!r}: {holder.owner!r} holds it for another "
-                    f"{holder.expires - now:.1f} s; wait, or let it release the lease"
-                )
+            left = holder.expires - now if holder is not None and holder.fencing == journal.fencing else 0
+            is_held = lease_is_held(self.name, owner, by=holder.owner if holder is not None else "", left=left)
             if not is_held:
                 # The lease may have reached the disk when the journal did not.
                 journal.fencing = max(journal.fencing, holder.fencing if holder is not None else 0) + 1
@@ -475,16 +472,7 @@ class Stream:
 
     def _check_lease(self, journal: Journal | None, fencing: int | None) -> None:
         newest = journal.fencing if journal is not None else 0
-        if fencing is not None:
-            if fencing != newest:
-                raise LeaseLost(
-                    f"cannot append to stream {self.name!r} under lease {fencing}: the newest lease is {newest}; take "
-                    f"the lease again"
-                )
-            return
-        holder = read_lease(journal.folder, self.path) if journal is not None else None
-        if holder is not None and holder.fencing == newest and self._options.clock() < holder.expires:
-            raise LeaseLost(
-                f"cannot append to stream {self.name!r} without a lease: {holder.owner!r} holds it; wait until it is "
-                f"released or expires"
-            )
+        holder = read_lease(journal.folder, self.path) if journal is not None and fencing is None else None
+        is_held = holder is not None and holder.fencing == newest and self._options.clock() < holder.expires
+        owner = holder.owner if holder is not None else ""
+        check_fencing(self.name, fencing, newest=newest, owner=owner, is_held=is_held)

@@ -31,9 +31,10 @@ from weakfs.storage.folder.records import (
     Batch,
     Entry,
     Header,
+    digest_of,
     encode_header,
 )
-from weakfs.storage.folder.scan import BadRecord, Record, digest_of, records
+from weakfs.storage.folder.scan import BadRecord, Record, records
 from weakfs.storage.folder.segment import Segment, segment_name
 from weakfs.storage.folder.stream import Stream
 
@@ -117,7 +118,7 @@ class _Copy:
             self.batch.frame(NUMBER.unpack_from(record.body)[0], bytes(record.body[8:]))
         elif record.kind == CONTENT:
             digest = digest_of(record.body)
-            self.batch.content(digest, bytes(record.body[1 + len(digest) :]))
+            self.batch.content(digest, bytes(record.body[len(digest) :]))
         else:
             self.batch.tombstone(bytes(record.body))
         if self.batch.offset - self.written > _BATCH:
