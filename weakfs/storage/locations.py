@@ -52,6 +52,12 @@ def _postgresql() -> Engine:
     return ENGINE
 
 
+def _folder() -> Engine:
+    from weakfs.storage.folder.engine import ENGINE
+
+    return ENGINE
+
+
 class _Scheme(NamedTuple):
     load: Callable[[], Engine]
     # The extra with the packages that the engine needs.
@@ -59,6 +65,7 @@ class _Scheme(NamedTuple):
 
 
 _SCHEMES = {
+    "folder": _Scheme(_folder),
     "memory": _Scheme(_memory),
     "sqlite": _Scheme(_sqlite),
     "postgresql": _Scheme(_postgresql, "postgresql"),
