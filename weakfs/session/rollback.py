@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from weakfs.session.core import SessionCore, checked_text, reducing
@@ -60,7 +60,7 @@ class History(SessionCore):
             at, seq = self.now(), line.seq
             snapshot_id = self._next_id("s")
             entry = SnapshotEntry(snapshot_id, self._counter, seq, at, tag, line.state, externals)
-            line.keep_snapshot(entry)
+            self._change_snapshots(line, lambda changed: changed.keep_snapshot(entry))
             return Snapshot(snapshot_id, seq, at, tag)
 
     @property
@@ -73,7 +73,15 @@ class History(SessionCore):
         with self.lock:
             line = self._writable()
             entry = self._entry(line, target)
-            line.forget_snapshot(entry.snapshot_id)
+            self._change_snapshots(line, lambda changed: changed.forget_snapshot(entry.snapshot_id))
+
+    def _change_snapshots(self, line: Timeline, change: Callable[[Timeline], None]) -> None:
+        after = line.copy()
+        change(after)
+        while not self._stored(line, after):
+            after = line.copy()
+            change(after)
+        line.snapshots, line.touched = after.snapshots, after.touched
 
     def rollback(self, target: int | str | Snapshot, *, cause: str | None = None) -> Record:
         """Go back to a snapshot, given the snapshot, its id or its tag, or to a record number; LOG slices stay.
@@ -198,6 +206,8 @@ class History(SessionCore):
             if origin is not None and origin.session_id == self.session_id:
                 self._counter = max(self._counter, origin.counter)
             if own is None:
+                if not self._stored(target, line):
+                    raise SessionError("cannot replay: others have changed the session; replay into a new one")
                 self._trunk = line
             else:
                 own.line = line
@@ -222,7 +232,15 @@ class History(SessionCore):
             if self._base is not None:
                 # What is not merged yet is still needed.
                 keep = max(keep, line.seq - self._base.seq)
-            return line.compact(self._rules, keep, keep_calls)
+            if self._log is None:
+                return line.compact(self._rules, keep, keep_calls)
+            after = line.copy()
+            count = after.compact(self._rules, keep, keep_calls)
+            while not self._stored(line, after):
+                after = line.copy()
+                count = after.compact(self._rules, keep, keep_calls)
+            self._trunk = after
+            return count
 
     def _entry(self, line: Timeline, target: int | str | Snapshot) -> SnapshotEntry:
         if not isinstance(target, (str, Snapshot)):  # pyright: ignore[reportUnnecessaryIsInstance]
