@@ -50,7 +50,8 @@ class MemoryStreams:
             own = self._stream(stream)
             if own.lease is not None and fencing != own.lease.fencing:
                 raise LeaseLost(f"stream {stream!r} is leased to {own.lease.owner!r}")
-            tail = [frame.data for frame in own.frames if frame.number > expected]
+            place = len(own.frames) - (own.head - expected)
+            tail = [frame.data for frame in own.frames[place : place + len(frames)]] if place >= 0 else []
             if tail[: len(frames)] == list(frames):
                 return expected + len(frames)
             if own.head != expected:
@@ -64,8 +65,9 @@ class MemoryStreams:
             return own.head
 
     def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> Iterator[Frame]:
-        found = [frame for frame in self._stream(stream).frames if frame.number > after]
-        return iter(found[:limit])
+        own = self._stream(stream)
+        place = max(len(own.frames) - (own.head - after), 0)
+        return iter(own.frames[place : None if limit is None else place + limit])
 
     def wait(self, stream: str, after: int, timeout: float) -> int:
         with self._changed:
