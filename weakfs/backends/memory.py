@@ -123,4 +123,4 @@ class InMemoryFilesystem(SessionFilesystem):
         return height(cast(FileTree, self._find(segments)))
 
     def _commit(self, event: Event) -> None:
-        cast(Session, self._session).dispatch(event)
+        cast(Session, self._session)._dispatch(event)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Self
+from types import TracebackType
+from typing import Generic, Self, TypeVar
 from weakref import ref
 
 from attrs import evolve
@@ -28,16 +28,17 @@ from weakfs.storage.errors import StorageError
 
 logger = logging.getLogger("weakfs.session")
 
+B = TypeVar("B", bound="Branching")
+
 
 class Branching(History):
     """The part of a session that deals with concurrent work."""
 
     __slots__ = ()
 
-    @contextmanager
     def transaction(
         self, *, cause: str | None = None, cancellation: Cancellation | None = None, shared: bool = False
-    ) -> Iterator[Self]:
+    ) -> AbstractContextManager[Self]:
         """Run the block as a transaction: an exception rolls back everything it did, here and in attached filesystems.
 
         Other threads and tasks do not see the changes before the transaction ends, and are not affected by a rollback.
@@ -47,35 +48,37 @@ class Branching(History):
         context; those that outlive a failed transaction are refused. With `cancellation` another thread can roll it
         back while the code inside still runs.
         """
+        return TransactionBlock(self, cause, cancellation, shared)
+
+    def _begin(self, cause: str | None, shared: bool) -> Transaction:
         with self.lock:
             parent = self._writable()
             line = parent.branch(is_fork=False)
             line.cause = parent.cause if cause is None else checked_text("cause", cause)
             outer = innermost(self, ACTIVE.get())
-            journals = begin_all(self._attached, {} if outer is None else outer.journals)
+            journals = begin_all(self._attached, {} if outer is None else outer.journals) if self._attached else {}
             own = Transaction(
                 self, self._delivery, line, parent.point(), outer, current_owner(), journals, shared=shared
             )
             if outer is not None:
                 outer.inner = own
+        return own
+
+    def _end(self, own: Transaction, error: BaseException | None) -> None:
+        """End a transaction whose block raised `error`, if it is not `None`. Raise what keeps it from being merged."""
         try:
-            try:
-                if cancellation is not None:
-                    cancellation.govern(partial(self._cancel, own))
-                # Inside the try block, so that an interrupt never leaves it active.
-                ACTIVE.set((*ACTIVE.get(), own))
-                with nullcontext() if cancellation is None else interruptible(cancellation.check):
-                    yield self
-                own.leave()
-                self._commit(own)
-            except BaseException as error:
-                own.leave()
-                if shared and own.cancelled is None:
-                    own.cancel("it failed, and its changes were rolled back")
-                self._abandon(own, error)
-                raise
-            close_all(own.journals)
-            own.settled = True
+            own.leave()
+            if error is None:
+                try:
+                    self._commit(own)
+                except BaseException as failure:
+                    self._fail(own, failure)
+                    raise
+                if own.journals:
+                    close_all(own.journals)
+                own.settled = True
+            else:
+                self._fail(own, error)
         finally:
             own.leave()
             if not own.settled:
@@ -83,6 +86,12 @@ class Branching(History):
                 self._abandon(own, None)
             own.forget()
             self._notify()
+
+    def _fail(self, own: Transaction, error: BaseException) -> None:
+        own.leave()
+        if own.shared and own.cancelled is None:
+            own.cancel("it failed, and its changes were rolled back")
+        self._abandon(own, error)
 
     def _cancel(self, own: Transaction, reason: str) -> bool:
         """Undo a transaction while its code may still run. Return false if it has already ended by itself."""
@@ -151,28 +160,30 @@ class Branching(History):
 
     def _join(self, own: Transaction) -> None:
         """Merge a transaction into the enclosing timeline: prepared on a copy, then assigned in one step."""
-        line = self._line_outside(own)
+        line, base, branch = self._line_outside(own), own.base, own.line
         joined = line.copy()
         # Nothing is renumbered if nothing was done, or if nobody else did anything.
-        shift = Shift(own.base.seq + 1, 0, line.numbering)
-        renumbering = Renumbering(own.base.numbering, Log((shift,)), line.numbering)
-        if own.line.seq > own.base.seq:
-            if line.rows is own.base.rows:
-                joined.adopt(own.line)
+        shift = Shift(base.seq + 1, 0, line.numbering)
+        renumbering: Renumbering | None = None
+        if branch.rows is not base.rows:
+            if line.rows is base.rows:
+                joined.adopt(branch)
             else:
-                at, cause = self.now(), own.line.cause
-                _, renumbering = absorb(
-                    self._rules, joined, own.base, own.line, fork=self.session_id, at=at, cause=cause
-                )
-        merge_snapshots(
-            self._rules, own.base, joined, own.line, renumbering=renumbering, number=lambda entry: entry.number
-        )
-        drop_snapshots(own.base, joined, own.line)
+                at, cause = self.now(), branch.cause
+                _, renumbering = absorb(self._rules, joined, base, branch, fork=self.session_id, at=at, cause=cause)
+                shift = renumbering.shifts[-1]
+        if branch.touches_snapshots_since(base):
+            if renumbering is None:
+                renumbering = Renumbering(base.numbering, Log((shift,)), line.numbering)
+            merge_snapshots(
+                self._rules, base, joined, branch, renumbering=renumbering, number=lambda entry: entry.number
+            )
+            drop_snapshots(base, joined, branch)
         if not self._stored(line, joined):
             # Others changed the session in its storage first: join what it is now.
             return self._join(own)
         # For the forks that were made or merged inside.
-        own.line.numbering.shift = renumbering.shifts.last()
+        branch.numbering.shift = shift
         own.joined = joined
         outer = self._outside(own)
         if outer is None:
@@ -225,14 +236,15 @@ class Branching(History):
                 at=self.now(),
                 cause=line.cause if cause is None else checked_text("cause", cause),
             )
-            merge_snapshots(
-                self._rules,
-                base,
-                merged,
-                fork._trunk,
-                renumbering=renumbering,
-                number=lambda _: self._next_number(),
-            )
+            if fork._trunk.touches_snapshots_since(base):
+                merge_snapshots(
+                    self._rules,
+                    base,
+                    merged,
+                    fork._trunk,
+                    renumbering=renumbering,
+                    number=lambda _: self._next_number(),
+                )
             record = Records(self._rules, merged.rows, merged.dropped)[seq - merged.dropped - 1]
             now = evolve(fork._trunk.point(), numbering=base.numbering, shifts=renumbering.shifts)
             own = innermost(self, ACTIVE.get())
@@ -246,3 +258,52 @@ class Branching(History):
                 own.line, fork._base = merged, now
         self._notify()
         return record
+
+
+class TransactionBlock(Generic[B]):
+    """The block of a transaction. A class: a generator takes 1.5 µs more for each."""
+
+    __slots__ = ("_cancellation", "_cause", "_interruptible", "_own", "_session", "_shared")
+
+    def __init__(self, session: B, cause: str | None, cancellation: Cancellation | None, shared: bool) -> None:
+        self._session = session
+        self._cause = cause
+        self._cancellation = cancellation
+        self._shared = shared
+        self._interruptible: interruptible | None = None
+        self._own: Transaction | None = None
+
+    def __enter__(self) -> B:
+        session, cancellation = self._session, self._cancellation
+        self._own = own = session._begin(self._cause, self._shared)
+        try:
+            if cancellation is not None:
+                cancellation.govern(partial(session._cancel, own))
+            # Inside the try block, so that an interrupt never leaves it active.
+            ACTIVE.set((*ACTIVE.get(), own))
+            if cancellation is not None:
+                self._interruptible = interruptible(cancellation.check)
+                self._interruptible.__enter__()
+        except BaseException as error:
+            self._end(own, error)
+            raise
+        return session
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._own is not None:
+            self._end(self._own, error)
+
+    def _end(self, own: Transaction, error: BaseException | None) -> None:
+        try:
+            if self._interruptible is not None:
+                self._interruptible.__exit__()
+        finally:
+            self._session._end(own, error)
+        self._own = None
+
+    def __del__(self) -> None:
+        # An interrupt arrived before `__exit__` ran, or the generator that had entered the block was dropped.
+        if self._own is not None and self._own.session is not None:
+            self._end(self._own, GeneratorExit("the block was left"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import islice
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from uuid import uuid4
@@ -197,11 +198,18 @@ class SessionCore:
         default is the transaction's cause.
         """
         with self.lock:
-            record = self._apply(self._writable(), event, cause)
+            record = Record(*self._apply(self._writable(), event, cause))
         self._notify()
         return record
 
-    def _apply(self, line: Timeline, event: Any, cause: str | None) -> Record:
+    def _dispatch(self, event: object, cause: str | None = None) -> None:
+        """Apply one event as `dispatch` does, without making its record."""
+        with self.lock:
+            self._apply(self._writable(), event, cause)
+        self._notify()
+
+    def _apply(self, line: Timeline, event: Any, cause: str | None) -> tuple[int, int, Any, str | None]:
+        """Apply an event to a timeline, and return the fields of its record."""
         rules = self._rules
         shape = rules.registry.by_type.get(type(event))
         if shape is None:
@@ -228,10 +236,9 @@ class SessionCore:
             seq = self._add_durably(line, row, state, logs)
         else:
             seq = line.add(row, state, logs)
-        record = Record(seq, at, event, cause)
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:
-            self._delivery.post((record,))
-        return record
+            self._delivery.post((Record(seq, at, event, cause),))
+        return seq, at, event, cause
 
     def _add_durably(self, line: Timeline, row: Row, state: Table, logs: Table) -> int:
         """Add a row to the trunk once it is stored, after what others stored first; return its number."""
@@ -246,7 +253,9 @@ class SessionCore:
             merged = line.copy()
             absorb(self._rules, merged, base, after, fork=self.session_id, at=row[0], cause=row[1])
             if self._stored(line, merged):
+                before = line.seq
                 line.adopt(merged)
+                self._post_since(line, before, line.seq - 1)
                 return line.seq
 
     def _stored(self, line: Timeline, after: Timeline) -> bool:
@@ -272,9 +281,10 @@ class SessionCore:
         line.adopt(branch)
         self._post_since(line, before)
 
-    def _post_since(self, line: Timeline, seq: int) -> None:
+    def _post_since(self, line: Timeline, seq: int, last: int | None = None) -> None:
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:
-            self._delivery.post(Records(self._rules, line.rows, line.dropped).since(seq))
+            records = Records(self._rules, line.rows, line.dropped).since(seq)
+            self._delivery.post(records if last is None else islice(records, last - seq))
 
     def _change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None:
         """Change a slice directly; callers write `session[T].seed(value)` and the like."""

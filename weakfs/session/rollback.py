@@ -108,7 +108,7 @@ class History(SessionCore):
     def _roll_back(self, line: Timeline, event: RolledBack, cause: str | None, externals: dict[str, Any]) -> Record:
         """Restore attached filesystems and record the rollback: both or neither."""
         if not externals:
-            return self._apply(line, event, cause)
+            return Record(*self._apply(line, event, cause))
         missing = externals.keys() - {external.filesystem_id for external in self._attached}
         if missing:
             raise SessionError(
@@ -122,7 +122,7 @@ class History(SessionCore):
                 restoring.run(self._attached, externals)
                 line.externals = line.externals.set(line.seq, restoring.before)
                 number = line.seq
-                record = self._apply(line, event, cause)
+                record = Record(*self._apply(line, event, cause))
                 restoring.settled = True
             except BaseException as error:
                 self._put_back(restoring, line, number, error)

@@ -30,7 +30,7 @@ def plain_key(key: str) -> str:
 
 
 def is_table(type_: Any) -> bool:
-    return bool(type_ == Table)
+    return type_ is Table
 
 
 def is_untold(type_: Any) -> bool:

@@ -12,6 +12,7 @@ from pyrsistent import PMap
 
 from weakfs.session.history.log import Log
 from weakfs.session.slices.registry import fields_of
+from weakfs.session.slices.table import Table
 
 Sequences = (tuple, list, Log)
 Sets = (set, frozenset)
@@ -41,7 +42,7 @@ def difference(one: Any, other: Any, where: str, alike: Alike = _never) -> str |
         items = zip(one, other, strict=True)
         return _first(difference(a, b, f"{where}[{index}]", alike) for index, (a, b) in enumerate(items))
     if isinstance(one, dict | PMap | MappingProxyType):
-        if list(one) != list(other) and (not isinstance(one, PMap) or set(one) != set(other)):
+        if list(one) != list(other) and (not isinstance(one, PMap | Table) or set(one) != set(other)):
             return f"{where}: different keys would come back"
         return _first(difference(one[key], other[key], f"{where}.{key}", alike) for key in one)
     if attrs.has(type(one)) or is_dataclass(one):

@@ -18,7 +18,7 @@ from threading import RLock
 from typing import Any, cast, get_args, get_type_hints
 
 import attrs
-from pyrsistent import PMap, pmap
+from pyrsistent import PMap
 
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Rope
@@ -30,7 +30,7 @@ from weakfs.session.codec.type_check import is_frozen
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.slices.registry import Registry, fields_of
-from weakfs.session.slices.table import Table
+from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 # Immutable types whose values contain nothing else.
 SIMPLE: frozenset[type] = frozenset({*ATOMS, bytes, Stored, Rope})
@@ -52,7 +52,7 @@ def accepted(registry: Registry, value: Any, what: str) -> Any:
 def is_immutable(value: Any, registry: Registry) -> bool:
     """Return whether a value is deeply immutable: made of atoms, tuples and frozen classes."""
     type_ = type(value)
-    if type_ in SIMPLE or isinstance(value, Enum | PMap | Log) or type_ in simple_types():
+    if type_ in SIMPLE or isinstance(value, Enum | PMap | Table | Log) or type_ in simple_types():
         return True
     if isinstance(value, tuple | frozenset):
         items = cast("tuple[Any, ...]", value)
@@ -100,7 +100,7 @@ class _Trial(Writing):
         self._read_table = self._table_of
 
     def _table_of(self, row: Json) -> Table:
-        return cast(Table, self._held.contents[row]) if type(row) is int else pmap()
+        return cast(Table, self._held.contents[row]) if type(row) is int else EMPTY_TABLE
 
     def written_and_read(self, registry: Registry, value: Any) -> Any:
         """Return a value as it comes back from a file. Raise `SessionError` if it does not come back equal."""
@@ -167,7 +167,7 @@ def _parts(value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
 def _unknown(registry: Registry, value: Any, where: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Yield the values inside a value whose types no file can hold, with their places."""
     type_ = type(value)
-    if depth > DEEPEST or type_ in SIMPLE or type_ in simple_types() or isinstance(value, Enum | PMap | Log):
+    if depth > DEEPEST or type_ in SIMPLE or type_ in simple_types() or isinstance(value, Enum | PMap | Table | Log):
         return
     if any(type_ is pool.cls for pool in registry.pools):
         return

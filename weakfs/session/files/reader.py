@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import starmap
 from typing import Any
 
-from pyrsistent import pmap
-
 from weakfs.session.blobs.blob import ContentSource
 from weakfs.session.blobs.rope import Content
 from weakfs.session.codec.columns import MANY, Columns
@@ -269,7 +267,7 @@ class LoadedDocument:
             if slice_kind != kind or tag in table:
                 raise SessionFileError(f"slice {number} of {tag!r} does not belong here", where=f"{where}[{index}]")
             table[tag] = values
-        return pmap(table) if table else EMPTY_TABLE
+        return Table(table) if table else EMPTY_TABLE
 
     def _snapshot(self, row: Json, where: str, last: int) -> SnapshotEntry:
         fields = Fields(row, where)

@@ -14,7 +14,6 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import orjson
-from pyrsistent import pmap
 
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.codec.columns import MANY, Columns
@@ -184,7 +183,7 @@ class Document:
 
     def _read_table(self, numbers: Json) -> Table:
         """Return the table for a list of numbers, to compare it with what was written."""
-        return pmap({self._slices[number].fields["tag"]: self._values[number] for number in numbers})
+        return Table({self._slices[number].fields["tag"]: self._values[number] for number in numbers})
 
     def _slice(self, tag: str, values: Log[Any]) -> int:
         known = self._numbers.get(id(values))

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
-from pyrsistent import pmap
 
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
@@ -83,7 +82,7 @@ class Runs:
                 self._packed[tag] = values
             else:
                 table[tag] = values.values()
-        return pmap(table)
+        return Table(table)
 
     def of(self, tag: str) -> list[Folded]:
         """Return the list of events waiting for one slice, oldest first; callers may append to it."""

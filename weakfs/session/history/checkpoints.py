@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import attrs
 from attrs import define, evolve, frozen
-from pyrsistent import PMap, pmap
+from pyrsistent import PMap
 
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted, PackedValue, is_packable
@@ -64,7 +64,7 @@ class PackedMark:
             tag: values.values(known) if isinstance(values, PackedValue) else values
             for tag, values in self.state.items()
         }
-        return Mark(self.seq, pmap(state), self.logs, self.block_end)
+        return Mark(self.seq, Table(state), self.logs, self.block_end)
 
 
 @frozen(eq=False)

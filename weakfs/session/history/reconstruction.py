@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from attrs import define, evolve, field, frozen
-from pyrsistent import pmap
 
 from weakfs.session.errors import MissingBlob, SessionError
 from weakfs.session.events import Merged, RolledBack
@@ -76,7 +75,7 @@ class Comparison:
         return mine is theirs or self._number(tag, mine) == self._number(tag, theirs)
 
     def _number(self, tag: str, values: Log[object]) -> object:
-        return self._document.table(pmap({tag: values}))
+        return self._document.table(Table({tag: values}))
 
 
 @frozen(eq=False)
@@ -165,10 +164,10 @@ class Rebuilding:
             mark = checkpoints.get(seq)
             if mark is not None:
                 held = mark.open()
-                yield self._moment("checkpoint", seq, held.state.update(held.logs), state.update(logs))
+                yield self._moment("checkpoint", seq, _joined(held.state, held.logs), _joined(state, logs))
         for entry in reversed(waiting):
             yield self._snapshot(entry)
-        yield self._moment("end", seq, self.line.state.update(self.line.logs), state.update(logs))
+        yield self._moment("end", seq, _joined(self.line.state, self.line.logs), _joined(state, logs))
 
     def _keep(self, seq: int, state: Table) -> None:
         if seq in self._wanted:
@@ -284,6 +283,10 @@ class Rebuilding:
             if number in self._wanted:
                 states[number] = state
         return Branch(state, states)
+
+
+def _joined(state: Table, logs: Table) -> Table:
+    return Table({**state, **logs})
 
 
 def applied(

@@ -7,7 +7,7 @@ one is shifted. A fork that continues after a merge has several shifts, one for 
 
 from __future__ import annotations
 
-from attrs import define, frozen
+from attrs import define
 
 from weakfs.session.history.log import Log
 
@@ -32,7 +32,7 @@ class Numbering:
         return lines
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Shift:
     """A shift of the record numbers from `first` on: adding `by` gives the numbers of these records in `into`."""
 
@@ -41,7 +41,7 @@ class Shift:
     into: Numbering
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Renumbering:
     """Maps the record numbers of a branch to those of the timeline `target`; call it with a number.
 

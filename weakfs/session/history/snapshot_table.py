@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import define
 from pyrsistent import PMap, pmap
 
 from weakfs.session.history.log import Log
 from weakfs.session.slices.table import Table
 
 
-@frozen(eq=False)
+@define(eq=False)
 class SnapshotEntry:
     """A snapshot in the table: its description, and the state itself by reference."""
 
@@ -30,7 +30,7 @@ class SnapshotEntry:
         return self.number, self.snapshot_id
 
 
-@frozen(eq=False)
+@define(eq=False)
 class SnapshotTable(Mapping[str, SnapshotEntry]):
     """Snapshots by id. An immutable value; adding and finding a snapshot are O(1), however many are kept."""
 
@@ -48,7 +48,7 @@ class SnapshotTable(Mapping[str, SnapshotEntry]):
 
     def set(self, entry: SnapshotEntry) -> SnapshotTable:
         """Return the table with an entry added; O(entries of its tag) if it is not the newest of them."""
-        table = self.discard(entry.snapshot_id)
+        table = self.discard(entry.snapshot_id) if entry.snapshot_id in self._by_id else self
         by_tag = table._by_tag
         if entry.tag is not None:
             tagged: Log[SnapshotEntry] = by_tag.get(entry.tag, Log())

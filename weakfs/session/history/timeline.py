@@ -140,6 +140,10 @@ class Timeline:
         if self.touched is not None:
             self.touched = self.touched.append(snapshot_id)
 
+    def touches_snapshots_since(self, base: Point) -> bool:
+        """Return whether this branch took or dropped a snapshot since it was at `base`."""
+        return self.touched is not None and len(self.touched) > base.touched
+
     def adopt(self, branch: Timeline) -> None:
         """Continue from the end of `branch`, which must have started at this very point; snapshots stay."""
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
@@ -152,7 +156,7 @@ class Timeline:
         """Append a row with the tables that it led to, and return its number."""
         self.rows = rows = self.rows.append(row)
         self.state, self.logs = state, logs
-        seq = self.dropped + len(rows)
+        seq = self.base.seq + len(rows)
         if mark or seq - self.checkpoints.thinned >= STRETCH:
             self.checkpoint(Mark(seq, state, logs, block_end))
         if rows.is_at_edge_of_stretch:
