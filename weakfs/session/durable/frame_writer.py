@@ -7,7 +7,7 @@ under the session's lock: an event costs one dict, made by a function that is co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -22,6 +22,7 @@ from weakfs.session.codec.scalars import AS_IT_IS
 from weakfs.session.codec.shared_values import Blobs, Json, shown
 from weakfs.session.durable.state_difference import pools_that_compare, write_table
 from weakfs.session.events import Merged, RolledBack
+from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.reduction import Row
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
@@ -145,6 +146,14 @@ class FrameWriter:
             # A value that JSON does not have, such as a large number: the slow way marks it.
             return self._frame(rules, before, after, rows, name, counter, installed, undeclared, fast=False)
 
+    def part(self, rules: Rules, rows: Sequence[Row], after: int, *, name: str) -> tuple[bytes, FrameBlobs]:
+        """Return a frame of history: the records that follow record `after`, without the states in them."""
+        before = Timeline(base=Mark(after, EMPTY_TABLE, EMPTY_TABLE, 0))
+        try:
+            return self._frame(rules, before, before, tuple(rows), name, 0, (), frozenset(), fast=True, is_part=True)
+        except (TypeError, ValueError):
+            return self._frame(rules, before, before, tuple(rows), name, 0, (), frozenset(), fast=False, is_part=True)
+
     def _frame(
         self,
         rules: Rules,
@@ -157,9 +166,12 @@ class FrameWriter:
         undeclared: frozenset[str],
         *,
         fast: bool,
+        is_part: bool = False,
     ) -> tuple[bytes, FrameBlobs]:
         blobs = FrameBlobs(self._known)
         frame: dict[str, Json] = {"id": name, "after": before.seq, "counter": counter}
+        if is_part:
+            frame["part"] = True
         writing: FrameWriting | None = None
         if installed:
             writing = self._begin(rules, blobs, before, None)
@@ -174,6 +186,8 @@ class FrameWriter:
                 event = write(values, blobs)
             else:
                 writing = writing or self._begin(rules, blobs, before, None)
+                if is_part:
+                    writing.write_state = lambda table: None
                 event = self._event(rules, writing, before, tag, values)
             records.append({"at": at, "type": tag, "cause": cause, "event": event})
         if records:

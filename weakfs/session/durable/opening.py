@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import uuid4
 
+from weakfs.session.durable.checkpointing import Checkpointing
 from weakfs.session.durable.commit_log import CommitLog
-from weakfs.session.durable.contents import StreamContents
-from weakfs.session.durable.frame_reader import FrameReader, parsed
-from weakfs.session.errors import SessionError, SessionFileError
+from weakfs.session.durable.lease import HeldLease
+from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.slices.schema import Rules
 from weakfs.storage.event_store import EventStore
 from weakfs.storage.storage import Storage
 
@@ -47,19 +46,23 @@ def stream_of(store: EventStore, session_id: str | None) -> str | None:
 def open_session(session: Session, store: EventStore, stream: str | None, *, merges: bool, exclusive: bool) -> None:
     """Fill a new session from its stream, and let its changes be stored there."""
     name = stream if stream is not None else session.session_id
-    lease = store.lease(name, f"{session.session_id}-{id(session)}", LEASE) if exclusive else None
-    contents = StreamContents(store, name)
-    line = Timeline(touched=Log())
-    rules = session._rules
-    reader = FrameReader(rules, line, 0, contents.read_many, contents, is_new=True)
-    head = reader.apply(store.read(name))
-    line.loaded = bool(head)
-    if head:
-        line.pack_loaded()
-        line.forget_checkpoints()
-    session._take_over(
-        reader.rules, line, {"session_id": name, "origin_id": name, "counter": reader.counter}
-    )
-    session._log = CommitLog(
-        store, name, head, line.copy(), frozenset(reader.rules.specs), merges=merges, lease=lease
-    )
+    lease = HeldLease(store, store.lease(name, uuid4().hex, LEASE)) if exclusive else None
+    checkpoints = Checkpointing.of(store, name, session._rules)
+    line, rules, head = Timeline(touched=Log()), session._rules, 0
+    header: dict[str, Any] = {"session_id": name, "origin_id": name, "counter": 0}
+    checkpoint = store.get_checkpoint(name)
+    if checkpoint is not None:
+        line, header, rules = checkpoints.load(checkpoint.data, f"the checkpoint at frame {checkpoint.number}")
+        head = checkpoint.number
+    log = CommitLog(store, name, checkpoints, head, line, frozenset(), merges=merges, lease=lease)
+    log.header = header
+    reader = log.reader(rules, line, header["counter"], is_new=True)
+    read = reader.apply(store.read(name, after=head))
+    line = reader.line
+    if read and line.seq:
+        line.loaded = True
+        line.forget_checkpoints(line.lasting)
+    session._take_over(reader.rules, line, {**log.header, "session_id": name, "counter": reader.counter})
+    log.head, log.stored = read or head, line.copy()
+    log.known_slices = frozenset(reader.rules.specs)
+    session._log = log
