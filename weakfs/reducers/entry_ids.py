@@ -15,7 +15,7 @@ from weakfs.reducers import events as e
 from weakfs.reducers.apply import is_whiteout, segments_of
 from weakfs.reducers.tree.node import FileTree, find
 from weakfs.session import Merged, RolledBack, SliceCleared, SliceSeeded
-from weakfs.session.slices.registry import tag_of
+from weakfs.session.slices.tags import tag_of
 
 Id = str | int
 ROOT = ""

@@ -24,9 +24,9 @@ from weakfs.reducers.tree.merge import TreeConflict, is_text, merge_by_path
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find
 from weakfs.session import Log, MissingBlob
 from weakfs.session.conflicts import Choice, ConflictEntry, ConflictHunk, MergedPath, Resolution
-from weakfs.session.slices.registry import tag_of
 from weakfs.session.slices.sides import BranchHistory, Sides
 from weakfs.session.slices.slice import Conflict
+from weakfs.session.slices.tags import tag_of
 
 TAG = tag_of(FileTree)
 

@@ -15,7 +15,7 @@ from attrs import evolve
 from weakfs.session.cancellation import Cancellation
 from weakfs.session.conflicts import MergeReport, OnConflict
 from weakfs.session.core import checked_text
-from weakfs.session.errors import RollbackIncomplete, SessionError, TransactionCancelled
+from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError, TransactionCancelled
 from weakfs.session.events import Record, RolledBack
 from weakfs.session.external import begin_all, close_all, inexact_notes, undo_all
 from weakfs.session.history.log import Log
@@ -27,6 +27,7 @@ from weakfs.session.interruption import interruptible, uninterrupted
 from weakfs.session.record_log import RecordLog
 from weakfs.session.transaction import ACTIVE, Transaction, current_owner, innermost
 from weakfs.session.views import Records
+from weakfs.storage.errors import StorageError
 
 logger = logging.getLogger("weakfs.session")
 
@@ -142,7 +143,11 @@ class Branching(RecordLog):
             own.line.snapshots = own.base.snapshots
             if own.line.seq > own.base.seq:
                 self._apply(own.line, RolledBack(own.base.seq, None, own.base.state), None)
-                self._join(own)
+                try:
+                    self._join(own)
+                except (StorageError, SessionConflict) as failure:
+                    # Everything is as it was before; only the records of what failed are lost.
+                    logger.warning("the records of a transaction that failed could not be stored: %s", failure)
             # What an outer rollback restored needs no repair any more.
             left = {name: step for name, step in self._repairs.items() if name not in undone}
             self._repairs = {**left, **repairs}
@@ -182,6 +187,9 @@ class Branching(RecordLog):
                 self._rules, base, joined, branch, renumbering=renumbering, number=lambda entry: entry.number
             )
             drop_snapshots(base, joined, branch)
+        if not self._stored(line, joined):
+            # Others changed the session in its storage first: join what it is now.
+            return self._join(own)
         # For the forks that were made or merged inside.
         branch.numbering.shift = shift
         own.joined = joined
@@ -283,6 +291,8 @@ class Branching(RecordLog):
             record = Records(self._rules, merged.rows, merged.dropped)[seq - merged.dropped - 1]
             now = evolve(fork._trunk.point(), numbering=base.numbering, shifts=renumbering.shifts)
             own = innermost(self, ACTIVE.get())
+            if not self._stored(line, merged):
+                return self.merge(fork, cause=cause, on_conflict=on_conflict)
             if own is None:
                 self._trunk, fork._base = merged, now
                 self._post_since(merged, line.seq)

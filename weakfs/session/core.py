@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from threading import RLock
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from uuid import uuid4
 from weakref import ref
 
@@ -15,6 +16,7 @@ from weakfs.session.codec.scalars import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import External, Journal, Repair, begin
+from weakfs.session.history.merge import absorb
 from weakfs.session.history.reduction import Row, changed, check_slices
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.registry import Registry
@@ -24,6 +26,9 @@ from weakfs.session.slices.table import Table
 from weakfs.session.subscriptions import Bus, Delivery, Handler
 from weakfs.session.transaction import ACTIVE, Transaction, innermost
 from weakfs.session.views import Origin, Records
+
+if TYPE_CHECKING:
+    from weakfs.session.durable.commit_log import CommitLog
 
 T = TypeVar("T")
 
@@ -39,6 +44,7 @@ class SessionCore:
         "_closed",
         "_counter",
         "_delivery",
+        "_log",
         "_missing",
         "_parent",
         "_reducing",
@@ -97,6 +103,8 @@ class SessionCore:
         self._repairs: dict[str, Repair] = {}
         self._closed: str | None = None
         self._reducing = False
+        # Where changes of the trunk are written before they take effect; `None` for a session in memory.
+        self._log: CommitLog | None = None
         # Returns the blobs still missing from the sidecar directory, if any were missing on loading.
         self._missing: Callable[[], tuple[Stored, ...]] | None = None
 
@@ -224,10 +232,40 @@ class SessionCore:
             check_slices(rules, checked, event, (line.state, line.logs), (state, logs))
         at = self.now()
         cause = line.cause if cause is None else checked_text("cause", cause)
-        seq = line.add((at, cause, shape.tag, values), state, logs)
+        row = (at, cause, shape.tag, values)
+        if self._log is not None and line is self._trunk:
+            seq = self._add_durably(line, row, state, logs)
+        else:
+            seq = line.add(row, state, logs)
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:
             self._delivery.post((Record(seq, at, event, cause),))
         return seq, at, event, cause
+
+    def _add_durably(self, line: Timeline, row: Row, state: Table, logs: Table) -> int:
+        """Add a row to the trunk once it is stored, after what others stored first; return its number."""
+        after = line.copy()
+        after.add(row, state, logs)
+        base = line.point()
+        if self._stored(line, after):
+            line.adopt(after)
+            return line.seq
+        # Others changed the session: the event was decided on an older state, and is merged like a transaction.
+        while True:
+            merged = line.copy()
+            absorb(self._rules, merged, base, after, fork=self.session_id, at=row[0], cause=row[1])
+            if self._stored(line, merged):
+                before = line.seq
+                line.adopt(merged)
+                self._post_since(line, before, line.seq - 1)
+                return line.seq
+
+    def _stored(self, line: Timeline, after: Timeline) -> bool:
+        """Store the change from `line` to `after`, if that is to become the trunk.
+
+        Return false if `line` was brought up to date with what others stored first: then the change is to be prepared
+        again. Raises `SessionConflict` if it may not be, and `StorageError` if nothing could be stored.
+        """
+        return self._log is None or line is not self._trunk or self._log.commit(self, after)
 
     def _notify(self) -> None:
         """Deliver undelivered records to subscribers, once no caller in this thread holds the session's lock.
@@ -244,9 +282,10 @@ class SessionCore:
         line.adopt(branch)
         self._post_since(line, before)
 
-    def _post_since(self, line: Timeline, seq: int) -> None:
+    def _post_since(self, line: Timeline, seq: int, last: int | None = None) -> None:
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:
-            self._delivery.post(Records(self._rules, line.rows, line.dropped).since(seq))
+            records = Records(self._rules, line.rows, line.dropped).since(seq)
+            self._delivery.post(records if last is None else islice(records, last - seq))
 
     def _change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None:
         """Change a slice directly; callers write `session[T].seed(value)` and the like."""

@@ -43,6 +43,23 @@ class MergeConflict(SessionError):
         return type(self), (self.conflicts,)
 
 
+class SessionConflict(SessionError):
+    """Another process changed the session in its storage first; nothing was changed.
+
+    `expected` is the number of the newest frame that this session has read, `actual` that of the newest in the storage.
+    """
+
+    def __init__(self, session_id: str, expected: int, actual: int) -> None:
+        self.session_id, self.expected, self.actual = session_id, expected, actual
+        super().__init__(
+            f"cannot change session {session_id!r}: it has read up to frame {expected}, and its storage is at frame "
+            f"{actual}; call session.refresh() and try again, or open it with on_conflict='merge'"
+        )
+
+    def __reduce__(self) -> tuple[type[SessionConflict], tuple[str, int, int]]:
+        return type(self), (self.session_id, self.expected, self.actual)
+
+
 class RollbackIncomplete(SessionError):
     """An external filesystem could not be restored; writes are refused until `session.repair()`.
 

@@ -62,6 +62,8 @@ class RecordLog(Rollback):
             if origin is not None and origin.session_id == self.session_id:
                 self._counter = max(self._counter, origin.counter)
             if own is None:
+                if not self._stored(target, line):
+                    raise SessionError("cannot replay: others have changed the session; replay into a new one")
                 self._trunk = line
             else:
                 own.line = line
@@ -86,4 +88,12 @@ class RecordLog(Rollback):
             if self._base is not None:
                 # What is not merged yet is still needed.
                 keep = max(keep, line.seq - self._base.seq)
-            return line.compact(self._rules, keep, keep_calls)
+            if self._log is None:
+                return line.compact(self._rules, keep, keep_calls)
+            after = line.copy()
+            count = after.compact(self._rules, keep, keep_calls)
+            while not self._stored(line, after):
+                after = line.copy()
+                count = after.compact(self._rules, keep, keep_calls)
+            self._trunk = after
+            return count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.branching import Branching
@@ -16,6 +16,9 @@ from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.subscriptions import Bus
 from weakfs.session.views import SaveReport
+
+if TYPE_CHECKING:
+    from weakfs.session.durable.opening import Durability, OnConflict, Where
 
 
 class Session(Branching):
@@ -94,6 +97,47 @@ class Session(Branching):
         session = cls(session_id="loading", registry=registry, clock=clock, new_id=new_id, bus=bus)
         load_session(session, path, max_expansion=max_expansion)
         return session
+
+    @classmethod
+    def open(
+        cls,
+        where: Where,
+        session_id: str | None = None,
+        *,
+        durability: Durability = "process",
+        on_conflict: OnConflict = "raise",
+        exclusive: bool = False,
+        registry: Registry | None = None,
+        clock: Callable[[], int] | None = None,
+        bus: Bus | None = None,
+    ) -> Self:
+        """Open a session that is stored call by call, or create it.
+
+        `where` is a folder, a URL such as `sqlite:sessions.db`, or a storage. Without `session_id` it is the only
+        session there, or a new one. Every change is stored before it takes effect: if that fails, nothing has changed.
+        `durability` says what an acknowledged change survives: the death of the process, a power failure as well, or
+        with "manual" what `flush` was called after.
+
+        If another process changed the session in the meantime, a change raises `SessionConflict`, or with
+        `on_conflict="merge"` it is merged as a fork would be. An `exclusive` session keeps others from changing it
+        until it is closed; raises `LeaseLost` if another one does.
+        """
+        from weakfs.session.durable.opening import event_store, open_session, stream_of
+
+        if on_conflict not in ("raise", "merge"):
+            raise ValueError(f"on_conflict is {on_conflict!r}; pass 'raise' or 'merge'")
+        store = event_store(where, durability)
+        stream = stream_of(store, session_id)
+        session = cls(session_id=stream, registry=registry, clock=clock, bus=bus)
+        open_session(session, store, stream, merges=on_conflict == "merge", exclusive=exclusive)
+        return session
+
+    def refresh(self) -> int:
+        """Read what other processes stored since, and return the number of new records; 0 for a session in memory."""
+        with self.lock:
+            count = 0 if self._log is None else self._log.refresh(self)
+        self._notify()
+        return count
 
     def to_bytes(self) -> bytes:
         """Return the session as the bytes of a session file, with all contents in it.

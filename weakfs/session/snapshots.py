@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from weakfs.session.core import SessionCore, checked_text
 from weakfs.session.errors import UnknownSnapshot
 from weakfs.session.external import snapshot_all
@@ -51,7 +53,7 @@ class Snapshots(SessionCore):
             at, seq = self.now(), line.seq
             snapshot_id = self._next_id("s")
             entry = SnapshotEntry(snapshot_id, self._counter, seq, at, tag, line.state, externals)
-            line.keep_snapshot(entry)
+            self._change_snapshots(line, lambda changed: changed.keep_snapshot(entry))
             return Snapshot(snapshot_id, seq, at, tag)
 
     @property
@@ -64,7 +66,15 @@ class Snapshots(SessionCore):
         with self.lock:
             line = self._writable()
             entry = self._entry(line, target)
-            line.forget_snapshot(entry.snapshot_id)
+            self._change_snapshots(line, lambda changed: changed.forget_snapshot(entry.snapshot_id))
+
+    def _change_snapshots(self, line: Timeline, change: Callable[[Timeline], None]) -> None:
+        after = line.copy()
+        change(after)
+        while not self._stored(line, after):
+            after = line.copy()
+            change(after)
+        line.snapshots, line.touched = after.snapshots, after.touched
 
     def _entry(self, line: Timeline, target: int | str | Snapshot) -> SnapshotEntry:
         if not isinstance(target, (str, Snapshot)):  # pyright: ignore[reportUnnecessaryIsInstance]

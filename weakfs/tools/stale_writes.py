@@ -22,7 +22,7 @@ from weakfs.session import MissingBlob, Record, Session, SessionError
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import joined
 from weakfs.session.history.reduction import Row, event_of
-from weakfs.session.slices.registry import tag_of
+from weakfs.session.slices.tags import tag_of
 from weakfs.tools.errors import StaleRead, UnreadFile
 from weakfs.tools.slices import FileSeen, ToolCall, install, install_seen
 

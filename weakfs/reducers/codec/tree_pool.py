@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.codec.tree_difference import write_difference
 from weakfs.reducers.codec.tree_writer import TreeWriter, is_beginning, is_mode
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import FILE_MODE, SPECIALS, Leaf
-from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node, tree_of
+from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node, find, tree_of
 from weakfs.session.blobs.rope import Content
 from weakfs.session.codec.shared_values import Blobs, Json, blob_at
 from weakfs.session.errors import SessionFileError
@@ -37,6 +39,24 @@ class TreePool:
         for row in rows:
             trees.append(_read_row(row, trees, blobs, f"$.trees[{len(trees)}]", expansion))
         return trees
+
+    def difference(self, before: FileTree, after: FileTree, blobs: Blobs) -> Json:
+        """Return `after` as its difference from `before`."""
+        return write_difference(before, after, blobs)
+
+    def changed(self, before: FileTree, row: Json, blobs: Sequence[Content], expansion: Expansion) -> FileTree:
+        """Return the tree that `difference` wrote. Raise `SessionFileError` if it has no such difference."""
+        if type(row) is not dict or row.keys() != {"from", "rows"} or type(row["rows"]) is not list or not row["rows"]:
+            raise SessionFileError("expected the directories and the rows of a difference", where="$.changed")
+        trees: list[FileTree] = []
+        for path in row["from"]:
+            tree = find(before, segments_of(path)) if type(path) is str else None
+            if type(tree) is not FileTree:
+                raise SessionFileError(f"there is no directory {path!r:.60} to start from", where="$.changed.from")
+            trees.append(tree)
+        for number, change in enumerate(row["rows"]):
+            trees.append(_read_row(change, trees, blobs, f"$.changed.rows[{number}]", expansion))
+        return trees[-1]
 
     def contents(self, value: FileTree, seen: dict[int, object]) -> Iterator[Content]:
         """Yield the blobs of a tree's files, except for directories that were `seen` before. O(what is new)."""

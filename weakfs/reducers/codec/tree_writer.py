@@ -58,6 +58,13 @@ class TreeWriter:
             self._last = tree
         return self._numbers[_key(tree)]
 
+    def keep_row(self, row: Json, tree: FileTree) -> None:
+        """Add a row that was made elsewhere, and that no other is compared with."""
+        self._numbers[_key(tree)] = len(self.rows)
+        self.rows.append(row)
+        self.values.append(tree)
+        self._changes.append(None)
+
     def _add(self, tree: FileTree, before: FileTree | None) -> None:
         """Write a directory whose subdirectories are written, unless an equal one exists."""
         number = len(self.rows)
@@ -84,7 +91,7 @@ class TreeWriter:
         row: dict[str, Json] = {"mode": tree.mode, "times": [tree.modified_at, tree.created_at]}
         known = self._numbers.get(_key(before)) if before is not None else None
         if known is None or before is None:
-            return self._entries(row, sorted(maps.items(tree._children)), {}), None
+            return self.entries(row, sorted(maps.items(tree._children)), {}), None
         changes = [
             change
             for change in maps.differences(before._children, tree._children)
@@ -92,13 +99,13 @@ class TreeWriter:
         ]
         old = {name: node for name, node, _ in changes if node is not None}
         if len(changes) * 2 > maps.count(tree._children):
-            return self._entries(row, sorted(maps.items(tree._children)), old), None
+            return self.entries(row, sorted(maps.items(tree._children)), old), None
         row["base"] = known
         gone = sorted(name for name, _, new in changes if new is None)
         if gone:
             row["gone"] = gone
         entries = [(name, new) for name, _, new in changes if new is not None]
-        return self._entries(row, sorted(entries), old), (known, changes)
+        return self.entries(row, sorted(entries), old), (known, changes)
 
     def _equal(self, tree: FileTree, number: int) -> int | None:
         """Return the row of an equal directory; if there is none, remember this one and return `None`."""
@@ -161,7 +168,8 @@ class TreeWriter:
             return type(mine) is type(theirs) and mine == theirs
         return self._blobs.are_equal(mine, theirs)
 
-    def _entries(self, row: dict[str, Json], entries: list[tuple[str, Node]], old: dict[str, Node]) -> Json:
+    def entries(self, row: dict[str, Json], entries: list[tuple[str, Node]], old: dict[str, Node]) -> Json:
+        """Complete the row of a directory with entries whose subdirectories are written."""
         files: list[Json] = []
         links: list[Json] = []
         specials: list[Json] = []

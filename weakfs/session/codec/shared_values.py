@@ -69,7 +69,7 @@ class Blobs:
         if after is not None and tail is not None:
             number = self._by_tail.get((after, tail))
             if number is None:
-                number = self._add({"parent": after, "tail": _shown(tail)}, content)
+                number = self._add({"parent": after, "tail": shown(tail)}, content)
                 self._by_tail[after, tail] = number
                 if start is None:
                     self._appended.setdefault(len(content), []).append(number)
@@ -82,7 +82,7 @@ class Blobs:
             if number is None:
                 number = self._find_appended(data) if self._appended else None
             if number is None:
-                number = self._by_content[data] = self._add(_shown(data), content)
+                number = self._by_content[data] = self._add(shown(data), content)
                 self._lengths.add(len(data))
         return self._same(number, content)
 
@@ -127,7 +127,7 @@ class Blobs:
                     number = self.number(content)
                 else:
                     number = by_identity[id(content)] = by_content[content] = len(rows)
-                    rows.append(_shown(content))
+                    rows.append(shown(content))
                     held.append(content)
                     self._lengths.add(len(content))
             numbers.append(number)
@@ -164,7 +164,7 @@ def tail_behind(content: Content, parent: Content) -> bytes | None:
     return data[len(start) :] if before == here and data.startswith(start) else None
 
 
-def _shown(data: bytes) -> Json:
+def shown(data: bytes) -> Json:
     """Return text as text, other bytes as marked base64."""
     try:
         return data.decode()

@@ -6,6 +6,7 @@ from itertools import starmap
 from typing import Any
 
 from weakfs.session.blobs.blob import ContentSource
+from weakfs.session.blobs.rope import Content
 from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json, read_blobs
@@ -58,7 +59,7 @@ class LoadedDocument:
     def __init__(self, rules: Rules, fields: Fields, source: ContentSource, expansion: Expansion) -> None:
         self.rules = rules
         self._expansion = expansion
-        self._blobs = self.blobs = blobs = read_blobs(fields.take("blobs", list), source)
+        self._blobs = self.blobs = blobs = self._read_blobs(fields.take("blobs", list), source)
         pools = {
             pool.cls: (pool, pool.read(fields.take(pool.section, list, default=[]), blobs, expansion))
             for pool in rules.registry.pools
@@ -78,6 +79,9 @@ class LoadedDocument:
             self._slices.append(self._slice(row, f"$.slices[{number}]"))
         self._reading.table = self._nested_table
         self.line = self._line(fields)
+
+    def _read_blobs(self, rows: list[Json], source: ContentSource) -> list[Content]:
+        return read_blobs(rows, source)
 
     def _line(self, fields: Fields) -> Timeline:
         dropped = fields.take("dropped", int)

@@ -1,0 +1,52 @@
+"""The difference of two trees as JSON: what one has that the other does not, directory by directory.
+
+It names the directories of the other tree by path. Its cost is what differs, whatever the trees hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weakfs.reducers.codec.tree_writer import TreeWriter
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.node import FileTree, Node, Segments, find
+from weakfs.session.codec.shared_values import Blobs, Json
+
+# A directory that differs: its path, its value afterwards, and the names that differ with their nodes.
+Differing = tuple[Segments, FileTree, list[tuple[str, "Node | None", "Node | None"]]]
+
+
+def write_difference(before: FileTree, after: FileTree, blobs: Blobs) -> Json:
+    """Return `after` as its difference from `before`. O(what differs).
+
+    `from` lists the paths in `before` of the directories that differ. `rows` are rows as in the section `trees` of a
+    session file, numbered after them; the last is `after`. A row's `base` is the number of one of those directories.
+    """
+    differing = list(_differing((), before, after))
+    writer = TreeWriter(blobs)
+    for segments, _, _ in differing:
+        writer.keep_row(None, find(before, segments))
+    for number, (_, tree, changes) in enumerate(differing):
+        for _, old, new in changes:
+            if type(new) is FileTree and type(old) is not FileTree:
+                writer.number(new)
+        row: dict[str, Json] = {"mode": tree.mode, "times": [tree.modified_at, tree.created_at], "base": number}
+        gone = sorted(name for name, _, new in changes if new is None)
+        if gone:
+            row["gone"] = gone
+        entries = sorted((name, new) for name, _, new in changes if new is not None)
+        old_nodes = {name: old for name, old, _ in changes if old is not None}
+        writer.keep_row(writer.entries(row, entries, old_nodes), tree)
+    return {
+        "from": ["/" + "/".join(segments) for segments, _, _ in differing],
+        "rows": writer.rows[len(differing) :],
+    }
+
+
+def _differing(segments: Segments, before: FileTree, after: FileTree) -> Iterator[Differing]:
+    """Yield the directories that both trees have and that differ, children before parents."""
+    changes = list(maps.differences(before._children, after._children))
+    for name, old, new in changes:
+        if type(old) is FileTree and type(new) is FileTree:
+            yield from _differing((*segments, name), old, new)
+    yield segments, after, changes

@@ -1,0 +1,336 @@
+"""Checkpoints in storage: the state of a session as one document, without its history.
+
+It has the sections of a session file, apart from the records. Contents are named by digest and are read when they are
+needed. LOG values that are events, such as the calls of tools, are named by their place in the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+from attrs import define, field, frozen
+
+from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
+from weakfs.session.blobs.rope import Content, Rope, joined
+from weakfs.session.codec.shared_values import Blobs, Json, shown
+from weakfs.session.durable.frame_decoder import FrameDecoder
+from weakfs.session.durable.frame_writer import INLINE
+from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory, stretches
+from weakfs.session.errors import SessionFileError
+from weakfs.session.events import Merged, RolledBack
+from weakfs.session.files.expansion import unlimited
+from weakfs.session.files.reader import Fields, LoadedDocument
+from weakfs.session.files.spool import JsonObject
+from weakfs.session.files.writer import Document
+from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.log import STRETCH, Log
+from weakfs.session.history.packing import are_same
+from weakfs.session.history.reduction import Row
+from weakfs.session.history.snapshot_table import SnapshotTable
+from weakfs.session.history.timeline import Timeline, ordered_snapshots
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.table import EMPTY_TABLE, Table
+from weakfs.session.slices.tags import tag_of
+
+FORMAT = "weakfs-checkpoint"
+VERSION = 1
+# The events that hold a state, with its place among their fields.
+STATES = {tag_of(RolledBack): 2, tag_of(Merged): 3}
+
+
+class CheckpointBlobs(Blobs):
+    """The blobs of a checkpoint: large ones are named by digest, which is computed once for each object."""
+
+    def __init__(self, known: Mapping[int, tuple[Content, str]]) -> None:
+        super().__init__()
+        # The digests of large contents by identity, and the contents by digest.
+        self.digests: dict[int, tuple[Content, str]] = {}
+        self.by_digest: dict[str, Content] = {}
+        self._known = known
+        self._small: dict[bytes, int] = {}
+
+    def number(self, content: Content, parent: Content | None = None) -> int:
+        """Return the number of a blob."""
+        number = self._by_identity.get(id(content))
+        if number is not None:
+            return number
+        if type(content) is Stored:
+            return self._same(self._stored(content), content)
+        if len(content) <= INLINE:
+            data = joined(content)
+            number = self._small.get(data)
+            if number is None:
+                number = self._small[data] = self._add(shown(data), content)
+            return self._same(number, content)
+        digest = self._digest(content)
+        number = self._by_content.get(digest)
+        if number is None:
+            number = self._by_content[digest] = self._add({"content": digest, "size": len(content)}, content)
+            self.by_digest[digest] = content
+        return self._same(number, content)
+
+    def _digest(self, content: Content) -> str:
+        known = self._known.get(id(content))
+        if known is None or known[0] is not content:
+            digest = content.digest() if type(content) is Rope else digest_of(joined(content))
+            known = (content, digest.hex())
+        self.digests[id(content)] = known
+        return known[1]
+
+    def number_all(self, contents: Sequence[Content]) -> list[int]:
+        """Return the numbers of many blobs."""
+        return [self.number(content) for content in contents]
+
+    def are_equal(self, one: Content, other: Content) -> bool:
+        """Return whether two blobs are equal, without reading them."""
+        return one is other or (len(one) == len(other) and self.number(one) == self.number(other))
+
+
+class StateDocument(Document):
+    """A document of states."""
+
+    def __init__(self, rules: Rules, known: Mapping[int, tuple[Content, str]]) -> None:
+        super().__init__(rules)
+        self.blobs = self._writing.blobs = CheckpointBlobs(known)
+        for pool, _ in [*self._writing.pools.values()]:
+            self._writing.pools[pool.cls] = (pool, pool.writer(self.blobs))
+
+    def sections(self) -> dict[str, Json]:
+        """Return what the tables refer to."""
+        pools = {pool.section: writer.rows for pool, writer in self._writing.pools.values()}
+        return {"slices": self._slices, **pools, "blobs": self.blobs.rows}
+
+    def text(self, fields: dict[str, Json]) -> bytes:
+        """Return the document as JSON."""
+        return b"".join(JsonObject({**fields, "installed": self._all_installed(), **self.sections()}).pieces())
+
+    def states_of(self, first: int, rows: Iterable[Row]) -> list[Json]:
+        """Return the states in records, each with the number of its record."""
+        return [[seq, self.table(row[3][STATES[row[2]]])] for seq, row in enumerate(rows, first) if row[2] in STATES]
+
+    def written(self, line: Timeline, runs: Mapping[str, EventRun]) -> dict[str, Json]:
+        """Return the fields of a timeline."""
+        base: Json = None
+        if line.dropped:
+            mark = line.base
+            shared = {tag for tag, values in mark.logs.items() if tag in runs and line.logs[tag].extends(values)}
+            base = {
+                "state": self.table(mark.state),
+                "logs": self._logs({tag: values for tag, values in mark.logs.items() if tag not in shared}, {}),
+                "lengths": {tag: len(mark.logs[tag]) for tag in sorted(shared)},
+                "block_end": mark.block_end,
+            }
+        return {
+            "seq": line.seq,
+            "dropped": line.dropped,
+            "base": base,
+            "state": self.table(line.state),
+            "logs": self._logs(line.logs, runs),
+            "events": {tag: [run.head, run.first, run.count] for tag, run in sorted(runs.items())},
+            "snapshots": [self._snapshot(entry) for entry in ordered_snapshots(line)],
+            "externals": [[seq, self._writing.any(kept)] for seq, kept in sorted(line.externals.items())],
+        }
+
+    def _logs(self, logs: Mapping[str, Log[Any]], runs: Mapping[str, EventRun]) -> Json:
+        table = EMPTY_TABLE
+        for tag, values in logs.items():
+            table = table.set(tag, values.prefix(runs[tag].head) if tag in runs else values)
+        return self.table(table)
+
+
+@frozen(eq=False)
+class EventRun:
+    """How the values of a LOG slice are named: `head` values, then `count` events, which `first` others precede."""
+
+    head: int
+    first: int
+    count: int
+    values: Log[Any]
+
+
+def event_runs(
+    rules: Rules,
+    line: Timeline,
+    counts: Mapping[str, int],
+    kept_from: Mapping[str, int],
+    before: Mapping[str, EventRun],
+    rows: Iterable[Row],
+) -> dict[str, EventRun]:
+    """Return the runs of events in LOG slices. `rows` are the records since `before` was computed.
+
+    `counts` are the numbers of events so far, `kept_from` those before the first frame that stays. A slice that holds
+    anything but its own events starts a new run.
+    """
+    tags = {spec.tag for spec in rules.specs.values() if spec.kind == "log" and rules.registry.by_tag.get(spec.tag)}
+    fields: dict[str, list[tuple[Any, ...]]] = {tag: [] for tag in tags}
+    for row in rows:
+        if row[2] in fields:
+            fields[row[2]].append(row[3])
+    runs: dict[str, EventRun] = {}
+    for tag in tags:
+        values = line.logs.get(tag)
+        if values is None:
+            continue
+        total = counts.get(tag, 0)
+        shape = rules.registry.by_tag[tag]
+        new = fields[tag]
+        old = before.get(tag) or EventRun(max(len(values) - len(new), 0), total - len(new), 0, Log())
+        length = old.head + old.count
+        is_run = (
+            len(values) == length + len(new)
+            and total == old.first + old.count + len(new)
+            and continues(values, old.values)
+            and all(
+                type(value) is shape.cls and are_same(shape.pack(value), own)
+                for value, own in zip(values.since(length), new, strict=True)
+            )
+        )
+        run = EventRun(old.head, old.first, old.count + len(new), values)
+        if not is_run:
+            run = EventRun(len(values), total, 0, values)
+        # The frames of dropped records go: their events are written out.
+        lost = min(max(kept_from.get(tag, 0) - run.first, 0), run.count)
+        runs[tag] = EventRun(run.head + lost, run.first + lost, run.count - lost, values)
+    return runs
+
+
+def continues(values: Log[Any], before: Log[Any]) -> bool:
+    """Return whether a log begins with the items of another, judging by the stretches that they share. O(log n)."""
+    length = len(before)
+    if not length:
+        return True
+    if length > len(values):
+        return False
+    mine, theirs = values._stretch.at(length - 1), before._stretch
+    if mine is theirs:
+        return True
+    if mine.start != theirs.start or mine.base is not theirs.base:
+        return False
+    count = length - mine.start
+    return all(one is other for one, other in zip(mine.read()[:count], theirs.read()[:count], strict=True))
+
+
+class LoadedCheckpoint(LoadedDocument):
+    """A checkpoint that was read."""
+
+    def __init__(self, decoder: FrameDecoder, fields: Fields, history: StreamHistory) -> None:
+        self._decoder, self._history = decoder, history
+        self.runs: dict[str, EventRun] = {}
+        super().__init__(decoder.rules, fields, decoder.contents, unlimited())
+
+    def _read_blobs(self, rows: list[Json], source: ContentSource) -> list[Content]:
+        return self._decoder.unread_blobs(rows)
+
+    def _line(self, fields: Fields) -> Timeline:
+        seq, dropped = fields.take("seq", int), fields.take("dropped", int)
+        if not 0 <= dropped <= seq:
+            raise SessionFileError(f"records {dropped} to {seq} cannot be dropped", where="$.dropped")
+        logs = self._events(self._table(fields.take("logs", list), "log", "$.logs"), fields.take("events", dict))
+        base = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)
+        written = fields.take("base", dict, type(None))
+        if written is not None:
+            own = Fields(written, "$.base")
+            base_logs = self._table(own.take("logs", list), "log", "$.base.logs")
+            for tag, length in own.take("lengths", dict).items():
+                base_logs = base_logs.set(tag, logs[tag].prefix(length))
+            state = self._table(own.take("state", list), "state", "$.base.state")
+            base = Mark(dropped, state, base_logs, own.take("block_end", int))
+            own.done()
+        entries = [
+            self._snapshot(row, f"$.snapshots[{number}]", seq)
+            for number, row in enumerate(fields.take("snapshots", list))
+        ]
+        records = [
+            StoredRecords(self._history, first, count)
+            for first, count in stretches(dropped + 1, seq - dropped, STRETCH)
+        ]
+        line = Timeline(
+            state=self._table(fields.take("state", list), "state", "$.state"),
+            logs=logs,
+            rows=Log._of_stretches(records),
+            base=base,
+            snapshots=SnapshotTable.of(entries),
+            loaded=True,
+            touched=Log(),
+        )
+        for at, kept in fields.take("externals", list):
+            line.externals = line.externals.set(at, self._externals(kept, "$.externals"))
+        return line
+
+    def _events(self, logs: Table, runs: dict[str, Json]) -> Table:
+        """Add the values that are events in the history."""
+        for tag, (head, first, count) in runs.items():
+            shape = self._shape(tag, "$.events")
+            values = logs.get(shape.tag, Log[Any]())
+            events = [
+                StoredEvents(self._history, shape.tag, start, size) for start, size in stretches(first, count, STRETCH)
+            ]
+            whole: Log[Any] = Log._of_stretches([*stretch_items(values), *events])
+            logs = logs.set(tag, whole)
+            self.runs[tag] = EventRun(head, first, count, whole)
+        return logs
+
+
+def stretch_items(values: Log[Any]) -> list[Any]:
+    """Return the items of a short log as stretches."""
+    items = list(values)
+    return [items[start : start + STRETCH] for start in range(0, len(items), STRETCH)]
+
+
+class LoadedStates(LoadedDocument):
+    """The states in the records of one interval between checkpoints."""
+
+    def __init__(self, decoder: FrameDecoder, fields: Fields) -> None:
+        self._decoder = decoder
+        self.states: dict[int, Table] = {}
+        super().__init__(decoder.rules, fields, decoder.contents, unlimited())
+
+    def _read_blobs(self, rows: list[Json], source: ContentSource) -> list[Content]:
+        return self._decoder.unread_blobs(rows)
+
+    def _line(self, fields: Fields) -> Timeline:
+        for seq, state in fields.take("states", list):
+            self.states[seq] = self._table(state, "state", "$.states")
+        return Timeline()
+
+
+@frozen
+class StatesEntry:
+    """Where the states in the records from `first` to `last` are stored."""
+
+    first: int
+    last: int
+    digest: str
+
+
+@define(eq=False)
+class StoredStates:
+    """The states in old records, read when somebody asks for them."""
+
+    decoder: FrameDecoder
+    entries: list[StatesEntry] = field(factory=list[StatesEntry])
+    _recent: tuple[str, Mapping[int, Table]] = ("", {})
+
+    def __call__(self, seq: int) -> Table:
+        """Return the state in a record."""
+        for entry in reversed(self.entries):
+            if entry.first <= seq <= entry.last:
+                return self._states(entry.digest)[seq]
+        raise SessionFileError(f"the state in record {seq} is missing from the storage", where=f"record {seq}")
+
+    def _states(self, digest: str) -> Mapping[int, Table]:
+        if self._recent[0] != digest:
+            text = self.decoder.contents.read(bytes.fromhex(digest))
+            fields = Fields(document_of(text, f"content {digest}"), f"content {digest}")
+            self._recent = (digest, LoadedStates(self.decoder, fields).states)
+        return self._recent[1]
+
+
+def document_of(text: bytes, where: str) -> Json:
+    """Parse a document."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise SessionFileError(f"this is not JSON: {error}", where=where) from None

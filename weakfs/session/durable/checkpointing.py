@@ -1,0 +1,274 @@
+"""Writing checkpoints beside the work: the state is immutable, so a thread can write it while calls go on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field, frozen
+
+from weakfs.session.blobs.blob import digest_of
+from weakfs.session.blobs.rope import Content, joined
+from weakfs.session.durable.checkpoint import (
+    FORMAT,
+    VERSION,
+    EventRun,
+    LoadedCheckpoint,
+    StateDocument,
+    StatesEntry,
+    StoredStates,
+    document_of,
+    event_runs,
+)
+from weakfs.session.durable.contents import StreamContents
+from weakfs.session.durable.frame_decoder import FrameDecoder
+from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
+from weakfs.session.errors import SessionFileError, UnsupportedVersion
+from weakfs.session.files.reader import Fields
+from weakfs.session.history.log import Log
+from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.schema import Rules
+from weakfs.storage.event_store import Checkpoint, EventStore
+
+if TYPE_CHECKING:
+    from weakfs.session.core import SessionCore
+
+# A checkpoint is due when the frames since the last take this many bytes, and twice as many as it does.
+LEAST = 4 << 20
+FACTOR = 2
+# Contents are stored in batches of about this many bytes.
+BATCH = 8 << 20
+
+logger = logging.getLogger("weakfs.session")
+
+
+@frozen(eq=False)
+class Moment:
+    """What a checkpoint is made of: the session after one frame."""
+
+    number: int
+    session_id: str
+    origin_id: str
+    counter: int
+    rules: Rules
+    line: Timeline
+    # The timeline with the records that `line` has dropped.
+    whole: Timeline
+    counts: Mapping[str, int]
+    # The numbers of events before the first frame that stays.
+    kept_from: Mapping[str, int]
+    index: Any
+
+
+@define(eq=False)
+class Written:
+    """What is known about the newest checkpoint."""
+
+    seq: int = 0
+    size: int = 0
+    runs: Mapping[str, EventRun] = field(factory=dict[str, EventRun])
+    states: tuple[StatesEntry, ...] = ()
+    digests: Mapping[int, tuple[Content, str]] = field(factory=dict[int, "tuple[Content, str]"])
+
+
+@define(eq=False)
+class Checkpointing:
+    """The checkpoints of one stream, and the history before them."""
+
+    store: EventStore
+    stream: str
+    history: StreamHistory
+    states: StoredStates
+    last: Written = field(factory=Written)
+    # The bytes of frames since the newest checkpoint.
+    pending: int = 0
+    _thread: Thread | None = None
+
+    @classmethod
+    def of(cls, store: EventStore, stream: str, rules: Rules) -> Checkpointing:
+        """Return the checkpoints of a stream, of which nothing is read yet."""
+        decoder = FrameDecoder(rules, StreamContents(store, stream))
+        states = StoredStates(decoder)
+        return cls(store, stream, StreamHistory(store, stream, decoder, states), states)
+
+    def moment(self, session: SessionCore, number: int, line: Timeline, whole: Timeline | None = None) -> Moment:
+        """Return what a checkpoint after a frame is made of. O(index).
+
+        `whole` is the timeline before it was compacted.
+        """
+        return Moment(
+            number,
+            session.session_id,
+            session.origin_id,
+            session._counter,
+            session._rules,
+            line.copy(),
+            line.copy() if whole is None else whole.copy(),
+            dict(self.history.counts),
+            self.history.counts_before(line.dropped),
+            self.history.written(line.dropped),
+        )
+
+    def count(self, session: SessionCore, size: int, number: int, line: Timeline) -> None:
+        """Count the bytes of a frame, and write a checkpoint beside if it is due."""
+        self.pending += size
+        if self.pending < max(LEAST, FACTOR * self.last.size) or self._thread is not None:
+            return
+        self.pending = 0
+        moment = self.moment(session, number, line)
+        self._thread = Thread(target=self._write_beside, args=(session, moment), name="weakfs-checkpoint", daemon=True)
+        self._thread.start()
+
+    def _write_beside(self, session: SessionCore, moment: Moment) -> None:
+        try:
+            written = self.write(moment)
+        except Exception:
+            # The frames are there: the next checkpoint will do.
+            logger.exception("cannot write a checkpoint of session %r", moment.session_id)
+        else:
+            with session.lock:
+                self.settle(session, written)
+        finally:
+            self._thread = None
+
+    def wait(self) -> None:
+        """Wait for a checkpoint that is being written; never called under the session's lock."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def write(self, moment: Moment) -> Written:
+        """Write a checkpoint and what it refers to."""
+        text, written, contents = self.document(moment)
+        self.put(contents)
+        self.store.put_checkpoint(self.stream, Checkpoint(moment.number, text))
+        return written
+
+    def document(self, moment: Moment) -> tuple[bytes, Written, dict[str, Content]]:
+        """Return a checkpoint's document, what is known about it, and the contents that it refers to."""
+        line, last = moment.line, self.last
+        whole = moment.whole
+        rows = list(whole.rows.since(max(last.seq - whole.dropped, 0)))
+        first = whole.seq - len(rows) + 1
+        document = StateDocument(moment.rules, last.digests)
+        runs = event_runs(moment.rules, line, moment.counts, moment.kept_from, last.runs, rows)
+        body = document.written(line, runs)
+        contents = dict(document.blobs.by_digest)
+        states = tuple(entry for entry in last.states if entry.last > min(moment.index["seqs"], default=0))
+        of_records = StateDocument(moment.rules, document.blobs.digests)
+        found = of_records.states_of(first, rows)
+        if found:
+            text = of_records.text({"states": found})
+            digest = digest_of(text).hex()
+            states = (*states, StatesEntry(first, line.seq, digest))
+            contents |= of_records.blobs.by_digest
+            contents[digest] = text
+        text = document.text(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "session_id": moment.session_id,
+                "origin_id": moment.origin_id,
+                "counter": moment.counter,
+                **body,
+                "index": moment.index,
+                "states": [[entry.first, entry.last, entry.digest] for entry in states],
+            }
+        )
+        for stored in (document.stored, of_records.stored):
+            contents |= self.history.decoder.contents.missing_of(stored)
+        written = Written(line.seq, len(text), runs, states, document.blobs.digests)
+        return text, written, contents
+
+    def put(self, contents: Mapping[str, Content]) -> None:
+        """Store those contents that the stream does not have."""
+        there = self.store.has_contents(self.stream, list(contents))
+        batch: dict[str, bytes] = {}
+        size = 0
+        for digest, content in contents.items():
+            if digest in there:
+                continue
+            batch[digest] = joined(content)
+            size += len(batch[digest])
+            if size > BATCH:
+                self.store.put_contents(self.stream, batch)
+                batch, size = {}, 0
+        if batch:
+            self.store.put_contents(self.stream, batch)
+
+    def settle(self, session: SessionCore, written: Written) -> None:
+        """Take a checkpoint that was written for the newest one, and drop the history that it names from memory."""
+        self.last = written
+        self.states.entries = list(written.states)
+        self.history.until = written.seq
+        self.history.decoder.rules = session._rules
+        line = session._trunk
+        for stretch, end in line.rows._stretches():
+            if isinstance(stretch.items, StoredRecords):
+                break
+            size = end - stretch.start
+            if stretch.is_packed and len(stretch.items) == size and line.dropped + end <= written.seq:
+                stretch.items = StoredRecords(self.history, line.dropped + stretch.start + 1, size)
+        for tag, run in written.runs.items():
+            values: Log[Any] = line.logs.get(tag, Log())
+            for stretch, end in values._stretches():
+                if isinstance(stretch.items, StoredEvents) or stretch.start < run.head:
+                    break
+                size = end - stretch.start
+                if stretch.is_packed and len(stretch.items) == size and end <= run.head + run.count:
+                    stretch.items = StoredEvents(self.history, tag, run.first + stretch.start - run.head, size)
+
+    def replace(self, session: SessionCore, moment: Moment, text: bytes, written: Written) -> None:
+        """Take the document of a frame for the newest checkpoint, and trim the history that nothing needs any more."""
+        from weakfs.session.durable.trimming import trim
+
+        self.pending = 0
+        self.last = written
+        self.states.entries = list(written.states)
+        self.history.until = written.seq
+        self.store.put_checkpoint(self.stream, Checkpoint(moment.number, text))
+        if moment.line.dropped:
+            hold_events(session._trunk, written.runs)
+            hold_events(moment.line, written.runs)
+            trim(self.store, self.stream, self.history, moment.line.dropped, text, written.states)
+
+    def load(self, text: bytes, where: str) -> tuple[Timeline, dict[str, Any], Rules]:
+        """Read a checkpoint's document: return its timeline, the session's own fields and the rules."""
+        document = document_of(text, where)
+        if type(document) is not dict or document.get("format") != FORMAT:
+            raise SessionFileError("this is not a checkpoint of a session", where=where)
+        if document.get("version") != VERSION:
+            raise UnsupportedVersion(
+                f"the checkpoint has version {document.get('version')!r:.60} and this library reads {VERSION}; use a "
+                f"newer release of weakfs",
+                where=where,
+            )
+        fields = Fields(document, "$")
+        fields.take("format", str)
+        fields.take("version", int)
+        header = {
+            "session_id": fields.take("session_id", str),
+            "origin_id": fields.take("origin_id", str),
+            "counter": fields.take("counter", int),
+        }
+        self.history.take_over(fields.take("index", dict))
+        self.states.entries = [StatesEntry(*entry) for entry in fields.take("states", list)]
+        loaded = LoadedCheckpoint(self.history.decoder, fields, self.history)
+        fields.done()
+        line = loaded.line
+        self.history.decoder.rules = loaded.rules
+        self.history.until = line.seq
+        self.last = Written(line.seq, len(text), loaded.runs, tuple(self.states.entries))
+        line.forget_checkpoints()
+        return line, header, loaded.rules
+
+
+def hold_events(line: Timeline, runs: Mapping[str, EventRun]) -> None:
+    """Read the LOG values whose frames are about to be trimmed into memory."""
+    for tag, run in runs.items():
+        for stretch, _ in line.logs.get(tag, Log())._stretches():
+            items = stretch.items
+            if isinstance(items, StoredEvents) and stretch.start < run.head:
+                stretch.items = items.load()

@@ -1,0 +1,168 @@
+"""Decoding frames: their blobs, their records, and the values in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import orjson
+from attrs import define, field
+
+from weakfs.session.blobs.blob import Stored
+from weakfs.session.blobs.rope import Content, Rope
+from weakfs.session.codec.columns import Columns
+from weakfs.session.codec.decoding import Reading
+from weakfs.session.codec.shared_values import DIGEST, Json, read_blobs
+from weakfs.session.durable.contents import StreamContents
+from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType
+from weakfs.session.files.expansion import unlimited
+from weakfs.session.history.reduction import Row
+from weakfs.session.slices.registry import Shape
+from weakfs.session.slices.schema import Rules
+
+Frame = dict[str, Json]
+
+
+@define(eq=False)
+class FrameDecoder:
+    """Decodes the frames of one stream, one after another; building its converters takes milliseconds."""
+
+    rules: Rules
+    contents: StreamContents
+    _reading: Reading | None = field(default=None, init=False)
+    _pools: dict[type, tuple[Any, list[Any]]] = field(factory=dict, init=False)
+    _columns: dict[str, Columns | None] = field(factory=dict, init=False)
+
+    def columns(self, tag: Json) -> Columns | None:
+        """Return how plain events with a tag are read; `None` if they hold more than atoms and blobs."""
+        if tag not in self._columns:
+            self._columns[tag] = Columns.of(self.shape(tag))
+        return self._columns[tag]
+
+    def shape(self, tag: Json) -> Shape:
+        """Return the shape of the type with a tag. Raise `UnknownTag` if it is not registered."""
+        if type(tag) is not str:
+            raise SessionFileError(f"expected a tag as text, not {tag!r:.60}", where="$.type")
+        try:
+            return self.rules.registry.shape(tag)
+        except UnknownType as error:
+            raise UnknownTag(str(error), where="$.type") from None
+
+    def blobs(self, rows: list[Json]) -> list[Content]:
+        """Return the blobs of frames; their contents are read from the storage at once."""
+        digests = {row["content"] for row in rows if type(row) is dict and row.keys() == {"content", "size"}}
+        found = self.contents.read_many(digests) if digests else {}
+        blobs: list[Content] = []
+        for row in rows:
+            if type(row) is str:
+                blobs.append(row.encode())
+            elif type(row) is dict and row.keys() == {"content", "size"}:
+                blobs.append(found[row["content"]])
+            else:
+                blobs += read_blobs([row], self.contents)
+        return blobs
+
+    def unread_blobs(self, rows: list[Json]) -> list[Content]:
+        """Return blobs whose contents are read when they are needed."""
+        blobs: list[Content] = []
+        for row in rows:
+            if type(row) is str:
+                blobs.append(row.encode())
+            elif type(row) is dict and row.keys() == {"content", "size"}:
+                digest, size = row["content"], row["size"]
+                if type(digest) is not str or DIGEST.fullmatch(digest) is None or type(size) is not int:
+                    raise SessionFileError("expected a digest and a size", where=f"$.blobs[{len(blobs)}]")
+                blobs.append(Rope.unread(Stored(bytes.fromhex(digest), size, self.contents)))
+            else:
+                blobs += read_blobs([row], self.contents)
+        return blobs
+
+    def reading(self, blobs: Sequence[Content], frame: Frame) -> Reading:
+        """Return the decoder of one frame's values."""
+        pools = self.rules.registry.pools
+        if self._reading is None or {pool.cls for pool in pools} != self._pools.keys():
+            self._pools = {pool.cls: (pool, []) for pool in pools}
+            self._reading = Reading(self.rules.registry, blobs, self._pools)
+        reading = self._reading
+        reading.registry, reading.blobs = self.rules.registry, blobs
+        for pool, values in self._pools.values():
+            values[:] = pool.read(frame.get(pool.section, []), blobs, unlimited())
+        return reading
+
+    def plain_rows(self, frames: Sequence[Frame], where: str) -> list[Row]:
+        """Return the records of frames that hold only plain ones, a field at a time."""
+        records: list[Frame] = []
+        rows_of_blobs: list[Json] = []
+        for frame in frames:
+            shift = len(rows_of_blobs)
+            own = frame.get("records", [])
+            if "blobs" in frame:
+                rows_of_blobs += frame["blobs"]
+                if shift:
+                    _renumber(own, shift)
+            records += own
+        blobs = self.blobs(rows_of_blobs)
+        places: dict[str, list[int]] = {}
+        for place, record in enumerate(records):
+            places.setdefault(record["type"], []).append(place)
+        values: list[Any] = [None] * len(records)
+        for tag, positions in places.items():
+            columns = self.columns(tag)
+            read = columns and columns.read([records[place]["event"] for place in positions], blobs, unlimited())
+            if read is None:
+                reading = self.reading(blobs, {})
+                shape = self.shape(tag)
+                read = [shape.pack(reading.value(records[at]["event"], shape.cls, where)) for at in positions]
+            for place, value in zip(positions, read, strict=True):
+                values[place] = value
+        return [head(record, where, value) for record, value in zip(records, values, strict=True)]
+
+    def is_plain(self, frame: Frame) -> bool:
+        """Return whether all records of a frame are plain."""
+        return all(self.columns(record["type"]) is not None for record in frame.get("records", ()))
+
+    def rows(self, frames: Sequence[tuple[int, Frame]], state_of: Callable[[int], Any]) -> list[Row]:
+        """Return the records of frames. The states in them are asked for by record number."""
+        rows: list[Row] = []
+        plain: list[Frame] = []
+        for number, frame in frames:
+            where = f"frame {number}"
+            if self.is_plain(frame):
+                plain.append(frame)
+                continue
+            rows += self.plain_rows(plain, where)
+            plain = []
+            reading = self.reading(self.blobs(frame.get("blobs", [])), frame)
+            for seq, record in enumerate(frame["records"], frame["after"] + 1):
+                shape = self.shape(record["type"])
+                reading.table = lambda _, seq=seq: state_of(seq)
+                event = reading.value(record["event"], shape.cls, where)
+                rows.append(head(record, where, shape.pack(event)))
+        return rows + self.plain_rows(plain, "the records")
+
+
+def head(record: Frame, where: str, values: tuple[Any, ...]) -> Row:
+    """Return the row of a record whose fields were read."""
+    at, cause, tag = record.get("at"), record.get("cause"), record["type"]
+    if type(at) is not int or type(cause) not in (str, type(None)):
+        raise SessionFileError("a record's time is no number, or its cause no text", where=where)
+    return at, cause, tag, values
+
+
+def parsed(number: int, data: bytes) -> Frame:
+    """Parse a frame."""
+    try:
+        frame = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise SessionFileError(f"this is not JSON: {error}", where=f"frame {number}") from None
+    if type(frame) is not dict or not {"id", "after", "counter"}.issubset(frame):
+        raise SessionFileError("this is not a frame of a session", where=f"frame {number}")
+    return frame
+
+
+def _renumber(records: Iterable[Frame], shift: int) -> None:
+    """Make the blobs of plain records those of a list that begins with `shift` others."""
+    for record in records:
+        for value in record["event"].values():
+            if type(value) is dict and "blob" in value:
+                value["blob"] += shift

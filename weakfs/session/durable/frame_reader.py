@@ -1,0 +1,223 @@
+"""Reading frames: decoding them, and applying them to a timeline.
+
+Frames whose records are plain are read together, a field at a time, and reduced in one run. Any other is applied by
+itself: its states are relative to the one before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from attrs import define
+
+from weakfs.session.codec.decoding import Reading
+from weakfs.session.codec.shared_values import Json
+from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, head, parsed
+from weakfs.session.durable.state_difference import pools_that_compare, read_values
+from weakfs.session.errors import SessionFileError, UnknownTag
+from weakfs.session.events import Merged
+from weakfs.session.files.expansion import unlimited
+from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.reduction import Row, advance, changed
+from weakfs.session.history.snapshot_table import SnapshotEntry
+from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.table import EMPTY_TABLE, Table
+
+# The fields of a frame that only adds records.
+PLAIN = frozenset({"id", "after", "counter", "records", "blobs"})
+# How many plain frames are reduced in one run.
+BATCH = 4096
+
+
+@define(eq=False)
+class FrameReader:
+    """Applies frames to `line`, which nothing else sees until all are applied."""
+
+    decoder: FrameDecoder
+    line: Timeline
+    counter: int
+    # Whether the timeline was read from a storage as a whole: its checkpoints are then made when they are needed.
+    is_new: bool = False
+    # Called with the number and the contents of each frame.
+    note: Callable[[int, Frame], object] | None = None
+    # Returns the timeline and the rules for a frame that starts with a new document.
+    reset: Callable[[int, Frame], tuple[Timeline, Rules]] | None = None
+
+    @property
+    def rules(self) -> Rules:
+        """The rules with the slices that frames installed."""
+        return self.decoder.rules
+
+    def apply(self, frames: Iterable[tuple[int, bytes]]) -> int:
+        """Apply frames, given with their numbers, and return the number of the last one; 0 if there is none.
+
+        Raise `SessionFileError` naming the frame that cannot be read.
+        """
+        last = 0
+        plain: list[tuple[int, Frame]] = []
+        with collector_at_rest():
+            for number, data in frames:
+                frame = parsed(number, data)
+                if self.note is not None:
+                    self.note(number, frame)
+                last = number
+                if "part" in frame:
+                    # The history of what the next document holds.
+                    continue
+                if self._is_plain(frame):
+                    plain.append((number, frame))
+                    if len(plain) >= BATCH:
+                        self._apply_plain(plain)
+                        plain = []
+                else:
+                    self._apply_plain(plain)
+                    plain = []
+                    self._apply_one(number, frame)
+            self._apply_plain(plain)
+        return last
+
+    def _is_plain(self, frame: Frame) -> bool:
+        return PLAIN.issuperset(frame) and self.decoder.is_plain(frame)
+
+    def _apply_plain(self, frames: Sequence[tuple[int, Frame]]) -> None:
+        """Apply frames that only add plain records, all at once."""
+        if not frames:
+            return
+        seq = self.line.seq
+        for number, frame in frames:
+            _check_place(number, frame, seq)
+            seq += len(frame.get("records", ()))
+            self.counter = max(self.counter, frame["counter"])
+        self._extend(
+            self.decoder.plain_rows([frame for _, frame in frames], f"frames {frames[0][0]} to {frames[-1][0]}")
+        )
+
+    def _extend(self, rows: list[Row]) -> None:
+        """Add rows to the timeline, and reduce them."""
+        line = self.line
+        if not rows:
+            return
+        if self.is_new and len(rows) > 8:
+            mark = Mark(line.seq, line.state, line.logs, 0)
+            after = next(advance(self.rules, mark, rows, (line.seq + len(rows),)))
+            line.rows = line.rows.extend(rows)
+            line.state, line.logs = after.state, after.logs
+            return
+        for row in rows:
+            event = self.rules.registry.shape(row[2]).build(*row[3])
+            line.add(row, *changed(self.rules, line.state, line.logs, event))
+
+    def _apply_one(self, number: int, frame: Frame) -> None:
+        line = self.line
+        where = f"frame {number}"
+        _check_place(number, frame, line.seq)
+        if "reset" in frame and self.reset is not None:
+            self.line, self.decoder.rules = self.reset(number, frame)
+            self.counter = max(self.counter, frame["counter"])
+            return
+        reading = self.decoder.reading(self.decoder.blobs(frame.get("blobs", [])), frame)
+        self._install(frame.get("installed", ()), reading, where)
+        before = line.copy()
+        reading.table = lambda row: self._state(row, before, None, reading)
+        block_end = 0
+        for record in frame.get("records", ()):
+            shape = self.decoder.shape(record["type"])
+            event = reading.value(record["event"], shape.cls, where)
+            seq = line.seq + 1
+            inside = seq <= block_end
+            state, logs = changed(self.rules, line.state, line.logs, event, logs_only=inside)
+            is_merge = type(event) is Merged and not inside
+            if is_merge:
+                block_end = seq + event.count
+            row = head(record, where, shape.pack(event))
+            line.add(row, state, logs, mark=is_merge, block_end=block_end if is_merge else 0)
+            if seq == block_end:
+                line.checkpoint(Mark(seq, line.state, line.logs, block_end))
+        for tag, values in frame.get("slices", {}).items():
+            self._set_slice(tag, values, reading)
+        for gone in frame.get("dropped", ()):
+            line.forget_snapshot(gone)
+        reading.table = lambda row: self._state(row, before, line.state, reading)
+        for row in frame.get("snapshots", ()):
+            line.keep_snapshot(
+                SnapshotEntry(
+                    row["id"],
+                    row["number"],
+                    row["seq"],
+                    row["at"],
+                    row["tag"],
+                    reading.table(row["state"]),
+                    tuple(reading.any(row["externals"])) if "externals" in row else (),
+                )
+            )
+        for seq, kept in frame.get("externals", ()):
+            line.externals = line.externals.set(seq, reading.any(kept))
+        self.counter = max(self.counter, frame["counter"])
+
+    def _install(self, rows: Iterable[Json], reading: Reading, where: str) -> None:
+        for row in rows:
+            shape = self.decoder.shape(row["tag"])
+            self.decoder.rules = self.rules.install(shape.cls, tag=row["tag"], kind=row["kind"])
+            for item in row["initial"]:
+                self.decoder.rules = self.rules.install(shape.cls, initial=reading.value(item, shape.cls, where))
+
+    def _set_slice(self, tag: str, values: Json, reading: Reading) -> None:
+        line = self.line
+        is_log = self.rules.specs[tag].kind == "log"
+        table = line.logs if is_log else line.state
+        table = self._changed_table(table, {tag: values}, reading)
+        if is_log:
+            line.logs = table
+        else:
+            line.state = table
+
+    def _state(self, row: Json, before: Timeline, after: Table | None, reading: Reading) -> Table:
+        if row == {"state": "before"}:
+            return before.state
+        if row == {"state": "after"} and after is not None:
+            return after
+        if type(row) is dict and row.keys() == {"snapshot"}:
+            return before.snapshots[row["snapshot"]].state
+        if type(row) is dict and row.keys() == {"slices"}:
+            return self._changed_table(before.state, row["slices"], reading)
+        raise SessionFileError(f"this is not a state: {row!r:.60}", where="$.state")
+
+    def _changed_table(self, table: Table, changes: dict[str, Json], reading: Reading) -> Table:
+        pools = pools_that_compare(self.rules)
+        for tag, row in changes.items():
+            if row is None:
+                table = without(table, tag)
+                continue
+            spec = self.rules.specs.get(tag)
+            if spec is None:
+                raise UnknownTag(f"the slice {tag!r} is not installed", where="$.slices")
+            old = table.get(tag, spec.empty)
+            pool = pools.get(spec.cls)
+
+            def read(item: Json, cls: type = spec.cls) -> Any:
+                return reading.value(item, cls, "$.slices")
+
+            def change(value: Any, difference: Json, pool: Any = pool) -> Any:
+                return pool.changed(value, difference, reading.blobs, unlimited())
+
+            table = table.set(tag, read_values(old, row, read, change))
+        return table
+
+
+def without(table: Table, gone: str) -> Table:
+    """Return a table without one slice. O(slices)."""
+    rest = EMPTY_TABLE
+    for tag, values in table.items():
+        rest = rest if tag == gone else rest.set(tag, values)
+    return rest
+
+
+def _check_place(number: int, frame: Frame, seq: int) -> None:
+    if frame["after"] != seq:
+        raise SessionFileError(
+            f"it follows record {frame['after']!r:.60} and not record {seq}: frames are missing or were mixed up",
+            where=f"frame {number}",
+        )

@@ -1,0 +1,380 @@
+"""Writing frames: what one commit of a session changed, as JSON with the names and forms of a session file.
+
+A frame holds the new records, the blobs in them, and what records do not tell: snapshots, installed slices, ids. A
+state, such as that of a rollback, is written as its difference from the state before the frame. Frames are written
+under the session's lock: an event costs one dict, made by a function that is compiled for its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import attrs
+import orjson
+
+from weakfs.session.blobs.blob import Stored, digest_of
+from weakfs.session.blobs.rope import Content, joined
+from weakfs.session.codec.encoding import Writing
+from weakfs.session.codec.scalars import AS_IT_IS
+from weakfs.session.codec.shared_values import Blobs, Json, shown
+from weakfs.session.durable.state_difference import pools_that_compare, write_table
+from weakfs.session.events import Merged, RolledBack
+from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.reduction import Row
+from weakfs.session.history.snapshot_table import SnapshotEntry
+from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.registry import Registry, Shape
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.slice import SliceSpec
+from weakfs.session.slices.table import EMPTY_TABLE, Table
+from weakfs.session.slices.tags import tag_of
+
+# Contents up to this size are in the frame itself; larger ones are stored once by digest.
+INLINE = 512
+
+ATOMS: frozenset[Any] = frozenset({str, int, bool, type(None)})
+
+WriteField = Callable[[Any, "FrameBlobs"], Json]
+WriteEvent = Callable[[tuple[Any, ...], "FrameBlobs"], Json]
+
+
+class FrameBlobs(Blobs):
+    """The blobs of one frame. Large ones are written as their digest, and collected in `contents_by_digest`."""
+
+    def __init__(self, known: KnownDigests) -> None:
+        super().__init__()
+        self.by_digest: dict[str, bytes] = {}
+        self._known = known
+
+    def number(self, content: Content, parent: Content | None = None) -> int:
+        """Return the number of a blob."""
+        number = self._by_identity.get(id(content))
+        if number is not None:
+            return number
+        number = len(self.rows)
+        if type(content) is Stored:
+            self.rows.append({"stored": content.digest.hex(), "size": content.size})
+            self.stored.setdefault(content.digest, {})[id(content.source)] = content
+        else:
+            data = joined(content)
+            if len(data) <= INLINE:
+                self.rows.append(shown(data))
+            else:
+                digest = self._known.digest(data)
+                self.by_digest[digest] = data
+                self.rows.append({"content": digest, "size": len(data)})
+        # Keeping it alive also keeps its id from being reused.
+        self.contents.append(content)
+        self._by_identity[id(content)] = number
+        return number
+
+
+class KnownDigests:
+    """The digests of the contents that were written last, so that each is hashed once."""
+
+    COUNT = 64
+    LARGEST = 1 << 20
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[bytes, str]] = {}
+
+    def digest(self, content: bytes) -> str:
+        """Return the digest of a content in hexadecimal."""
+        known = self._known.get(id(content))
+        if known is not None and known[0] is content:
+            return known[1]
+        digest = digest_of(content).hex()
+        if len(content) <= self.LARGEST:
+            if len(self._known) >= self.COUNT:
+                del self._known[next(iter(self._known))]
+            self._known[id(content)] = (content, digest)
+        return digest
+
+
+class FrameWriting(Writing):
+    """Encodes the values of one frame after another; building its converter takes milliseconds."""
+
+    def __init__(self, registry: Registry) -> None:
+        super().__init__(registry, self._state, lambda row: EMPTY_TABLE)
+        self.write_state: Callable[[Table], Json] = lambda table: None
+
+    def _state(self, table: Table) -> Json:
+        return self.write_state(table)
+
+    def begin(self, blobs: FrameBlobs) -> None:
+        """Start a frame."""
+        self.blobs = blobs
+        for pool, _ in [*self.pools.values()]:
+            self.pools[pool.cls] = (pool, pool.writer(blobs))
+
+    def row(self, value: Any, type_: type) -> Json:
+        """Return a value as JSON; it was checked when it was dispatched."""
+        if type_ in self.pools and type(value) is type_:
+            return self._pooled(value)
+        return self._converter.unstructure(value, unstructure_as=type_)
+
+
+class FrameWriter:
+    """Writes the frames of one session."""
+
+    def __init__(self) -> None:
+        self._known = KnownDigests()
+        self._events: dict[str, WriteEvent | None] = {}
+        self._writing: FrameWriting | None = None
+
+    def frame(
+        self,
+        rules: Rules,
+        before: Timeline,
+        after: Timeline,
+        *,
+        name: str,
+        counter: int,
+        installed: tuple[SliceSpec, ...] = (),
+        undeclared: frozenset[str] = frozenset(),
+    ) -> tuple[bytes, FrameBlobs]:
+        """Return the frame of the change from `before` to `after`, which must continue it, and its blobs.
+
+        `name` identifies it among all frames. The values of `undeclared` slices are part of it.
+        """
+        rows = tuple(after.rows.since(len(before.rows))) if after.rows is not before.rows else ()
+        try:
+            return self._frame(rules, before, after, rows, name, counter, installed, undeclared, fast=True)
+        except (TypeError, ValueError):
+            # A value that JSON does not have, such as a large number: the slow way marks it.
+            return self._frame(rules, before, after, rows, name, counter, installed, undeclared, fast=False)
+
+    def part(self, rules: Rules, rows: Sequence[Row], after: int, *, name: str) -> tuple[bytes, FrameBlobs]:
+        """Return a frame of history: the records that follow record `after`, without the states in them."""
+        before = Timeline(base=Mark(after, EMPTY_TABLE, EMPTY_TABLE, 0))
+        try:
+            return self._frame(rules, before, before, tuple(rows), name, 0, (), frozenset(), fast=True, is_part=True)
+        except (TypeError, ValueError):
+            return self._frame(rules, before, before, tuple(rows), name, 0, (), frozenset(), fast=False, is_part=True)
+
+    def _frame(
+        self,
+        rules: Rules,
+        before: Timeline,
+        after: Timeline,
+        rows: tuple[Row, ...],
+        name: str,
+        counter: int,
+        installed: tuple[SliceSpec, ...],
+        undeclared: frozenset[str],
+        *,
+        fast: bool,
+        is_part: bool = False,
+    ) -> tuple[bytes, FrameBlobs]:
+        blobs = FrameBlobs(self._known)
+        frame: dict[str, Json] = {"id": name, "after": before.seq, "counter": counter}
+        if is_part:
+            frame["part"] = True
+        writing: FrameWriting | None = None
+        if installed:
+            writing = self._begin(rules, blobs, before, None)
+            frame["installed"] = [
+                {"tag": spec.tag, "kind": spec.kind, "initial": [writing.row(value, spec.cls) for value in spec.empty]}
+                for spec in installed
+            ]
+        records: list[Json] = []
+        for at, cause, tag, values in rows:
+            write = self._event_writer(rules, tag) if fast else None
+            if write is not None:
+                event = write(values, blobs)
+            else:
+                writing = writing or self._begin(rules, blobs, before, None)
+                if is_part:
+                    writing.write_state = lambda table: None
+                event = self._event(rules, writing, before, tag, values)
+            records.append({"at": at, "type": tag, "cause": cause, "event": event})
+        if records:
+            frame["records"] = records
+        slices = undeclared and self._undeclared(rules, before, after, undeclared)
+        has_more = slices or after.snapshots is not before.snapshots or after.externals is not before.externals
+        if has_more:
+            writing = writing or self._begin(rules, blobs, before, None)
+            if slices:
+                frame["slices"] = self._slices(rules, writing, blobs, before, after, slices)
+            if after.snapshots is not before.snapshots:
+                writing.write_state = self._state_writer(rules, writing, blobs, before, after)
+                taken, gone = _snapshot_changes(before, after)
+                frame["snapshots"] = [self._snapshot(writing, entry) for entry in taken]
+                frame["dropped"] = gone
+            if after.externals is not before.externals:
+                frame["externals"] = [
+                    [seq, writing.any(kept)]
+                    for seq, kept in sorted(after.externals.items())
+                    if before.externals.get(seq) is not kept
+                ]
+        if writing is not None:
+            for pool, pool_writer in writing.pools.values():
+                if pool_writer.rows:
+                    frame[pool.section] = pool_writer.rows
+        if blobs.rows:
+            frame["blobs"] = blobs.rows
+        return orjson.dumps(frame, option=AS_IT_IS), blobs
+
+    def _event_writer(self, rules: Rules, tag: str) -> WriteEvent | None:
+        try:
+            return self._events[tag]
+        except KeyError:
+            write = self._events[tag] = event_writer(rules.registry.shape(tag))
+            return write
+
+    def _begin(self, rules: Rules, blobs: FrameBlobs, before: Timeline, after: Timeline | None) -> FrameWriting:
+        writing = self._writing
+        if writing is None or writing.registry.pools != rules.registry.pools:
+            writing = self._writing = FrameWriting(rules.registry)
+        writing.registry = rules.registry
+        writing.begin(blobs)
+        writing.write_state = self._state_writer(rules, writing, blobs, before, after)
+        return writing
+
+    def _state_writer(
+        self, rules: Rules, writing: FrameWriting, blobs: FrameBlobs, before: Timeline, after: Timeline | None
+    ) -> Callable[[Table], Json]:
+        """Return the function that writes a state: the one before or after the frame, or its difference from it."""
+
+        def write(state: Table) -> Json:
+            if state is before.state:
+                return {"state": "before"}
+            if after is not None and state is after.state:
+                return {"state": "after"}
+            pools = pools_that_compare(rules)
+            return {"slices": write_table(rules, before.state, state, writing.row, pools, blobs)}
+
+        return write
+
+    def _event(self, rules: Rules, writing: FrameWriting, before: Timeline, tag: str, values: tuple[Any, ...]) -> Json:
+        shape = rules.registry.shape(tag)
+        if tag == tag_of(RolledBack):
+            target, snapshot_id, state = values
+            entry = before.snapshots.get(snapshot_id) if snapshot_id is not None else None
+            if entry is not None and entry.state is state:
+                return {"target": target, "snapshot_id": snapshot_id, "state": {"snapshot": snapshot_id}}
+        return writing.row(shape.build(*values), shape.cls)
+
+    def _undeclared(
+        self, rules: Rules, before: Timeline, after: Timeline, undeclared: Iterable[str]
+    ) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+        for tag in sorted(undeclared):
+            kind = "logs" if rules.specs[tag].kind == "log" else "state"
+            if getattr(before, kind).get(tag) is not getattr(after, kind).get(tag):
+                found.append((tag, kind))
+        return found
+
+    def _slices(
+        self,
+        rules: Rules,
+        writing: FrameWriting,
+        blobs: FrameBlobs,
+        before: Timeline,
+        after: Timeline,
+        slices: list[tuple[str, str]],
+    ) -> Json:
+        """Return the values of slices whose reducers a reader may not know."""
+        old = EMPTY_TABLE
+        new = EMPTY_TABLE
+        for tag, kind in slices:
+            was, now = getattr(before, kind).get(tag), getattr(after, kind).get(tag)
+            old = old if was is None else old.set(tag, was)
+            new = new if now is None else new.set(tag, now)
+        return write_table(rules, old, new, writing.row, pools_that_compare(rules), blobs)
+
+    def _snapshot(self, writing: FrameWriting, entry: SnapshotEntry) -> Json:
+        row: dict[str, Json] = {
+            "id": entry.snapshot_id,
+            "number": entry.number,
+            "seq": entry.seq,
+            "at": entry.at,
+            "tag": entry.tag,
+            "state": writing.write_state(entry.state),
+        }
+        if entry.externals:
+            row["externals"] = writing.any(entry.externals)
+        return row
+
+
+def _snapshot_changes(before: Timeline, after: Timeline) -> tuple[list[SnapshotEntry], list[str]]:
+    """Return the snapshots that a timeline gained, and the ids of those that it lost. O(changes)."""
+    ids: Iterable[str] = {*before.snapshots, *after.snapshots}
+    if before.touched is not None and after.touched is not None and after.touched.extends(before.touched):
+        ids = set(after.touched.since(len(before.touched)))
+    taken = [
+        after.snapshots[key]
+        for key in ids
+        if after.snapshots.get(key) is not before.snapshots.get(key, None) and key in after.snapshots
+    ]
+    gone = sorted(key for key in ids if key in before.snapshots and key not in after.snapshots)
+    return sorted(taken, key=attrgetter("age")), gone
+
+
+def event_writer(shape: Shape) -> WriteEvent | None:
+    """Return a function that writes the fields of one type of event; `None` if some need the slow way.
+
+    Fields of text, whole numbers, blobs, and tuples of these are fast.
+    """
+    if shape.tag in (tag_of(RolledBack), tag_of(Merged)) or not attrs.has(shape.cls):
+        return None
+    try:
+        hints = get_type_hints(shape.cls, include_extras=True)
+    except NameError:
+        return None
+    names = shape.names
+    special: list[tuple[str, int, WriteField]] = []
+    for place, name in enumerate(names):
+        if name not in hints:
+            return None
+        write = _field_writer(hints[name])
+        if write is None:
+            return None
+        if write is not _plain:
+            special.append((name, place, write))
+    if not special:
+        return lambda values, blobs: dict(zip(names, values, strict=True))
+
+    def write_event(values: tuple[Any, ...], blobs: FrameBlobs) -> Json:
+        row = dict(zip(names, values, strict=True))
+        for name, place, write in special:
+            row[name] = write(values[place], blobs)
+        return row
+
+    return write_event
+
+
+def _field_writer(hint: Any) -> WriteField | None:
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if ATOMS.issuperset(members):
+        return _plain
+    if {bytes, Stored, *ATOMS}.issuperset(members):
+        return _blob
+    if get_origin(hint) is tuple:
+        return _tuple_writer(get_args(hint))
+    return None
+
+
+def _plain(value: Any, blobs: FrameBlobs) -> Json:
+    return value
+
+
+def _blob(value: Any, blobs: FrameBlobs) -> Json:
+    return {"blob": blobs.number(value)} if type(value) in (bytes, Stored) else value
+
+
+def _tuple_writer(members: tuple[Any, ...]) -> WriteField | None:
+    if len(members) == 2 and members[1] is ...:
+        write = _field_writer(members[0])
+        if write is None:
+            return None
+        return lambda value, blobs: [write(item, blobs) for item in value]
+    writers = [writer for member in members if (writer := _field_writer(member)) is not None]
+    if len(writers) != len(members):
+        return None
+    return lambda value, blobs: [own(item, blobs) for own, item in zip(writers, value, strict=True)]

@@ -1,0 +1,197 @@
+"""The history of a durable session: records and LOG values that are read from frames when somebody asks for them.
+
+An index of one entry for some hundreds of records tells which frame to start with. States in records, such as those of
+rollbacks, are relative to the state before the frame, which old frames do not have: they are in documents of their own,
+written with each checkpoint.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from threading import RLock
+from typing import Any
+
+from attrs import define, field, frozen
+
+from weakfs.session.codec.shared_values import Json
+from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, parsed
+from weakfs.session.errors import SessionError, SessionFileError
+from weakfs.session.history.reduction import Row
+from weakfs.session.slices.table import Table
+from weakfs.storage.event_store import EventStore
+
+# The least number of records between two entries of the index.
+GAP = 256
+# How many runs of records are kept after they were read.
+RECENT = 4
+
+
+@frozen(eq=False)
+class IndexEntry:
+    """A place in the history: the first frame of those that follow record `seq`.
+
+    `counts` holds the number of records of each type up to there.
+    """
+
+    frame: int
+    seq: int
+    counts: dict[str, int]
+
+
+@define(eq=False)
+class StreamHistory:
+    """The records of one stream, by number. Every method may be called from any thread."""
+
+    store: EventStore
+    stream: str
+    decoder: FrameDecoder
+    # Returns the state in a record, by the number of that.
+    state_of: Callable[[int], Table]
+    # The newest record whose state `state_of` knows: the one of the newest checkpoint.
+    until: int = 0
+    index: list[IndexEntry] = field(factory=list[IndexEntry])
+    counts: Counter[str] = field(factory=Counter[str])
+    _recent: dict[int, list[Row]] = field(factory=dict[int, list[Row]])
+    _lock: Any = field(factory=RLock)
+
+    def forget(self) -> None:
+        """Start with an empty index."""
+        self.index, self.counts, self._recent = [], Counter(), {}
+
+    def note(self, number: int, frame: Frame) -> None:
+        """Count a frame that was read."""
+        self.add(number, frame["after"], [record["type"] for record in frame.get("records", ())])
+
+    def add(self, number: int, after: int, tags: list[str]) -> None:
+        """Count the frame that follows record `after`."""
+        if not self.index or after - self.index[-1].seq >= GAP:
+            self.index.append(IndexEntry(number, after, dict(self.counts)))
+        for tag in tags:
+            self.counts[tag] += 1
+
+    def first_frame(self, dropped: int) -> int:
+        """Return the number of the first frame that is needed once the records up to `dropped` are."""
+        place = bisect_right(self.index, dropped, key=attrgetter("seq")) - 1
+        return self.index[place].frame if place >= 0 else 0
+
+    def counts_before(self, dropped: int) -> dict[str, int]:
+        """Return how many events precede that frame, by type."""
+        place = bisect_right(self.index, dropped, key=attrgetter("seq")) - 1
+        return self.index[place].counts if place >= 0 else {}
+
+    def rows(self, first: int, count: int) -> list[Row]:
+        """Return `count` records from number `first` on."""
+        place = bisect_right(self.index, first - 1, key=attrgetter("seq")) - 1
+        found: list[Row] = []
+        while len(found) < count and 0 <= place < len(self.index):
+            run = self._run(place)
+            start = first + len(found) - 1 - self.index[place].seq
+            found += run[start : start + count - len(found)]
+            place += 1
+        if len(found) != count:
+            raise SessionError(f"records {first} to {first + count - 1} are not in the storage: they were dropped")
+        return found
+
+    def events(self, tag: str, first: int, count: int) -> list[Any]:
+        """Return `count` events of a type, from the one that `first` others of that type precede."""
+        place = bisect_right(self.index, first, key=lambda entry: entry.counts.get(tag, 0)) - 1
+        build = self.decoder.rules.registry.shape(tag).build
+        found: list[Any] = []
+        while len(found) < count and 0 <= place < len(self.index):
+            events = [row[3] for row in self._run(place) if row[2] == tag]
+            start = first + len(found) - self.index[place].counts.get(tag, 0)
+            found += [build(*values) for values in events[start : start + count - len(found)]]
+            place += 1
+        if len(found) != count:
+            raise SessionError(f"events {first} to {first + count - 1} of {tag!r} are not in the storage")
+        return found
+
+    def _run(self, place: int) -> list[Row]:
+        """Return the records from one entry of the index to the next."""
+        with self._lock:
+            known = self._recent.get(place)
+            if known is not None:
+                return known
+            entry = self.index[place]
+            is_last = place + 1 == len(self.index)
+            limit = None if is_last else self.index[place + 1].frame - entry.frame
+            frames: list[tuple[int, Frame]] = []
+            for number, data in self.store.read(self.stream, after=entry.frame - 1, limit=limit):
+                frame = parsed(number, data)
+                if frame["after"] >= self.until:
+                    break
+                frames.append((number, frame))
+            if frames and frames[0][1]["after"] != entry.seq:
+                raise SessionFileError(
+                    f"it does not follow record {entry.seq}: frames were trimmed or mixed up",
+                    where=f"frame {frames[0][0]}",
+                )
+            rows = self.decoder.rows(frames, self.state_of)
+            if not is_last and self.index[place + 1].seq <= self.until:
+                if len(self._recent) >= RECENT:
+                    del self._recent[next(iter(self._recent))]
+                self._recent[place] = rows
+            return rows
+
+    def written(self, dropped: int) -> Json:
+        """Return the index as JSON, without what precedes record `dropped`."""
+        first = max(bisect_right(self.index, dropped, key=attrgetter("seq")) - 1, 0)
+        entries = self.index[first:]
+        return {
+            "frames": [entry.frame for entry in entries],
+            "seqs": [entry.seq for entry in entries],
+            "counts": {tag: [entry.counts.get(tag, 0) for entry in entries] for tag in sorted(self.counts)},
+            "totals": dict(sorted(self.counts.items())),
+        }
+
+    def take_over(self, row: Json) -> None:
+        """Read an index that `written` returned."""
+        tags = list(row["counts"])
+        columns = zip(*(row["counts"][tag] for tag in tags), strict=True) if tags else iter(() for _ in row["frames"])
+        self.index = [
+            IndexEntry(frame, seq, dict(zip(tags, counts, strict=True)))
+            for frame, seq, counts in zip(row["frames"], row["seqs"], columns, strict=True)
+        ]
+        self.counts = Counter(row["totals"])
+
+
+@frozen(eq=False)
+class StoredRecords:
+    """A stretch of records that is read from the storage."""
+
+    history: StreamHistory
+    first: int
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def load(self) -> list[Row]:
+        """Read the rows."""
+        return self.history.rows(self.first, self.count)
+
+
+@frozen(eq=False)
+class StoredEvents:
+    """A stretch of a slice's values that are the events of one type."""
+
+    history: StreamHistory
+    tag: str
+    first: int
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def load(self) -> list[Any]:
+        """Read the values."""
+        return self.history.events(self.tag, self.first, self.count)
+
+
+def stretches(first: int, count: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a range, each as its beginning and its length."""
+    for start in range(first, first + count, size):
+        yield start, min(size, first + count - start)

@@ -1,0 +1,68 @@
+"""Opening a session in a storage: reading what it holds, or creating it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import uuid4
+
+from weakfs.session.durable.checkpointing import Checkpointing
+from weakfs.session.durable.commit_log import CommitLog
+from weakfs.session.durable.lease import HeldLease
+from weakfs.session.errors import SessionError
+from weakfs.session.history.log import Log
+from weakfs.session.history.timeline import Timeline
+from weakfs.storage.event_store import EventStore
+from weakfs.storage.storage import Storage
+
+if TYPE_CHECKING:
+    from weakfs.session.session import Session
+
+Durability = Literal["process", "power", "manual"]
+OnConflict = Literal["raise", "merge"]
+Where = str | os.PathLike[str] | Storage | EventStore
+# How long a lease lasts, in seconds.
+LEASE = 30.0
+
+
+def event_store(where: Where, durability: Durability) -> EventStore:
+    """Return the event streams at a path, a URL, or in a storage."""
+    if isinstance(where, EventStore):
+        return where
+    raise SessionError(f"cannot open {where!r:.60}: pass a path, a URL or a storage")
+
+
+def stream_of(store: EventStore, session_id: str | None) -> str | None:
+    """Return the stream of a session: the only one, if none is named. `None` if there is none."""
+    if session_id is not None:
+        return session_id
+    found = store.streams(limit=6)
+    if len(found) > 1:
+        shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
+        raise SessionError(f"cannot choose a session of {store.url}: it holds {shown}; pass session_id")
+    return found[0] if found else None
+
+
+def open_session(session: Session, store: EventStore, stream: str | None, *, merges: bool, exclusive: bool) -> None:
+    """Fill a new session from its stream, and let its changes be stored there."""
+    name = stream if stream is not None else session.session_id
+    lease = HeldLease(store, store.lease(name, uuid4().hex, LEASE)) if exclusive else None
+    checkpoints = Checkpointing.of(store, name, session._rules)
+    line, rules, head = Timeline(touched=Log()), session._rules, 0
+    header: dict[str, Any] = {"session_id": name, "origin_id": name, "counter": 0}
+    checkpoint = store.get_checkpoint(name)
+    if checkpoint is not None:
+        line, header, rules = checkpoints.load(checkpoint.data, f"the checkpoint at frame {checkpoint.number}")
+        head = checkpoint.number
+    log = CommitLog(store, name, checkpoints, head, line, frozenset(), merges=merges, lease=lease)
+    log.header = header
+    reader = log.reader(rules, line, header["counter"], is_new=True)
+    read = reader.apply(store.read(name, after=head))
+    line = reader.line
+    if read and line.seq:
+        line.loaded = True
+        line.forget_checkpoints(line.lasting)
+    session._take_over(reader.rules, line, {**log.header, "session_id": name, "counter": reader.counter})
+    log.head, log.stored = read or head, line.copy()
+    log.known_slices = frozenset(reader.rules.specs)
+    session._log = log

@@ -1,0 +1,86 @@
+"""The difference of two tables of slices as JSON, so that a state costs what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from weakfs.session.codec.shared_values import Blobs, Json
+from weakfs.session.errors import SessionFileError
+from weakfs.session.history.log import Log
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.table import Table
+
+
+@runtime_checkable
+class Comparing(Protocol):
+    """A pool whose values can be written as differences from others: see `weakfs.session.codec.shared_values.Pool`."""
+
+    cls: type
+
+    def difference(self, before: Any, after: Any, blobs: Blobs) -> Json:
+        """Return `after` as its difference from `before`."""
+        ...
+
+    def changed(self, before: Any, row: Json, blobs: Any, expansion: Any) -> Any:
+        """Return the value that `difference` wrote."""
+        ...
+
+
+def pools_that_compare(rules: Rules) -> dict[type, Comparing]:
+    """Return the pools of a registry that can write differences, by type."""
+    return {pool.cls: pool for pool in rules.registry.pools if isinstance(pool, Comparing)}
+
+
+def write_values(
+    before: Log[Any], after: Log[Any], write: Callable[[Any], Json], pool: Comparing | None, blobs: Blobs
+) -> Json:
+    """Return the values of a slice as their difference from `before`."""
+    if pool is not None and len(before) == len(after) == 1:
+        return {"changed": pool.difference(before.last(), after.last(), blobs)}
+    keep = len(before) if after.extends(before) else _shared(before, after)
+    return {"keep": keep, "items": [write(item) for item in after.since(keep)]}
+
+
+def _shared(before: Log[Any], after: Log[Any]) -> int:
+    count = 0
+    for old, new in zip(before, after, strict=False):
+        if old is not new:
+            break
+        count += 1
+    return count
+
+
+def read_values(before: Log[Any], row: Json, read: Callable[[Json], Any], changed: Callable[[Any, Json], Any]) -> Any:
+    """Return the values that `write_values` wrote."""
+    if type(row) is dict and row.keys() == {"changed"} and len(before) == 1:
+        return Log((changed(before.last(), row["changed"]),))
+    if type(row) is not dict or row.keys() != {"keep", "items"} or type(row["items"]) is not list:
+        raise SessionFileError("expected the values that a slice keeps and gains", where="$.slices")
+    keep = row["keep"]
+    if type(keep) is not int or not 0 <= keep <= len(before):
+        raise SessionFileError(f"the slice has no {keep!r:.60} values to keep", where="$.slices.keep")
+    return before.prefix(keep).extend(map(read, row["items"]))
+
+
+def write_table(
+    rules: Rules,
+    before: Table,
+    after: Table,
+    write: Callable[[Any, type], Json],
+    pools: Mapping[type, Comparing],
+    blobs: Blobs,
+) -> Json:
+    """Return a table as its difference from `before`: by tag, with null for slices that it does not have."""
+    found: dict[str, Json] = {}
+    for tag in sorted({*before, *after}):
+        old, new = before.get(tag), after.get(tag)
+        if new is old:
+            continue
+        if new is None:
+            found[tag] = None
+            continue
+        spec = rules.specs[tag]
+        start = spec.empty if old is None else old
+        found[tag] = write_values(start, new, lambda item, cls=spec.cls: write(item, cls), pools.get(spec.cls), blobs)
+    return found
