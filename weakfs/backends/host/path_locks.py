@@ -50,7 +50,7 @@ class Claims:
             if other is not owner:
                 _refuse_touched(claim, paths)
 
-    def check_beside(self, changed: Iterable[Segments], *paths: Segments) -> None:
+    def check_changed(self, changed: Iterable[Segments], *paths: Segments) -> None:
         """Raise `OSError` (EBUSY) if one of the paths overlaps with `changed`, which another process may undo."""
         claim = Claim()
         for segments in changed:

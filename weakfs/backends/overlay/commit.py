@@ -8,7 +8,7 @@ from errno import EBUSY
 from typing import cast
 
 from weakfs.backends.overlay.layers import is_whiteout
-from weakfs.backends.overlay.plan import Layers, seen, shown
+from weakfs.backends.overlay.plan import Layers, describe_entry, shown
 from weakfs.filesystem import BaseFilesystem, Filesystem
 from weakfs.filesystem.errors import fault
 from weakfs.reducers import FileTree, LowerEntry
@@ -66,7 +66,7 @@ def _read_otherwise(layers: Layers, read: Mapping[str, LowerEntry]) -> Iterator[
         content: bytes | None = None
         if type(node) is tuple and leaves.is_file(node) and entry.digest is not None:
             content = layers.lower.content(path, node)
-        again = seen(layers.lower, segments, node, content)
+        again = describe_entry(layers.lower, segments, node, content)
         exact = entry.digest is not None
         descriptions = [
             (one.kind, one.mode, one.digest, *(() if exact else (one.size, one.modified_ns))) for one in (entry, again)

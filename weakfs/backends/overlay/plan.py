@@ -204,15 +204,17 @@ def _by_name(entry: tuple[str, Node]) -> str:
 
 def _hidden(layers: Layers, segments: Segments, at: int) -> EntryHidden:
     node = layers.lower.lookup(segments)
-    return EntryHidden(shown(segments), at, None if node is None else seen(layers.lower, segments, node))
+    return EntryHidden(shown(segments), at, None if node is None else describe_entry(layers.lower, segments, node))
 
 
-def seen(lower: FilesystemPrimitives, segments: Segments, node: Node, content: bytes | None = None) -> LowerEntry:
+def describe_entry(
+    lower: FilesystemPrimitives, segments: Segments, node: Node, content: bytes | None = None
+) -> LowerEntry:
     """Describe a lower entry. A file is identified by `content` if given, otherwise by its status."""
     path = shown(segments)
     if type(node) is FileTree:
         digest = sha256()
-        for one in _told(lower, segments):
+        for one in _statuses_below(lower, segments):
             digest.update(one)
         return LowerEntry(path, "directory", 0, node.modified_at, node.mode, digest.hexdigest())
     size, at, mode = leaves.size_of(node), node[leaves.MODIFIED_AT], node[leaves.MODE]
@@ -222,7 +224,7 @@ def seen(lower: FilesystemPrimitives, segments: Segments, node: Node, content: b
     return LowerEntry(path, leaves.kind_of(node), size, at, mode, content_digest)
 
 
-def _told(lower: FilesystemPrimitives, segments: Segments) -> Iterator[bytes]:
+def _statuses_below(lower: FilesystemPrimitives, segments: Segments) -> Iterator[bytes]:
     """Yield the status of everything in a directory, encoded for hashing."""
     stack = [segments]
     while stack:

@@ -17,7 +17,7 @@ from pyrsistent import PMap, pmap
 
 from weakfs.session.errors import UnknownSnapshot
 from weakfs.session.history.checkpoints import STRETCH, Checkpoints, Mark, PackedMark, last_before
-from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.log import Log
 from weakfs.session.history.packing import Packing
 from weakfs.session.history.record_numbers import Numbering, Shift
@@ -202,7 +202,7 @@ class Timeline:
         if isinstance(mark, Mark) and mark.seq == seq:
             return mark
         rules = next((old for last, old in self.eras if seq <= last), rules)
-        with collector_at_rest():
+        with garbage_collection_paused():
             return next(advance(rules, mark, self.rows.since(mark.seq - self.dropped), (seq,)))
 
     def rules_change(self, old: Rules, new: Rules) -> None:
@@ -240,7 +240,7 @@ class Timeline:
         if past.due(self.base) <= last:
             newest = past.kept.last(start or self.base)
             # All of it stays in use: the collector would take more time than the reading.
-            with collector_at_rest():
+            with garbage_collection_paused():
                 for mark in advance(rules, newest, self.rows.since(newest.seq - self.dropped), stops()):
                     past = past.kept_with(mark, self.rows, self.base)
             self.past = self.past.set(known, past)

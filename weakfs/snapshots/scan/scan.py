@@ -26,7 +26,7 @@ from weakfs.session.interruption import check_interrupted, is_interruptible
 from weakfs.snapshots.directory.entries import TEMPORARY
 from weakfs.snapshots.directory.stable_read import Swapped, read_file, status_of
 from weakfs.snapshots.scan.directory_stack import Frame, refusal, release, reopened
-from weakfs.snapshots.scan.scan_limits import STRIDE, Bounds, Discarded, Interruptible
+from weakfs.snapshots.scan.scan_limits import STRIDE, Discarded, Interruptible, ScanLimits
 from weakfs.snapshots.scan.sinks import Sink
 from weakfs.snapshots.scan.stat_cache import SPECIAL, Directory, Scan, canonical_name, host_name, trusted
 from weakfs.snapshots.store import manifests
@@ -45,7 +45,7 @@ def scan(
     known: Scan | None = None,
     *,
     on_file: OnFile | None = None,
-    bounds: Bounds | None = None,
+    bounds: ScanLimits | None = None,
     discarded: Discarded | None = None,
 ) -> Scan:
     """Read the directory that is open as `descriptor`, with everything below it.
@@ -122,7 +122,9 @@ def _listed(descriptor: int, room: int | None) -> dict[str, Status]:
 
 
 class _Scanner:
-    def __init__(self, sink: Sink, on_file: OnFile | None, bounds: Bounds | None, discarded: Discarded | None) -> None:
+    def __init__(
+        self, sink: Sink, on_file: OnFile | None, bounds: ScanLimits | None, discarded: Discarded | None
+    ) -> None:
         self.sink = Interruptible(sink, check_interrupted) if is_interruptible() else sink
         self.on_file = on_file
         self.bounds = bounds

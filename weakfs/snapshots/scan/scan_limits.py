@@ -21,7 +21,7 @@ from weakfs.snapshots.store.manifests import Status, clamped
 STRIDE = 256
 
 
-class Bounds:
+class ScanLimits:
     """Checks what a program left against the limits, directory by directory, during a scan.
 
     `before` is the tree that the program started with; its entries are not refused. For the quotas, `whole` is the

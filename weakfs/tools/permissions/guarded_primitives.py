@@ -23,7 +23,7 @@ from weakfs.tools.permissions.operations import Operation
 OUTSIDE = ".."
 
 
-class Gate(BaseFilesystem):
+class GuardedPrimitives(BaseFilesystem):
     """The files of `inner` for one operation of one call.
 
     What was resolved is what is judged: a path that leads through links counts by where it ends. What may not be
@@ -154,7 +154,7 @@ class Gate(BaseFilesystem):
 
     def _check_below(self, path: str) -> int:
         """Judge a deletion, entry by entry; give how many entries go beside the path itself."""
-        if not self._access.policy.speaks_of("write", "edit", "patch"):
+        if not self._access.policy.has_rule_for("write", "edit", "patch"):
             self._access.check("write", path)
             segments = self._parse(path)[1]
             if type(self._inner.lookup(segments)) is not FileTree:
@@ -324,6 +324,6 @@ class Gate(BaseFilesystem):
     def notify_subscribers(self) -> None:
         self._inner.notify_subscribers()
 
-    def read_view(self) -> Gate:
+    def read_view(self) -> GuardedPrimitives:
         self._inner = self._inner._view()
         return self
