@@ -34,8 +34,8 @@ from weakfs.reducers.tree.node import FileTree, Node, Segments, find
 from weakfs.session import Session
 from weakfs.session.external import INEXACT
 from weakfs.session.history.garbage_collection import garbage_collection_paused
-from weakfs.snapshots.directory.directory import OnDisk
 from weakfs.snapshots.directory.hard_links import SharedFile
+from weakfs.snapshots.directory.nodes import OnDisk
 
 # Searches skip larger files, because they would have to be held in memory.
 MOST_SEARCHED = 256 << 20

@@ -23,10 +23,11 @@ from weakfs.filesystem.results import Note
 from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import Segments
 from weakfs.session.interruption import uninterrupted
-from weakfs.snapshots.directory.directory import HostDirectory, Parent
+from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY, temporary_name
 from weakfs.snapshots.directory.entries import remove as remove_entry
 from weakfs.snapshots.directory.hard_links import Inode
+from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.journal.copied_inodes import remember_copies
 from weakfs.snapshots.journal.tree_copy import Lost, TreeCopy
 from weakfs.snapshots.journal.undo import COPIED, Frame, RestoreManifest, UndoStep, identity

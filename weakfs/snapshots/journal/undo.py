@@ -14,10 +14,11 @@ from attrs import frozen
 
 from weakfs.filesystem.results import Note
 from weakfs.reducers.tree.node import Segments
-from weakfs.snapshots.directory.directory import HostDirectory, Parent
+from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import remove as remove_entry
 from weakfs.snapshots.directory.entries import rename, temporary_name
 from weakfs.snapshots.directory.hard_links import find_names
+from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.directory.permissions import open_file
 from weakfs.snapshots.journal.copied_inodes import current_inodes, remember_copies
 from weakfs.snapshots.journal.tree_copy import Lost, TreeCopy
