@@ -60,7 +60,7 @@ class Timeline:
     checkpoints: Checkpoints = Checkpoints()  # noqa: RUF009
     snapshots: SnapshotTable = SnapshotTable()  # noqa: RUF009
     # Records up to this one came from a file, and their checkpoints are built on demand, in `past`.
-    told: int = 0
+    loaded_seq: int = 0
     # The checkpoints that the file held, and those after each of them, by its number.
     lasting: Log[PackedMark] = NO_MARKS
     past: PMap[int, Checkpoints] = pmap()  # noqa: RUF009
@@ -113,7 +113,7 @@ class Timeline:
             self.base,
             self.checkpoints,
             self.snapshots,
-            self.told,
+            self.loaded_seq,
             self.lasting,
             self.past,
             self.block_end,
@@ -143,7 +143,7 @@ class Timeline:
     def adopt(self, branch: Timeline) -> None:
         """Continue from the end of `branch`, which must have started at this very point; snapshots stay."""
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
-        self.checkpoints, self.told = branch.checkpoints, branch.told
+        self.checkpoints, self.loaded_seq = branch.checkpoints, branch.loaded_seq
         self.lasting, self.past = branch.lasting, branch.past
         self.block_end = branch.block_end
         self.externals, self.eras, self.packing = branch.externals, branch.eras, branch.packing
@@ -221,14 +221,14 @@ class Timeline:
 
     def forget_checkpoints(self, lasting: Log[PackedMark] | None = None) -> None:
         """Drop the checkpoints so far, except for the lasting ones; they are rebuilt when they are needed."""
-        self.told, self.past = self.seq, pmap()
+        self.loaded_seq, self.past = self.seq, pmap()
         self.lasting = lasting = Log() if lasting is None else lasting
         now = Mark(self.seq, self.state, self.logs, self.block_end)
-        self.checkpoints = Checkpoints(Log((now,)), thinned=self.seq, start=now, last_told=lasting.last())
+        self.checkpoints = Checkpoints(Log((now,)), thinned=self.seq, start=now, last_loaded=lasting.last())
 
     def _loaded_mark(self, rules: Rules, seq: int) -> Mark | PackedMark:
         """Return the nearest checkpoint of a loaded history, which is read once, as far as needed."""
-        last = min(seq, self.told)
+        last = min(seq, self.loaded_seq)
         start = last_before(self.lasting, last)
         known = start.seq if start is not None else self.dropped
         past = self.past.get(known) or Checkpoints(start=start, is_past=True)
