@@ -30,7 +30,7 @@ from weakfs.reducers.events import (
 from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODIFIED_AT, Leaf, content_of, size_of
-from weakfs.reducers.tree.node import FileTree, Node, Segments, find
+from weakfs.reducers.tree.node import FileTree, Node, Segments, find, path_of
 from weakfs.session import Session
 from weakfs.session.external import INEXACT
 from weakfs.session.history.garbage_collection import garbage_collection_paused
@@ -91,11 +91,11 @@ class HostFiles(BaseFilesystem):
 
     def lookup(self, segments: Segments) -> Node | None:
         self._root.check_in_place()
-        with described_errors("look at", _shown(segments)):
+        with described_errors("look at", path_of(segments)):
             return self._root.directory.node(segments)
 
     def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
-        with described_errors("list", _shown(segments)):
+        with described_errors("list", path_of(segments)):
             return self._root.directory.entries(segments)
 
     def readable_entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
@@ -103,7 +103,7 @@ class HostFiles(BaseFilesystem):
         return super().readable_entries(segments)
 
     def list_entries(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
-        with described_errors("list", _shown(segments)):
+        with described_errors("list", path_of(segments)):
             listed = sorted(self._root.directory.names(segments))
         # With 100,000 entries the garbage collector took as long as the listing itself.
         with garbage_collection_paused():
@@ -132,14 +132,14 @@ class HostFiles(BaseFilesystem):
 
     def totals(self, segments: Segments) -> tuple[int, int, int]:
         self._root.check_in_place()
-        with described_errors("scan", _shown(segments)):
+        with described_errors("scan", path_of(segments)):
             tree = self._root.directory.whole_directory(segments)
             return tree.total_size, tree.file_count, tree.directory_count
 
     def height(self, segments: Segments) -> int:
         from weakfs.reducers.tree.node import height
 
-        with described_errors("scan", _shown(segments)):
+        with described_errors("scan", path_of(segments)):
             return height(self._root.directory.whole_directory(segments))
 
     def now(self) -> int:
@@ -241,12 +241,8 @@ def _modified_at(node: Node) -> int:
 
 def _at(event: Any, segments: Segments) -> Event:
     """Return a change of one file as a change at another path."""
-    moved: Event = attrs.evolve(event, path=_shown(segments))
+    moved: Event = attrs.evolve(event, path=path_of(segments))
     return moved
-
-
-def _shown(segments: Segments) -> str:
-    return "/" + "/".join(segments)
 
 
 def _wording(event: Any) -> tuple[str, str]:

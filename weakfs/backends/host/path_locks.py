@@ -8,7 +8,7 @@ from errno import EBUSY
 from attrs import define, field
 
 from weakfs.filesystem.errors import fault
-from weakfs.reducers.tree.node import Segments
+from weakfs.reducers.tree.node import Segments, path_of
 
 
 @define(eq=False)
@@ -65,7 +65,7 @@ class Claims:
 def _refuse_touched(claim: Claim, paths: Iterable[Segments]) -> None:
     for segments in paths:
         if claim.touches(segments):
-            shown = "/" + "/".join(segments)
+            shown = path_of(segments)
             raise fault(
                 OSError,
                 EBUSY,

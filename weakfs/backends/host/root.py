@@ -12,7 +12,7 @@ from weakfs.backends.host.directory_lock import RootLock
 from weakfs.backends.host.path_locks import Claims
 from weakfs.filesystem import Note
 from weakfs.filesystem.errors import fault
-from weakfs.reducers.tree.node import FileTree, Segments
+from weakfs.reducers.tree.node import FileTree, Segments, path_of
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.hard_links import HardLinks
@@ -126,7 +126,7 @@ class HostRoot:
         try:
             with self.store.sink() as writer:
                 known = self._last_scan and self._last_scan.entry(segments)
-                found = scan_entry(parent, segments[-1], writer, known, directory="/" + "/".join(segments[:-1]))
+                found = scan_entry(parent, segments[-1], writer, known, directory=path_of(segments[:-1]))
                 writer.finish()
                 return found.tree
         finally:

@@ -128,10 +128,10 @@ class FileTree(Remembering):
     @classmethod
     def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
         """Return the tree, unpacked; with `known`, shares with others that were. O(directories + names / 32)."""
-        from weakfs.reducers.tree.mutable_directory import DirectoryDraft, made
+        from weakfs.reducers.tree.mutable_directory import DirectoryDraft, build_tree
 
         found = None if known is None else known.get(id(packed))
-        tree = found if type(found) is FileTree else made(DirectoryDraft(packed), known)
+        tree = found if type(found) is FileTree else build_tree(DirectoryDraft(packed), known)
         if known is not None:
             known[id(packed)] = tree
         return tree
@@ -156,6 +156,11 @@ EMPTY_TREE = FileTree()
 def is_tree(node: object) -> bool:
     """Return whether a node is a directory, and not a leaf."""
     return type(node) is FileTree
+
+
+def path_of(segments: Segments) -> str:
+    """Return the path with these segments; `/` for none."""
+    return "/" + "/".join(segments)
 
 
 def find(tree: FileTree, segments: Segments) -> Node | None:

@@ -21,7 +21,7 @@ import orjson
 
 from weakfs.filesystem.results import Note
 from weakfs.platforms import fcntl
-from weakfs.reducers.tree.node import Segments
+from weakfs.reducers.tree.node import Segments, path_of
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY, temporary_name
@@ -123,7 +123,7 @@ class Journal:
 
     def note(self, segments: Segments, cause: str) -> None:
         """Record what about a path could not be preserved."""
-        self.notes.append(Note("/" + "/".join(segments), cause))
+        self.notes.append(Note(path_of(segments), cause))
 
     def note_lost(self, segments: Segments, lost: str | None) -> None:
         """Record attributes that a new copy of an entry could not be given; `None` if it was given all."""
