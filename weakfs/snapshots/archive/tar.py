@@ -181,8 +181,8 @@ class _Unpacking:
             if self.room < 0:
                 raise ValueError(
                     f"cannot import the archive: the missing parent directories of {_short(path_of(path))!r} and "
-                    f"others would take more than {expansion.FACTOR:g} times its size; include directories in the archive, "
-                    f"as tar does"
+                    f"others would take more than {expansion.FACTOR:g} times its size; include directories in the "
+                    f"archive, as tar does"
                 )
             self.directories[missing] = (leaves.DIRECTORY_MODE, self.at)
             missing = missing[:-1]
