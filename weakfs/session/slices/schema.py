@@ -72,7 +72,7 @@ class Rules:
     checked: Mapping[type, tuple[Step, ...]] = field(
         init=False, default=Factory(lambda self: _checked(self.steps), takes_self=True)
     )
-    # The tags of STATE slices whose values hold record numbers: see `weakfs.session.slices.registry.event`.
+    # The tags of STATE slices whose values hold record numbers: see `weakfs.session.slices.tags.event`.
     numbered: tuple[str, ...] = field(init=False, default=Factory(lambda self: _numbered(self), takes_self=True))
     # The events that change a LOG slice.
     logging: frozenset[type] = field(init=False, default=Factory(lambda self: _logging(self.steps), takes_self=True))
