@@ -37,9 +37,9 @@ from weakfs.session.history.packed_state import Counted, Packable, PackedValue
 from weakfs.session.session import Session
 from weakfs.session.slices.registry import Registry, Shape
 from weakfs.session.slices.slice import (
-    Concern,
     Conflict,
     Declaration,
+    EventFilter,
     Slice,
     SliceSpec,
     SliceView,
@@ -61,12 +61,12 @@ __all__ = [
     "Attachable",
     "Bus",
     "Cancellation",
-    "Concern",
     "Conflict",
     "Content",
     "ContentSource",
     "Counted",
     "Declaration",
+    "EventFilter",
     "External",
     "Journal",
     "Log",

@@ -3,7 +3,7 @@
 from weakfs.snapshots.archive.tar import from_tar, to_tar
 from weakfs.snapshots.scan.host_import import ImportedTree, Selection, import_tree
 from weakfs.snapshots.scan.scan import scan, scan_entry
-from weakfs.snapshots.scan.scan_limits import Discarded, ScanLimits
+from weakfs.snapshots.scan.scan_limits import ScanLimits, UnwantedContents
 from weakfs.snapshots.scan.sinks import HashOnlySink, InMemorySink, Sink, StatToken
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.scan.store_sink import StoreSink
@@ -15,7 +15,6 @@ from weakfs.snapshots.store.store import Store
 
 __all__ = [
     "CompactReport",
-    "Discarded",
     "HashOnlySink",
     "ImportedTree",
     "InMemorySink",
@@ -31,6 +30,7 @@ __all__ = [
     "StoreUnwritable",
     "StoreWriter",
     "StoredSnapshot",
+    "UnwantedContents",
     "from_tar",
     "import_tree",
     "scan",

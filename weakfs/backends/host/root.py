@@ -21,7 +21,7 @@ from weakfs.snapshots.git.sink import Base
 from weakfs.snapshots.journal.journal import Journal, Nested
 from weakfs.snapshots.journal.recovery import Recovery, count_unfinished, recover_journals
 from weakfs.snapshots.scan.scan import OnFile, scan, scan_entry
-from weakfs.snapshots.scan.scan_limits import Discarded, ScanLimits
+from weakfs.snapshots.scan.scan_limits import ScanLimits, UnwantedContents
 from weakfs.snapshots.scan.sinks import HashOnlySink, Sink
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store.store import Store
@@ -167,8 +167,8 @@ class HostRoot:
 
     def _restore_manifest(self, wanted: FileTree) -> tuple[Note, ...]:
         sink = HashOnlySink()
-        discarded = Discarded(wanted, sink)
-        now = scan(self.directory.descriptor, sink, self._last_scan, discarded=discarded).tree
+        unwanted = UnwantedContents(wanted, sink)
+        now = scan(self.directory.descriptor, sink, self._last_scan, unwanted=unwanted).tree
         journal = Journal(self.directory, self.journals, self.restore_manifest)
         try:
             restore_tree(self.directory, journal, now, wanted)

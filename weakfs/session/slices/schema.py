@@ -14,7 +14,7 @@ from weakfs.session.history.batch_replay import Plan
 from weakfs.session.history.log import Log
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.slice import (
-    Concern,
+    EventFilter,
     Fold,
     Kind,
     Merge,
@@ -38,7 +38,7 @@ class Step:
     is_log: bool
     empty: Log[Any]
     react: Reaction
-    concerns: Concern | None = None
+    concerns: EventFilter | None = None
     # Returns whether an event concerns the slice.
     test: Callable[[Any], bool] | None = None
     # Reduces many of these events at once.
