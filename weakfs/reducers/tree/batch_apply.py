@@ -13,7 +13,7 @@ from weakfs.reducers import events as e
 from weakfs.reducers.apply import REDUCERS, is_whiteout, newborn, spliced
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf
-from weakfs.reducers.tree.mutable_directory import DirectoryDraft, Entry, build_tree, is_directory
+from weakfs.reducers.tree.mutable_directory import DirectoryDraft, Entry, is_directory, made
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.packed import Packed
 from weakfs.session.blobs.rope import Rope
@@ -67,7 +67,7 @@ class TreeDraft:
 
     def tree(self) -> FileTree:
         """Return the resulting tree; no event may follow."""
-        return build_tree(self._root)
+        return made(self._root)
 
     def _find(self, path: str) -> tuple[DirectoryDraft | None, str, Entry | None]:
         """Return the directory of a path, its name there and its entry; `None` for what is missing."""

@@ -133,7 +133,7 @@ def is_directory(entry: object) -> TypeGuard[FileTree | Packed | DirectoryDraft]
     return entry is not None
 
 
-def build_tree(root: DirectoryDraft, known: dict[int, FileTree | DirectoryDraft] | None = None) -> FileTree:
+def made(root: DirectoryDraft, known: dict[int, FileTree | DirectoryDraft] | None = None) -> FileTree:
     """Make a draft's node and everything below it. A packed directory that occurs several times is unpacked once.
 
     `known` remembers them for the next tree: unpacked nodes by the identity of the packed form, which must outlive it.

@@ -128,10 +128,10 @@ class FileTree(Remembering):
     @classmethod
     def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
         """Return the tree, unpacked; with `known`, shares with others that were. O(directories + names / 32)."""
-        from weakfs.reducers.tree.mutable_directory import DirectoryDraft, build_tree
+        from weakfs.reducers.tree.mutable_directory import DirectoryDraft, made
 
         found = None if known is None else known.get(id(packed))
-        tree = found if type(found) is FileTree else build_tree(DirectoryDraft(packed), known)
+        tree = found if type(found) is FileTree else made(DirectoryDraft(packed), known)
         if known is not None:
             known[id(packed)] = tree
         return tree
@@ -156,11 +156,6 @@ EMPTY_TREE = FileTree()
 def is_tree(node: object) -> bool:
     """Return whether a node is a directory, and not a leaf."""
     return type(node) is FileTree
-
-
-def path_of(segments: Segments) -> str:
-    """Return the path with these segments; `/` for none."""
-    return "/" + "/".join(segments)
 
 
 def find(tree: FileTree, segments: Segments) -> Node | None:
@@ -328,3 +323,8 @@ def height(tree: FileTree) -> int:
         node._height = max((cast(int, child._height) + 1 for child in below), default=1 if node.file_count else 0)
         stack.pop()
     return cast(int, tree._height)
+
+
+def path_of(segments: Segments) -> str:
+    """Return the path with these segments; `/` for none."""
+    return "/" + "/".join(segments)
