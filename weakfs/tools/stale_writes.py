@@ -98,7 +98,7 @@ class Readings:
         # A file that no other caller removed, but a rollback, is not overwritten: making it again is fine.
         if last is None and (caller is None or now is None):
             return
-        raise StaleRead(_stale_message(path, last, self._difference(path, sight, fs) if may_show else None))
+        raise StaleRead(_told(path, last, self._difference(path, sight, fs) if may_show else None))
 
     def check_was_read(self, caller: Who, path: str) -> None:
         """Raise `UnreadFile` for a file that this caller never saw; a call without a caller may change any."""
@@ -220,7 +220,7 @@ def _content(fs: Filesystem, path: str) -> bytes | None:
     return content if len(content) <= MOST_COMPARED else None
 
 
-def _stale_message(path: str, change: ToolCall | None, difference: str | None) -> str:
+def _told(path: str, change: ToolCall | None, difference: str | None) -> str:
     if change is None:
         said = f"cannot change {path!r}: it changed since you last read it"
     else:
