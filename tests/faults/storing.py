@@ -16,17 +16,17 @@ from random import Random
 
 from tests.faults.saving import give_up_rights
 from tests.snapshots.hosts import look, snapshot
-from weakfs.snapshots import HashOnly, Scan, Store, scan
+from weakfs.snapshots import HashOnlySink, Scan, Store, scan
 
 
 def scan_as_nobody(root: Path) -> None:
     """Print the error of a scan."""
-    look(root, sink=HashOnly())
+    look(root, sink=HashOnlySink())
     # What lies above it may be for its owner alone.
     descriptor = os.open(root, os.O_RDONLY)
     give_up_rights()
     try:
-        scan(descriptor, HashOnly())
+        scan(descriptor, HashOnlySink())
     except OSError as error:
         print(f"{type(error).__name__}: {error}")
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.watchdog import watched
 from weakfs import Session, Toolset
-from weakfs.processes import Bubblewrap, CommandLimits, Finished, run_command
+from weakfs.processes import Bubblewrap, CommandLimits, CompletedCommand, run_command
 from weakfs.tools.handlers import ShellOptions, ShellReceipt, shell_tool
 
 BUBBLEWRAP = Bubblewrap()
@@ -26,7 +26,7 @@ def never_hung() -> Iterator[None]:
         yield
 
 
-def run(command: str, place: Path, **limits: Any) -> Finished:
+def run(command: str, place: Path, **limits: Any) -> CompletedCommand:
     return run_command(
         command, str(place), sandbox="required", bubblewrap=BUBBLEWRAP, timeout=40, limits=CommandLimits(**limits)
     )

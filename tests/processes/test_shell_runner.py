@@ -18,7 +18,7 @@ import pytest
 
 from tests.faults.watchdog import watched
 from tests.tools.witness import Witness
-from weakfs.processes import Bubblewrap, Finished, SandboxMode, run_command
+from weakfs.processes import Bubblewrap, CompletedCommand, SandboxMode, run_command
 from weakfs.processes import pipes as watching
 from weakfs.processes import process as processes
 from weakfs.processes.runner import MAX_COMMAND
@@ -60,7 +60,7 @@ def until_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> float:
     return 999
 
 
-def run(command: str, directory: Path, mode: SandboxMode, **options: Any) -> Finished:
+def run(command: str, directory: Path, mode: SandboxMode, **options: Any) -> CompletedCommand:
     options = {"timeout": 60, "grace": 0.2, **options}
     return run_command(command, str(directory), sandbox=mode, bubblewrap=BUBBLEWRAP, **options)
 
@@ -409,7 +409,7 @@ def _children_of(task: str) -> list[str]:
 
 
 def test_many_commands_run_side_by_side(tmp_path: Path, mode: SandboxMode) -> None:
-    def one(number: int) -> Finished:
+    def one(number: int) -> CompletedCommand:
         return run(f"echo {number} > {number}; echo {number}; sleep 1000 & exit {number}", tmp_path, mode)
 
     with ThreadPoolExecutor(8) as pool:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.faults.watchdog import watched
 from weakfs import Session, Toolset
-from weakfs.processes import Bubblewrap, Finished, SandboxUnavailable, run_command
+from weakfs.processes import Bubblewrap, CompletedCommand, SandboxUnavailable, run_command
 from weakfs.tools.handlers import ShellOptions, ShellReceipt, shell_tool
 
 BUBBLEWRAP = Bubblewrap()
@@ -36,11 +36,11 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "workspace"
 
 
-def inside(command: str, place: Path, **options: object) -> Finished:
+def inside(command: str, place: Path, **options: object) -> CompletedCommand:
     return run_command(command, str(place), sandbox="required", bubblewrap=BUBBLEWRAP, timeout=60, **options)  # type: ignore[arg-type]
 
 
-def outside(command: str, place: Path) -> Finished:
+def outside(command: str, place: Path) -> CompletedCommand:
     return run_command(command, str(place), sandbox="off", timeout=60)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.node import FileTree, Node, tree_of
-from weakfs.snapshots import HashOnly, Scan, Sink, Store, StoredSnapshot, scan
+from weakfs.snapshots import HashOnlySink, Scan, Sink, Store, StoredSnapshot, scan
 
 SPECIAL = {stat.S_IFIFO: leaf.FIFO, stat.S_IFSOCK: leaf.SOCKET, stat.S_IFCHR: leaf.DEVICE, stat.S_IFBLK: leaf.DEVICE}
 
@@ -45,7 +45,7 @@ def look(root: Path, known: Scan | None = None, sink: Sink | None = None) -> Sca
     """Scan a directory, keeping nothing unless there is a sink."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        return scan(descriptor, sink or HashOnly(), known)
+        return scan(descriptor, sink or HashOnlySink(), known)
     finally:
         os.close(descriptor)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.snapshots.hosts import look
-from weakfs.snapshots import HashOnly, scan, scan_entry
+from weakfs.snapshots import HashOnlySink, scan, scan_entry
 
 TOP = Path(__file__).parents[2]
 
@@ -93,8 +93,8 @@ def test_an_owner_reads_what_permission_bits_forbid_and_leaves_them_as_they_were
     with opened(root) as descriptor:
         (root / path).chmod(mode)
         before = bits_below(descriptor)
-        first = scan(descriptor, HashOnly())
-        again = scan(descriptor, HashOnly(), first)
+        first = scan(descriptor, HashOnlySink())
+        again = scan(descriptor, HashOnlySink(), first)
         assert bits_below(descriptor) == before
 
     assert first.tree.fingerprint == again.tree.fingerprint
@@ -111,7 +111,7 @@ def test_the_bits_are_put_back_after_an_interrupt(root: Path, path: str) -> None
         (root / path).chmod(0o000)
         before = bits_below(descriptor)
         with pytest.raises(KeyboardInterrupt):
-            scan(descriptor, HashOnly(), on_file=stop)
+            scan(descriptor, HashOnlySink(), on_file=stop)
         assert bits_below(descriptor) == before
 
 
@@ -132,9 +132,9 @@ def test_no_descriptor_is_left_open(root: Path, monkeypatch: pytest.MonkeyPatch)
 
     descriptor = os.open(root, os.O_RDONLY)
     with pytest.raises(KeyboardInterrupt):
-        scan(descriptor, HashOnly(), on_file=stop)
+        scan(descriptor, HashOnlySink(), on_file=stop)
     with pytest.raises(KeyboardInterrupt):
-        scan_entry(descriptor, "d", HashOnly(), on_file=stop)
+        scan_entry(descriptor, "d", HashOnlySink(), on_file=stop)
     os.close(descriptor)
     assert os.listdir("/proc/self/fd") == before
 
@@ -143,7 +143,7 @@ def test_every_file_that_is_read_is_told(root: Path) -> None:
     (root / "top").write_bytes(b"on top")
     told: list[tuple[str, int]] = []
     descriptor = os.open(root, os.O_RDONLY)
-    scan(descriptor, HashOnly(), on_file=lambda path, size: told.append((path, size)))
-    scan_entry(descriptor, "e", HashOnly(), directory="/d", on_file=lambda path, size: told.append((path, size)))
+    scan(descriptor, HashOnlySink(), on_file=lambda path, size: told.append((path, size)))
+    scan_entry(descriptor, "e", HashOnlySink(), directory="/d", on_file=lambda path, size: told.append((path, size)))
     os.close(descriptor)
     assert sorted(told) == [("/d/e/file", 7), ("/top", 6)]

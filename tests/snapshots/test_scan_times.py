@@ -12,7 +12,7 @@ from tests.snapshots.hosts import files_of, look, model, settle, snapshot
 from weakfs.reducers import FileTree
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.node import find, walk
-from weakfs.snapshots import HashOnly, InMemory, Store, scan
+from weakfs.snapshots import HashOnlySink, InMemorySink, Store, scan
 from weakfs.snapshots.directory import stable_read as contents
 from weakfs.snapshots.scan import directory_stack as frames
 from weakfs.snapshots.scan.stat_cache import trusted
@@ -134,7 +134,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(root: Path, monkeypa
             (root / "d" / "other").write_bytes(b"longer than that was")
 
     interfering(monkeypatch, interfere)
-    seen = look(root, sink=InMemory())
+    seen = look(root, sink=InMemorySink())
     monkeypatch.undo()
     assert seen.tree.fingerprint == model(root).fingerprint
     assert content(seen.tree, "d", "file") == path.read_bytes()
@@ -202,7 +202,7 @@ def meanwhile(root: Path, happen: Callable[[], object]) -> FileTree:
 
     descriptor = os.open(root, os.O_RDONLY)
     try:
-        return scan(descriptor, InMemory(), on_file=on_file).tree
+        return scan(descriptor, InMemorySink(), on_file=on_file).tree
     finally:
         os.close(descriptor)
 
@@ -273,7 +273,7 @@ def test_a_file_that_is_swapped_for_a_fifo_is_never_waited_for(root: Path, monke
         return opened(path, flags, *more, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", opening)
-    node = find(look(root, sink=HashOnly()).tree, ("d", "file"))
+    node = find(look(root, sink=HashOnlySink()).tree, ("d", "file"))
     assert isinstance(node, tuple)
     assert node[leaf.CONTENT] is leaf.FIFO
 
@@ -303,7 +303,7 @@ def test_directories_that_are_moved_away_while_those_below_are_read_are_left_out
     assert find(tree, ("a",) * 6 + ("deepest",)) is not None
     assert find(tree, ("a", "z", "planted")) is None
     monkeypatch.undo()
-    assert look(root, sink=InMemory()).tree.fingerprint == model(root).fingerprint
+    assert look(root, sink=InMemorySink()).tree.fingerprint == model(root).fingerprint
 
 
 def test_directories_that_were_closed_on_the_way_are_opened_again(
@@ -315,4 +315,4 @@ def test_directories_that_were_closed_on_the_way_are_opened_again(
         (here / "z").mkdir(parents=True)
         (here / "z" / "f").write_bytes(b"%d" % number)
         here = here / "a"
-    assert look(root, sink=InMemory()).tree.fingerprint == model(root).fingerprint
+    assert look(root, sink=InMemorySink()).tree.fingerprint == model(root).fingerprint

@@ -19,7 +19,7 @@ from tests.snapshots.hosts import look, model, settle, snapshot
 from weakfs.reducers import FileTree
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.node import find, tree_of, walk
-from weakfs.snapshots import HashOnly, InMemory, Scan, Store, scan_entry
+from weakfs.snapshots import HashOnlySink, InMemorySink, Scan, Store, scan_entry
 
 SEEDS = st.integers(0, 2**32)
 
@@ -80,7 +80,7 @@ def test_a_scan_gives_the_tree_that_a_plain_walk_gives(seed: int) -> None:
             assert same(known.tree, expected)
             assert same(Store(store.path).tree(entry), expected)
             assert same(look(root, known).tree, expected)
-            assert same(look(root, sink=InMemory()).tree, expected)
+            assert same(look(root, sink=InMemorySink()).tree, expected)
             assert (entry.file_count, entry.total_size) == (expected.file_count, expected.total_size)
             changed(random, root)
 
@@ -186,9 +186,9 @@ def test_one_entry_is_scanned_alone_whatever_it_is(root: Path) -> None:
     whole = model(root)
     try:
         for name in ("a", "c", "link"):
-            seen = scan_entry(descriptor, name, InMemory())
+            seen = scan_entry(descriptor, name, InMemorySink())
             assert same(seen.tree, only(whole, name))
-        assert scan_entry(descriptor, "gone", HashOnly()).tree.node_count == 0
+        assert scan_entry(descriptor, "gone", HashOnlySink()).tree.node_count == 0
     finally:
         os.close(descriptor)
 
@@ -203,11 +203,11 @@ def test_an_entry_that_is_known_is_not_read_again(root: Path) -> None:
     known = look(root)
     descriptor = os.open(root, os.O_RDONLY)
     try:
-        seen = scan_entry(descriptor, "a", HashOnly(), known.entry(("a",)))
+        seen = scan_entry(descriptor, "a", HashOnlySink(), known.entry(("a",)))
         assert seen.files_read == 0
         assert find(seen.tree, ("a",)) is find(known.tree, ("a",))
         (root / "a" / "b" / "two.txt").write_bytes(b"2")
-        assert scan_entry(descriptor, "a", HashOnly(), seen).files_read == 1
-        assert scan_entry(descriptor, "gone", HashOnly(), known.entry(("gone", "too"))).files_read == 0
+        assert scan_entry(descriptor, "a", HashOnlySink(), seen).files_read == 1
+        assert scan_entry(descriptor, "gone", HashOnlySink(), known.entry(("gone", "too"))).files_read == 0
     finally:
         os.close(descriptor)

@@ -16,7 +16,7 @@ from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.node import find, walk
 from weakfs.session import UnknownSnapshot
 from weakfs.session.blobs.blob import Stored, digest_of
-from weakfs.snapshots import HashOnly, Store, StoredSnapshot, StoreUnwritable
+from weakfs.snapshots import HashOnlySink, Store, StoredSnapshot, StoreUnwritable
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_scan_of_another_store_is_refused(store: Store, root: Path, tmp_path: 
     with store.writer() as writer, pytest.raises(ValueError, match="scan with its writer"):
         writer.commit(other, snapshot_id="s", created_ns=0)
     with store.writer() as writer, pytest.raises(ValueError, match="scan with its writer"):
-        writer.commit(look(root, sink=HashOnly()), snapshot_id="s", created_ns=0)
+        writer.commit(look(root, sink=HashOnlySink()), snapshot_id="s", created_ns=0)
 
 
 def test_a_large_file_goes_in_and_comes_out_in_pieces(store: Store, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class Slow:
     path: str
 
 
-class Gate:
+class GuardedPrimitives:
     """A tool that writes a file, says so, waits, and writes another."""
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ def test_a_call_can_be_awaited(files: Filesystem) -> None:
 
 
 def test_a_cancelled_call_is_undone_though_its_handler_hangs(files: Filesystem) -> None:
-    session, gate = session_of(files), Gate()
+    session, gate = session_of(files), GuardedPrimitives()
     tools = Toolset(session, files, tools=(*DEFAULT_TOOLS, gate.tool))
     files.write("/kept", "1\n")
     before = files.tree().fingerprint
@@ -142,7 +142,7 @@ def test_a_cancelled_shell_command_is_ended_and_undone(tmp_path: Path) -> None:
 
 
 def test_calls_beside_a_cancelled_one_are_not_touched(files: Filesystem) -> None:
-    session, gate = session_of(files), Gate()
+    session, gate = session_of(files), GuardedPrimitives()
     tools = Toolset(session, files, tools=(*DEFAULT_TOOLS, gate.tool))
 
     async def main() -> None:
@@ -162,7 +162,7 @@ def test_calls_beside_a_cancelled_one_are_not_touched(files: Filesystem) -> None
 
 
 def test_a_call_that_waits_for_a_thread_can_be_cancelled_before_it_begins() -> None:
-    session, gate = Session(), Gate()
+    session, gate = Session(), GuardedPrimitives()
     tools = Toolset(session, tools=(*DEFAULT_TOOLS, gate.tool))
 
     async def main() -> None:
@@ -339,7 +339,7 @@ def test_what_a_cancelled_call_started_is_refused(files: Filesystem) -> None:
 
 
 def test_a_cancelled_call_leaves_nothing_in_the_log_of_asyncio(caplog: pytest.LogCaptureFixture) -> None:
-    gate = Gate()
+    gate = GuardedPrimitives()
     tools = Toolset(Session(), tools=[gate.tool])
 
     async def main() -> None:

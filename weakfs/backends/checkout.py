@@ -21,12 +21,12 @@ from weakfs.session import Session
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.scan.read_back import events_between, placed_below, without_set_id
 from weakfs.snapshots.scan.scan import scan
-from weakfs.snapshots.scan.scan_limits import Bounds
-from weakfs.snapshots.scan.sinks import InMemory
+from weakfs.snapshots.scan.scan_limits import ScanLimits
+from weakfs.snapshots.scan.sinks import InMemorySink
 
 
 @define
-class Laid:
+class CheckoutDirectory:
     """A directory that represents some files; all fields but `directory` are set when the program is done."""
 
     directory: str
@@ -46,7 +46,9 @@ class Checkable(Protocol):
 
 
 @contextmanager
-def private_checkout(filesystem: Checkable, session: Session, path: str, read_back: ReadBack) -> Iterator[Laid]:
+def private_checkout(
+    filesystem: Checkable, session: Session, path: str, read_back: ReadBack
+) -> Iterator[CheckoutDirectory]:
     """Check files out, and turn the changes made to them into events of the session if the block succeeds.
 
     Costs one write and one read of all the files. If anything is raised, nothing has changed.
@@ -59,10 +61,10 @@ def private_checkout(filesystem: Checkable, session: Session, path: str, read_ba
     with scratch() as directory:
         host = HostDirectory(directory)
         host.fill(before)
-        laid = Laid(host.root)
+        laid = CheckoutDirectory(host.root)
         yield laid
-        bounds = Bounds(filesystem.limits, read_back, before, prefix=canonical, whole=whole)
-        after, removed = without_set_id(before, scan(host.descriptor, InMemory(), bounds=bounds).tree)
+        bounds = ScanLimits(filesystem.limits, read_back, before, prefix=canonical, whole=whole)
+        after, removed = without_set_id(before, scan(host.descriptor, InMemorySink(), bounds=bounds).tree)
         base = "" if canonical == "/" else canonical
         laid.set_id_removed = tuple(base + one for one in removed)
         with session.transaction():

@@ -11,7 +11,7 @@ import weakfs
 from weakfs.cli.commands.host_commands import COMMANDS
 from weakfs.cli.errors import DONE, INTERRUPTED, UNMET, USAGE, Failure
 from weakfs.cli.options import EXIT_STATUSES, expansion_option, json_option, registry_option, store_option
-from weakfs.cli.output import Output, ReaderGone, complain
+from weakfs.cli.output import Output, ReaderGone, warn
 from weakfs.cli.signals import interruptible
 
 if TYPE_CHECKING:
@@ -170,11 +170,11 @@ def log_command(
     """
     from weakfs.cli.commands.log import show_calls
     from weakfs.cli.commands.log_records import Selection, show_records
-    from weakfs.cli.errors import telling
+    from weakfs.cli.errors import as_failure
     from weakfs.cli.sessions import chosen, load
     from weakfs.filesystem import normalize
 
-    with telling(f"use the path {path!r}"):
+    with as_failure(f"use the path {path!r}"):
         wanted = Selection(cause, None if path is None else normalize(path), limit, filesystem)
     session = load(file, registry, max_expansion)
     if filesystem is not None:
@@ -294,11 +294,11 @@ def diff_command(
     from weakfs.cli.call_changes import trees_of_call
     from weakfs.cli.commands.diff import differences, show_as_json, show_names, show_texts
     from weakfs.cli.directories import is_directory, trees
-    from weakfs.cli.errors import telling
+    from weakfs.cli.errors import as_failure
     from weakfs.cli.sessions import chosen, first_moment, load, moment_of, tree_of
     from weakfs.filesystem import normalize
 
-    with telling(f"use the path {path!r}"):
+    with as_failure(f"use the path {path!r}"):
         path = normalize(path)
     if call is not None and (at is not None or to is not None):
         raise Failure("cannot use --call with --at or --to: a call sets both moments itself; omit one", status=USAGE)
@@ -384,14 +384,14 @@ def run(arguments: Sequence[str] | None) -> int:
     except ReaderGone:
         return DONE
     except Failure as failure:
-        complain(str(failure))
+        warn(str(failure))
         return failure.status
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx is not None else "weakfs"
         message = error.format_message()
-        complain(f"{message[:1].lower()}{message[1:].rstrip('.')}; see: {where} --help")
+        warn(f"{message[:1].lower()}{message[1:].rstrip('.')}; see: {where} --help")
         return USAGE
     except (click.Abort, KeyboardInterrupt):
-        complain("interrupted")
+        warn("interrupted")
         return INTERRUPTED
     return int(status or DONE)

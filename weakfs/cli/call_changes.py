@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from weakfs.cli.calls import NumberedCall, call_named
-from weakfs.cli.errors import Failure, telling
+from weakfs.cli.errors import Failure, as_failure
 from weakfs.cli.formatting import shown
 from weakfs.cli.sessions import Trees, chosen
 from weakfs.cli.states import steps_of
 from weakfs.reducers import FileTree
 from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.session import Session, SessionView
-from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.garbage_collection import garbage_collection_paused
 
 
 def trees_of_call(session: Session, wanted: str, filesystem: str | None) -> tuple[FileTree, FileTree]:
@@ -39,7 +39,7 @@ def trees_of_call(session: Session, wanted: str, filesystem: str | None) -> tupl
 
 def _sides(session: Session, call: NumberedCall) -> tuple[SessionView, SessionView]:
     before = after = None
-    with telling(f"read the history of call {call.number}"), collector_at_rest():
+    with as_failure(f"read the history of call {call.number}"), garbage_collection_paused():
         for step in steps_of(session):
             if step.record.seq == call.first:
                 before = step.before

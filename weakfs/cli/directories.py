@@ -12,13 +12,13 @@ from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.backends.host.root import HostRoot
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
-from weakfs.cli.errors import USAGE, Failure, telling
+from weakfs.cli.errors import USAGE, Failure, as_failure
 from weakfs.cli.formatting import counted, shown, typed
-from weakfs.cli.output import complain, progress
+from weakfs.cli.output import progress, warn
 from weakfs.filesystem import Filesystem, FilesystemSnapshot, Limits
 from weakfs.reducers import FileTree
 from weakfs.snapshots import Store, StoredSnapshot
-from weakfs.snapshots.journal.recovery import count_left_behind
+from weakfs.snapshots.journal.recovery import count_unfinished
 from weakfs.snapshots.store.catalogue import root_name
 
 # The tag of the snapshot that `restore` takes before it replaces anything.
@@ -45,19 +45,19 @@ def open_directory(
 
     Undo what a killed process left unfinished in it, or only report that if nothing may be changed.
     """
-    with telling(f"open {directory!r}"):
+    with as_failure(f"open {directory!r}"):
         root = HostRoot(directory, store)
         kept = root.store if max_bytes is None else Store(root.store.path, max_bytes=max_bytes)
         if read_only:
-            tell_of_unfinished(directory, count_left_behind(root.journals))
+            warn_of_unfinished(directory, count_unfinished(root.journals))
         else:
-            with _said_already():
+            with _library_warnings_muted():
                 undone = root.recover()
-            tell_of_undone(directory, undone)
+            warn_of_undone(directory, undone)
         if session is None:
             # Short, because users type the ids of its snapshots.
             session = Session(session_id=secrets.token_hex(SHORTEST // 2))
-        with _said_already():
+        with _library_warnings_muted():
             return HostFilesystem(
                 directory, session=session, limits=limits, read_only=read_only, snapshots=kind, store=kept
             )
@@ -65,12 +65,12 @@ def open_directory(
 
 def recover(directory: str, store: str | None) -> int:
     """Undo what a killed process left unfinished in a directory; return the number of operations undone."""
-    with telling(f"repair {directory!r}"), _said_already():
+    with as_failure(f"repair {directory!r}"), _library_warnings_muted():
         return HostRoot(directory, store).recover()
 
 
 @contextmanager
-def _said_already() -> Generator[None]:
+def _library_warnings_muted() -> Generator[None]:
     """Keep the library from logging what the command reports itself."""
     logger = logging.getLogger("weakfs.backends")
     before, logger.disabled = logger.disabled, True
@@ -80,18 +80,18 @@ def _said_already() -> Generator[None]:
         logger.disabled = before
 
 
-def tell_of_undone(directory: str, number: int) -> None:
+def warn_of_undone(directory: str, number: int) -> None:
     """Report on standard error that unfinished work was undone."""
     if number:
         pieces = counted(number, "operation")
-        complain(f"undid {pieces} in {directory!r} left unfinished by a process that is gone")
+        warn(f"undid {pieces} in {directory!r} left unfinished by a process that is gone")
 
 
-def tell_of_unfinished(directory: str, number: int) -> None:
+def warn_of_unfinished(directory: str, number: int) -> None:
     """Report on standard error that there is unfinished work."""
     if number:
         pieces = counted(number, "operation")
-        complain(
+        warn(
             f"{directory!r} has {pieces} left unfinished by a process that is gone; to undo this: "
             f"{typed('weakfs', 'repair', directory)}"
         )
@@ -109,7 +109,7 @@ def scanning(files: HostFilesystem, doing: str) -> Generator[None]:
             root.on_file = None
 
 
-def kept(files: HostFilesystem, stored: StoredSnapshot) -> FilesystemSnapshot:
+def snapshot_of(files: HostFilesystem, stored: StoredSnapshot) -> FilesystemSnapshot:
     """Return the snapshot that a filesystem can restore, from its entry in the store."""
     return FilesystemSnapshot(
         stored.snapshot_id,
@@ -122,7 +122,7 @@ def kept(files: HostFilesystem, stored: StoredSnapshot) -> FilesystemSnapshot:
     )
 
 
-def is_of(files: HostFilesystem, snapshot: StoredSnapshot) -> bool:
+def belongs_to(files: HostFilesystem, snapshot: StoredSnapshot) -> bool:
     """Return whether a snapshot is of this directory: several directories may share a store."""
     own = root_name(files.root)
     return snapshot.extra.get("root", own) == own
@@ -131,7 +131,7 @@ def is_of(files: HostFilesystem, snapshot: StoredSnapshot) -> bool:
 def newest(files: HostFilesystem) -> StoredSnapshot:
     """Return the newest snapshot that a user asked for, ignoring those that `restore` takes of what it replaces."""
     for one in reversed(files.store.list()):
-        if is_of(files, one) and not (one.tag or "").startswith(BEFORE_RESTORING):
+        if belongs_to(files, one) and not (one.tag or "").startswith(BEFORE_RESTORING):
             return one
     raise Failure(f"there is no snapshot of {files.root!r}; take one: weakfs snapshot DIR")
 
@@ -142,7 +142,7 @@ def find(files: HostFilesystem, name: str, *, foreign: bool = False) -> StoredSn
     Refuse a snapshot of another directory that shares the store, unless `foreign`.
     """
     found = _named(files.store, name)
-    if not foreign and not is_of(files, found):
+    if not foreign and not belongs_to(files, found):
         raise Failure(
             f"cannot use snapshot {name!r} of {files.root!r}: it is of {found.extra['root']!r}; give that "
             f"directory, or --foreign to use it anyway"
@@ -203,11 +203,11 @@ def usage(message: str) -> Failure:
 def trees(directory: str, at: str | None, to: str | None, store: str | None) -> tuple[FileTree, FileTree]:
     """Return a directory at two moments: at a snapshot (default: the newest), and at another or, by default, now."""
     files = open_directory(directory, store=store, read_only=True)
-    with telling(f"read the store of {directory!r}"):
+    with as_failure(f"read the store of {directory!r}"):
         before = files.store.tree(newest(files) if at is None else find(files, at, foreign=True))
         if to is not None:
             return before, files.store.tree(find(files, to, foreign=True))
-    with telling(f"read {directory!r}"), scanning(files, f"reading {directory}"):
+    with as_failure(f"read {directory!r}"), scanning(files, f"reading {directory}"):
         return before, files.tree()
 
 
@@ -216,7 +216,7 @@ def files_at(directory: str, at: str | None, store: str | None) -> Filesystem:
     files = open_directory(directory, store=store, read_only=True)
     if at is None:
         return files
-    with telling(f"read the store of {directory!r}"):
+    with as_failure(f"read the store of {directory!r}"):
         session = Session()
         session[FileTree].seed(files.store.tree(find(files, at, foreign=True)))
         return InMemoryFilesystem(session, limits=UNLIMITED, read_only=True)

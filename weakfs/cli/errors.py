@@ -35,7 +35,7 @@ class Failure(Exception):
 
 
 @contextmanager
-def telling(doing: str) -> Generator[None]:
+def as_failure(doing: str) -> Generator[None]:
     """Turn exceptions raised inside into a `Failure`. `doing` completes `cannot ...`, as in `read 'x'`."""
     try:
         yield

@@ -138,7 +138,7 @@ def abandon_output() -> None:
     os.close(nowhere)
 
 
-def complain(message: str) -> None:
+def warn(message: str) -> None:
     """Report an error on standard error, in one line."""
     print(f"weakfs: {shown(message)}", file=sys.stderr)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from weakfs import Registry, Session
 from weakfs.backends import InMemoryFilesystem
-from weakfs.cli.errors import USAGE, Failure, telling
+from weakfs.cli.errors import USAGE, Failure, as_failure
 from weakfs.cli.formatting import shown
 from weakfs.cli.output import progress
 from weakfs.reducers import ExternalFsSnapshot, ExternalTrees, FileTree, LowerEntry, LowerFound, TreeMounted
@@ -30,7 +30,7 @@ def load(file: str, registry: str | None, max_expansion: float | None) -> Sessio
     `registry` is `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`.
     """
     known = None if registry is None else registry_at(registry)
-    with telling(f"read the session {file!r}"):
+    with as_failure(f"read the session {file!r}"):
         path = Path(file)
         with progress(f"reading {file}", wanted=path.stat().st_size > LARGE):
             return Session.load(path, registry=known, max_expansion=max_expansion)
@@ -60,7 +60,7 @@ def moment_of(session: Session, at: str | None) -> Session | SessionView:
     """Return the session as it was at `at`: a record number, a snapshot's tag or id, or `None` for its end."""
     if at is None:
         return session
-    with telling(f"look at {at!r}"):
+    with as_failure(f"look at {at!r}"):
         return session.at(int(at) if at.isascii() and at.isdigit() else at)
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 # The signals that a job's time limit, a shutdown and a closed terminal send. Windows has no SIGHUP.
-TOLD_TO_END = tuple(number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP"))
+TERMINATION_SIGNALS = tuple(number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP"))
 
 
 @contextmanager
@@ -18,7 +18,7 @@ def interruptible() -> Generator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    taken = [number for number in TOLD_TO_END if signal.getsignal(number) is signal.SIG_DFL]
+    taken = [number for number in TERMINATION_SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
     for number in taken:
         signal.signal(number, _interrupt)
     try:

@@ -32,7 +32,7 @@ WHOLE = "\udffe\udfff"
 # The most matches whose lines an error lists: all of them in 32 MiB of one letter would be a gigabyte.
 MAX_LINES = 1000
 # The most that a message, which a model reads, names.
-MAX_LINES_TOLD = 20
+MAX_LINES_NAMED = 20
 
 
 @frozen
@@ -243,6 +243,6 @@ def _ambiguous(text: str, starts: Iterable[int], count: int, but: str = "") -> A
 def _named(lines: list[int], uncounted: int) -> str:
     if len(lines) == 1 and not uncounted:
         return f"on line {lines[0]}"
-    if len(lines) > MAX_LINES_TOLD or uncounted:
-        return f"on lines {', '.join(map(str, lines[:MAX_LINES_TOLD]))} and more"
+    if len(lines) > MAX_LINES_NAMED or uncounted:
+        return f"on lines {', '.join(map(str, lines[:MAX_LINES_NAMED]))} and more"
     return f"on lines {', '.join(map(str, lines[:-1]))} and {lines[-1]}"

@@ -10,7 +10,7 @@ from weakfs.filesystem import paths
 from weakfs.filesystem.errors import fault, no_directory, not_found
 from weakfs.filesystem.primitives import FilesystemPrimitives
 from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf, is_link, is_special, kind_of
-from weakfs.reducers.tree.node import FileTree, Node, Segments
+from weakfs.reducers.tree.node import FileTree, Node, Segments, path_of
 from weakfs.reducers.tree.repeated_subtrees import check_repeats
 
 # The same number as Linux follows for one path.
@@ -71,7 +71,7 @@ class PathLookup(FilesystemPrimitives):
                 raise fault(
                     PermissionError,
                     EACCES,
-                    f"cannot use {path!r}: {_shown(here)!r} is a symbolic link to {target!r}, and links are not "
+                    f"cannot use {path!r}: {path_of(here)!r} is a symbolic link to {target!r}, and links are not "
                     "followed here; name the real path, or open the filesystem with follow_symlinks='within_root_only'",
                 )
             if links > MAX_LINKS:
@@ -89,10 +89,10 @@ class PathLookup(FilesystemPrimitives):
             raise fault(
                 OSError,
                 EBUSY,
-                f"cannot use {path!r}: {_shown(found)!r} became a symbolic link during the lookup; try again",
+                f"cannot use {path!r}: {path_of(found)!r} became a symbolic link during the lookup; try again",
             )
         # An entry outside the root has no canonical path here.
-        return (_shown(found) if found[:1] != ("..",) else path), found, node
+        return (path_of(found) if found[:1] != ("..",) else path), found, node
 
     def _climb(self, done: list[str], path: str) -> None:
         """Go up one directory for a ".." in the target of a link on `path`."""
@@ -125,14 +125,14 @@ class PathLookup(FilesystemPrimitives):
                 # Do not reveal where a link outside the root leads.
                 break
             if node is None:
-                missing = _shown(segments[:depth])
+                missing = path_of(segments[:depth])
                 return not_found(
                     path,
                     f"cannot {verb} {path!r}: {no_directory(missing)}",
                     f"list {paths.parent(missing)!r} to see what is there",
                 )
             if type(node) is tuple:
-                blocker = _shown(segments[:depth])
+                blocker = path_of(segments[:depth])
                 return fault(
                     NotADirectoryError,
                     ENOTDIR,
@@ -190,7 +190,3 @@ class PathLookup(FilesystemPrimitives):
                 EROFS,
                 f"cannot {verb} {path!r}: the filesystem is read-only; open it for writing to make changes",
             )
-
-
-def _shown(segments: Segments) -> str:
-    return "/" + "/".join(segments)

@@ -4,19 +4,19 @@ Knows directories of the host and nothing of filesystems; the tool on top of it 
 """
 
 from weakfs.processes.environment import ENVIRONMENT
-from weakfs.processes.pipes import Stop
+from weakfs.processes.pipes import StopEvent
 from weakfs.processes.resource_limits import CommandLimits
-from weakfs.processes.runner import Finished, SandboxMode, check_command, run_command
+from weakfs.processes.runner import CompletedCommand, SandboxMode, check_command, run_command
 from weakfs.processes.sandbox import Bubblewrap, SandboxUnavailable
 
 __all__ = [
     "ENVIRONMENT",
     "Bubblewrap",
     "CommandLimits",
-    "Finished",
+    "CompletedCommand",
     "SandboxMode",
     "SandboxUnavailable",
-    "Stop",
+    "StopEvent",
     "check_command",
     "run_command",
 ]

@@ -23,13 +23,13 @@ _CHUNK = 1 << 16
 _DRAINING = 1.0
 
 
-class Stop:
+class StopEvent:
     """An event with which another thread ends a command."""
 
     def __init__(self) -> None:
         self.descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
 
-    def __enter__(self) -> Stop:
+    def __enter__(self) -> StopEvent:
         return self
 
     def __exit__(
@@ -82,7 +82,7 @@ class Watch:
         finally:
             self._close()
 
-    def until_ended(self, timeout: float, stop: Stop | None = None) -> bool:
+    def until_ended(self, timeout: float, stop: StopEvent | None = None) -> bool:
         """Wait for the command; returns whether it had to be ended because its time was over or `stop` was set."""
         status = self.status
         stopped: list[bytes] = []

@@ -15,7 +15,7 @@ from weakfs.filesystem.errors import fault
 from weakfs.messages import clip, one_line
 from weakfs.platforms import require_linux
 from weakfs.processes.environment import ENVIRONMENT, select
-from weakfs.processes.pipes import Stop, Watch
+from weakfs.processes.pipes import StopEvent, Watch
 from weakfs.processes.process import Job
 from weakfs.processes.resource_limits import CommandLimits
 from weakfs.processes.sandbox import Bubblewrap, confined, private_variables, refusal
@@ -31,7 +31,7 @@ MAX_COMMAND = 32 * 4096 - 1
 
 
 @frozen(kw_only=True)
-class Finished:
+class CompletedCommand:
     """How a command ended and what it printed.
 
     `exit_code` is 128 + n for a command that signal n ended, as shells have it, and `None` for one whose time was over.
@@ -70,8 +70,8 @@ def run_command(
     readable: Iterable[str] = (),
     shell: str = "/bin/sh",
     grace: float = GRACE,
-    stop: Stop | None = None,
-) -> Finished:
+    stop: StopEvent | None = None,
+) -> CompletedCommand:
     """Run `shell -c command` in `workdir`, a directory below `directory`, and return how it ended.
 
     In the sandbox `directory` is the only place that the command can change, and there is no network. Where there is
@@ -136,7 +136,7 @@ def run_command(
         err.add(f"[the command was killed: it had more than {limits.max_processes} processes]\n".encode())
     if exit_code is None and not timed_out:
         raise fault(OSError, errno.EIO, _unreported(status.ended, watch.returncode, err.text()))
-    return Finished(
+    return CompletedCommand(
         exit_code=None if timed_out else exit_code,
         stdout=out.text(),
         stderr=err.text(),

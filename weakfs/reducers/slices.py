@@ -27,8 +27,8 @@ from weakfs.reducers.mounts import MountReport, on_tree_mounted
 from weakfs.reducers.tree.batch_apply import folded
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.session.slices.slice import (
-    Concern,
     Declaration,
+    EventFilter,
     StateMerge,
     WholeMerge,
     WholeSlice,
@@ -38,8 +38,8 @@ from weakfs.session.slices.slice import (
 )
 
 # What happened to external files, and to the session's own.
-OUTSIDE = Concern("filesystem")
-OWN = Concern("filesystem", is_set=False)
+OUTSIDE = EventFilter("filesystem")
+OWN = EventFilter("filesystem", is_set=False)
 
 
 def _reduced(reducer: Callable[[FileTree, Any], FileTree], tree: FileTree | None, event: Any) -> FileTree:

@@ -49,9 +49,9 @@ from weakfs.session.session import Session
 from weakfs.session.slices.registry import Registry, Shape
 from weakfs.session.slices.sides import BranchHistory, Sides
 from weakfs.session.slices.slice import (
-    Concern,
     Conflict,
     Declaration,
+    EventFilter,
     Slice,
     SliceSpec,
     SliceView,
@@ -75,7 +75,6 @@ __all__ = [
     "Bus",
     "Cancellation",
     "Choice",
-    "Concern",
     "Conflict",
     "ConflictEntry",
     "ConflictHunk",
@@ -84,6 +83,7 @@ __all__ = [
     "ContentSource",
     "Counted",
     "Declaration",
+    "EventFilter",
     "External",
     "Journal",
     "Log",

@@ -80,11 +80,11 @@ class SessionFileError(SessionError, ValueError):
 
     def __init__(self, message: str, *, where: str = "$") -> None:
         self.where = where
-        self.told = message
+        self.reason = message
         super().__init__(f"{where}: {message}")
 
     def __reduce__(self) -> tuple[type[SessionFileError], tuple[str], dict[str, object]]:
-        return type(self), (self.told,), {**vars(self), "args": self.args}
+        return type(self), (self.reason,), {**vars(self), "args": self.args}
 
 
 class UnsupportedVersion(SessionFileError):

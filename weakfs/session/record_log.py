@@ -8,7 +8,7 @@ from weakfs.session.core import reducing
 from weakfs.session.errors import SessionError
 from weakfs.session.events import Record
 from weakfs.session.files.content_references import check_contents
-from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.replay import Replay
 from weakfs.session.rollback import Rollback
 from weakfs.session.transaction import ACTIVE, innermost
@@ -48,7 +48,7 @@ class RecordLog(Rollback):
                 raise reducing("replay")
             self._reducing = True
             try:
-                with collector_at_rest():
+                with garbage_collection_paused():
                     replay.apply_all(records)
             finally:
                 self._reducing = False

@@ -3,10 +3,10 @@
 from weakfs.snapshots.archive.tar import from_tar, to_tar
 from weakfs.snapshots.scan.host_import import ImportedTree, Selection, import_tree
 from weakfs.snapshots.scan.scan import scan, scan_entry
-from weakfs.snapshots.scan.scan_limits import Bounds, Discarded
-from weakfs.snapshots.scan.sinks import HashOnly, InMemory, Sink, StatToken
+from weakfs.snapshots.scan.scan_limits import ScanLimits, UnwantedContents
+from weakfs.snapshots.scan.sinks import HashOnlySink, InMemorySink, Sink, StatToken
 from weakfs.snapshots.scan.stat_cache import Scan
-from weakfs.snapshots.scan.store_sink import Observer
+from weakfs.snapshots.scan.store_sink import StoreSink
 from weakfs.snapshots.store.catalogue import StoredSnapshot
 from weakfs.snapshots.store.compaction import CompactReport, SnapshotAccount
 from weakfs.snapshots.store.errors import StoreDamaged, StoreUnwritable
@@ -14,23 +14,23 @@ from weakfs.snapshots.store.snapshot_writer import StoreWriter
 from weakfs.snapshots.store.store import Store
 
 __all__ = [
-    "Bounds",
     "CompactReport",
-    "Discarded",
-    "HashOnly",
+    "HashOnlySink",
     "ImportedTree",
-    "InMemory",
-    "Observer",
+    "InMemorySink",
     "Scan",
+    "ScanLimits",
     "Selection",
     "Sink",
     "SnapshotAccount",
     "StatToken",
     "Store",
     "StoreDamaged",
+    "StoreSink",
     "StoreUnwritable",
     "StoreWriter",
     "StoredSnapshot",
+    "UnwantedContents",
     "from_tar",
     "import_tree",
     "scan",

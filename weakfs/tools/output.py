@@ -47,7 +47,7 @@ def withheld(context: ToolContext, operations: tuple[Operation, ...], paths: Ite
     allowed = None if capability is None else capability.allowed_fs_ops
     if allowed is not None and "read" in operations and "read" not in allowed:
         return tuple(paths)
-    if policy is None or not policy.speaks_of(*operations, withheld=True):
+    if policy is None or not policy.has_rule_for(*operations, withheld=True):
         return ()
     return tuple(
         path for path in paths if any(policy.visibility(one, path) == Visibility.WITHHELD for one in operations)

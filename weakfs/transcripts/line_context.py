@@ -30,7 +30,7 @@ _TOLD_WITHIN = 4000
 
 
 @define
-class Whereabouts:
+class SourceTracker:
     """The directories of the sessions in one file, according to its lines.
 
     A session's root is the directory in which it began; its later current directories are where relative paths start.

@@ -22,7 +22,7 @@ from weakfs.transcripts.formats.codex_output import read_output
 from weakfs.transcripts.formats.detection import READERS, sniff
 from weakfs.transcripts.formats.documents import count_lines, document_entries
 from weakfs.transcripts.json_lines import Line, decode, numbered_lines
-from weakfs.transcripts.line_context import PROGRAMS, Whereabouts
+from weakfs.transcripts.line_context import PROGRAMS, SourceTracker
 from weakfs.transcripts.records import Answer, Found, Message, Skipped, Source, Transcript, TranscriptCall
 from weakfs.transcripts.timestamps import time_of
 
@@ -194,7 +194,7 @@ class _Index:
 
     def __init__(self, files: _Files) -> None:
         self.files = files
-        self.calls, self.where = _Calls(), Whereabouts()
+        self.calls, self.where = _Calls(), SourceTracker()
         self.skipped: list[Skipped] = []
         self.formats: set[str] = set()
         self.lines = self.known = self.repeated = 0

@@ -8,7 +8,7 @@ from typing import Any, cast
 from weakfs.reducers import events as e
 from weakfs.reducers.apply import REDUCERS
 from weakfs.reducers.tree import leaf as leaves
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find, put
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find, path_of, put
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import temporary_name
 from weakfs.snapshots.directory.hard_links import SharedFile
@@ -77,8 +77,8 @@ def _put_leaf(disk: HostDirectory, journal: Journal, event: Any, segments: Segme
 def _reduced(event: Any, segments: Segments, old: Node | None, source: Segments | None = None) -> Node | None:
     """Return what the reducer of `event` makes of an entry."""
     held = put(EMPTY_TREE, source or segments, old, 0) if old is not None else EMPTY_TREE
-    path = "/" + "/".join(segments)
-    named = {"destination": path, "source": "/" + "/".join(source)} if source is not None else {"path": path}
+    path = path_of(segments)
+    named = {"destination": path, "source": path_of(source)} if source is not None else {"path": path}
     return find(REDUCERS[type(event)](held, _evolved(event, named)), segments)
 
 

@@ -47,7 +47,7 @@ class HostFiles(Protocol):
         """Take a snapshot of the current files."""
         ...
 
-    def _go_to(self, target: FilesystemSnapshot | Rewind) -> None:
+    def _restore_to(self, target: FilesystemSnapshot | Rewind) -> None:
         """Restore a snapshot, or undo known changes."""
         ...
 
@@ -93,7 +93,7 @@ class HostExternal:
                 seen.add(record.event.source)
         return tuple(one for one in lost if one not in seen)
 
-    def stand_for(self, filesystem: HostFiles) -> None:
+    def serve(self, filesystem: HostFiles) -> None:
         """Work through another object for the same directory if that one is writable and the current one is not."""
         if self._filesystem.read_only and not filesystem.read_only:
             self._filesystem = filesystem
@@ -109,7 +109,7 @@ class HostExternal:
 
     def restore(self, snapshot: FilesystemSnapshot | Rewind) -> None:
         """Go back to a snapshot, or undo known changes; the session restores its own slices itself."""
-        self._filesystem._go_to(snapshot)
+        self._filesystem._restore_to(snapshot)
 
     def exchange(self, snapshot: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
         """Take a snapshot of the current files and go back to `snapshot`, with a single scan."""

@@ -12,7 +12,7 @@ import attrs
 
 from weakfs.backends.host.disk_changes import CHANGES_FILE, apply
 from weakfs.backends.host.foreign_changes import found_before, looks_like
-from weakfs.backends.host.os_errors import told
+from weakfs.backends.host.os_errors import described_errors
 from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.backends.host.stream import HostStream
 from weakfs.filesystem import BaseFilesystem, FileEntry, Note, paths
@@ -30,12 +30,12 @@ from weakfs.reducers.events import (
 from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODIFIED_AT, Leaf, content_of, size_of
-from weakfs.reducers.tree.node import FileTree, Node, Segments, find
+from weakfs.reducers.tree.node import FileTree, Node, Segments, find, path_of
 from weakfs.session import Session
 from weakfs.session.external import INEXACT
-from weakfs.session.history.garbage_collection import collector_at_rest
-from weakfs.snapshots.directory.directory import OnDisk
+from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.snapshots.directory.hard_links import SharedFile
+from weakfs.snapshots.directory.nodes import OnDisk
 
 # Searches skip larger files, because they would have to be held in memory.
 MOST_SEARCHED = 256 << 20
@@ -91,11 +91,11 @@ class HostFiles(BaseFilesystem):
 
     def lookup(self, segments: Segments) -> Node | None:
         self._root.check_in_place()
-        with told("look at", _shown(segments)):
+        with described_errors("look at", path_of(segments)):
             return self._root.directory.node(segments)
 
     def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
-        with told("list", _shown(segments)):
+        with described_errors("list", path_of(segments)):
             return self._root.directory.entries(segments)
 
     def readable_entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
@@ -103,14 +103,14 @@ class HostFiles(BaseFilesystem):
         return super().readable_entries(segments)
 
     def list_entries(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
-        with told("list", _shown(segments)):
+        with described_errors("list", path_of(segments)):
             listed = sorted(self._root.directory.names(segments))
         # With 100,000 entries the garbage collector took as long as the listing itself.
-        with collector_at_rest():
+        with garbage_collection_paused():
             return tuple([FileEntry(name, prefix + name, *KINDS.get(kind, NO_KIND)) for name, kind in listed])
 
     def content(self, path: str, leaf: Leaf) -> bytes:
-        with told("read", path):
+        with described_errors("read", path):
             return content_of(leaf)
 
     def readable_content(self, path: str, leaf: Leaf) -> bytes | None:
@@ -120,26 +120,26 @@ class HostFiles(BaseFilesystem):
         content = leaf[CONTENT]
         if not isinstance(content, OnDisk):
             return super().content_range(path, leaf, start, stop)
-        with told("read", path):
+        with described_errors("read", path):
             return content.piece(start, stop)
 
     def content_stream(self, path: str, leaf: Leaf) -> BufferedReader:
         content = leaf[CONTENT]
         if not isinstance(content, OnDisk):
             return super().content_stream(path, leaf)
-        with told("read", path):
+        with described_errors("read", path):
             return BufferedReader(HostStream(content.open(), path))
 
     def totals(self, segments: Segments) -> tuple[int, int, int]:
         self._root.check_in_place()
-        with told("scan", _shown(segments)):
+        with described_errors("scan", path_of(segments)):
             tree = self._root.directory.whole_directory(segments)
             return tree.total_size, tree.file_count, tree.directory_count
 
     def height(self, segments: Segments) -> int:
         from weakfs.reducers.tree.node import height
 
-        with told("scan", _shown(segments)):
+        with described_errors("scan", path_of(segments)):
             return height(self._root.directory.whole_directory(segments))
 
     def now(self) -> int:
@@ -207,7 +207,7 @@ class HostFiles(BaseFilesystem):
 
     def _take(self, work: Work, *claimed: Segments) -> None:
         with self._root.lock:
-            self._root.take(work, *claimed)
+            self._root.claim(work, *claimed)
 
     @contextmanager
     def _work(self, verb: str, path: str, *claimed: Segments) -> Iterator[Work]:
@@ -220,7 +220,7 @@ class HostFiles(BaseFilesystem):
         try:
             if running is None:
                 self._take(work, *claimed)
-            with told(verb, path):
+            with described_errors(verb, path):
                 yield work
         except BaseException as error:
             try:
@@ -241,12 +241,8 @@ def _modified_at(node: Node) -> int:
 
 def _at(event: Any, segments: Segments) -> Event:
     """Return a change of one file as a change at another path."""
-    moved: Event = attrs.evolve(event, path=_shown(segments))
+    moved: Event = attrs.evolve(event, path=path_of(segments))
     return moved
-
-
-def _shown(segments: Segments) -> str:
-    return "/" + "/".join(segments)
 
 
 def _wording(event: Any) -> tuple[str, str]:

@@ -10,10 +10,10 @@ from typing import get_args
 
 import attrs
 
-from weakfs.backends.checkout import Laid, changed_paths, check_made
+from weakfs.backends.checkout import CheckoutDirectory, changed_paths, check_made
 from weakfs.backends.host.external import HostExternal, Rewind
 from weakfs.backends.host.files import HostFiles
-from weakfs.backends.host.os_errors import told
+from weakfs.backends.host.os_errors import described_errors
 from weakfs.backends.host.retention import contents_needed
 from weakfs.backends.host.root import HostRoot, is_inside
 from weakfs.backends.host.snapshot_kinds import Kinds, SnapshotKind
@@ -32,7 +32,7 @@ from weakfs.session import External, MissingBlob, Session, UnknownSnapshot
 from weakfs.snapshots.archive.tar import from_tar, to_tar
 from weakfs.snapshots.directory.restore import Plan, restore_entries, restore_tree
 from weakfs.snapshots.scan.read_back import events_between, mode_at, without_set_id
-from weakfs.snapshots.scan.scan_limits import Bounds
+from weakfs.snapshots.scan.scan_limits import ScanLimits
 from weakfs.snapshots.store.compaction import CompactReport
 from weakfs.snapshots.store.store import Store
 
@@ -88,7 +88,7 @@ class HostFilesystem(HostFiles):
             has_store=store is not None,
         )
         if read_only:
-            self._root.tell_of_unfinished()
+            self._root.warn_of_unfinished()
         else:
             self._root.recover()
 
@@ -125,7 +125,7 @@ class HostFilesystem(HostFiles):
         self._root = root if own is None else own.root
         self._kinds = Kinds(self._root, snapshots)
         self._external = HostExternal(self, self._root) if own is None else own
-        self._external.stand_for(self)
+        self._external.serve(self)
         session.attach(self._external)
         spellings = {root.path, os.path.abspath(given)} - {"/"}
         self._prefixes = tuple(f"{spelling}/" for spelling in sorted(spellings, key=len, reverse=True))
@@ -179,8 +179,8 @@ class HostFilesystem(HostFiles):
 
     def tree(self) -> FileTree:
         """Return all files as one immutable value. O(entries); only what changed since the last scan is read."""
-        with self.lock(), told("scan", "/"):
-            return self._root.look()
+        with self.lock(), described_errors("scan", "/"):
+            return self._root.scan()
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
         """Take a durable snapshot of the current files, and record it in the session.
@@ -194,7 +194,7 @@ class HostFilesystem(HostFiles):
                 self._root.refuse_unfinished(self._running())
             snapshot, taken = self._kinds.take(tag, self._next_id, self.filesystem_id, self.now())
             self._session.dispatch(taken)
-            self._session.dispatch(self._seen(self._root.last, snapshot.snapshot_id))
+            self._session.dispatch(self._seen(self._root.last_tree, snapshot.snapshot_id))
         self._session._notify()
         return snapshot
 
@@ -217,7 +217,7 @@ class HostFilesystem(HostFiles):
                 self._session._check_writable()
                 with self._work("restore", self.root, ()) as work:
                     mark = len(work.journal.notes)
-                    before = self._root.go_to(work.journal, wanted)
+                    before = self._root.restore_to(work.journal, wanted)
                     self._restored(before, wanted, snapshot.snapshot_id)
                     notes = tuple(work.journal.notes[mark:])
         self._session._notify()
@@ -227,9 +227,9 @@ class HostFilesystem(HostFiles):
         """Take a snapshot, pass it to `on_kept`, and go to `target`. The files are scanned once."""
         with self.lock():
             on_kept(self.snapshot())
-            self._go_to(target, now=self._root.last)
+            self._restore_to(target, now=self._root.last_tree)
 
-    def _go_to(self, target: FilesystemSnapshot | Rewind, *, now: FileTree | None = None) -> None:
+    def _restore_to(self, target: FilesystemSnapshot | Rewind, *, now: FileTree | None = None) -> None:
         """Restore a snapshot, or undo known changes, without an event: for a session that rolls itself back.
 
         `now` is the result of a scan under the same lock.
@@ -238,7 +238,7 @@ class HostFilesystem(HostFiles):
             if isinstance(target, Rewind):
                 now, wanted = target.now, target.wanted
             else:
-                now = self._root.look() if now is None else now
+                now = self._root.scan() if now is None else now
                 wanted = self._wanted(target)
             if not Plan.of(now, wanted):
                 return
@@ -284,7 +284,7 @@ class HostFilesystem(HostFiles):
         self._refuse_if_read_only("import into", "/")
         tree = from_tar(data, limits=self.limits, at=self.now())
         with self.lock(), self._work("import into", self.root, ()) as work:
-            self._restored(self._root.go_to(work.journal, tree), tree, "archive")
+            self._restored(self._root.restore_to(work.journal, tree), tree, "archive")
         self._session._notify()
 
     def _next_id(self) -> str:
@@ -305,13 +305,13 @@ class HostFilesystem(HostFiles):
         self._refuse_if_read_only("run a program in", path)
         canonical, segments = self._directory(path, "run a program in")
         host = "/".join((self._root.path.rstrip("/"), *(os.fsdecode(names.to_bytes(name)) for name in segments)))
-        laid = Laid(host or "/")
+        laid = CheckoutDirectory(host or "/")
         with ExitStack() as stack:
             with self.lock():
                 work = stack.enter_context(self._work("run a program in", canonical, ()))
-            before = self._root.look_durably(work.journal)
+            before = self._root.scan_for_undo(work.journal)
             yield laid
-            found = self._root.read_back(Bounds(self.limits, read_back, before))
+            found = self._root.read_back(ScanLimits(self.limits, read_back, before))
             after, laid.set_id_removed = without_set_id(before, found)
             for removed in laid.set_id_removed:
                 segments = segments_of(removed)

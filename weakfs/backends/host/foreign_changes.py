@@ -60,7 +60,7 @@ def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: boo
         at = node[leaves.MODIFIED_AT]
         created = directory.born_at(place, at)
         return tree_of({place[-1]: leaves.file(content, mode=node[leaves.MODE], at=at, created_at=created)})
-    return root.keep(place)
+    return root.store_entry(place)
 
 
 def looks_like(one: Node, other: Node) -> bool:

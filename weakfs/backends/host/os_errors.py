@@ -23,7 +23,7 @@ REMEDIES = {
 
 
 @contextmanager
-def told(verb: str, path: str) -> Iterator[None]:
+def described_errors(verb: str, path: str) -> Iterator[None]:
     """Add the verb and path to the system's errors. An error that already has a full message is left as it is."""
     try:
         yield
@@ -33,10 +33,10 @@ def told(verb: str, path: str) -> Iterator[None]:
             raise
         number = error.errno or EIO
         remedy = REMEDIES.get(number, "remove the cause and try again")
-        raise fault(type(error), number, f"cannot {verb} {path!r}: {_said(error, path)}; {remedy}") from error
+        raise fault(type(error), number, f"cannot {verb} {path!r}: {_described(error, path)}; {remedy}") from error
 
 
-def _said(error: OSError, path: str) -> str:
+def _described(error: OSError, path: str) -> str:
     """Return the system's message, with the file name that it concerns unless that is the path's own."""
     name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
     if not name or name == "." or path.endswith("/" + name) or TEMPORARY.fullmatch(name):

@@ -8,7 +8,7 @@ from errno import EBUSY
 from attrs import define, field
 
 from weakfs.filesystem.errors import fault
-from weakfs.reducers.tree.node import Segments
+from weakfs.reducers.tree.node import Segments, path_of
 
 
 @define(eq=False)
@@ -50,7 +50,7 @@ class Claims:
             if other is not owner:
                 _refuse_touched(claim, paths)
 
-    def check_beside(self, changed: Iterable[Segments], *paths: Segments) -> None:
+    def check_changed(self, changed: Iterable[Segments], *paths: Segments) -> None:
         """Raise `OSError` (EBUSY) if one of the paths overlaps with `changed`, which another process may undo."""
         claim = Claim()
         for segments in changed:
@@ -65,7 +65,7 @@ class Claims:
 def _refuse_touched(claim: Claim, paths: Iterable[Segments]) -> None:
     for segments in paths:
         if claim.touches(segments):
-            shown = "/" + "/".join(segments)
+            shown = path_of(segments)
             raise fault(
                 OSError,
                 EBUSY,

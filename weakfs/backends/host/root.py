@@ -12,17 +12,17 @@ from weakfs.backends.host.directory_lock import RootLock
 from weakfs.backends.host.path_locks import Claims
 from weakfs.filesystem import Note
 from weakfs.filesystem.errors import fault
-from weakfs.reducers.tree.node import FileTree, Segments
+from weakfs.reducers.tree.node import FileTree, Segments, path_of
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.hard_links import HardLinks
 from weakfs.snapshots.directory.restore import restore_tree
 from weakfs.snapshots.git.sink import Base
 from weakfs.snapshots.journal.journal import Journal, Nested
-from weakfs.snapshots.journal.recovery import Others, count_left_behind, settle
+from weakfs.snapshots.journal.recovery import Recovery, count_unfinished, recover_journals
 from weakfs.snapshots.scan.scan import OnFile, scan, scan_entry
-from weakfs.snapshots.scan.scan_limits import Bounds, Discarded
-from weakfs.snapshots.scan.sinks import HashOnly, Sink
+from weakfs.snapshots.scan.scan_limits import ScanLimits, UnwantedContents
+from weakfs.snapshots.scan.sinks import HashOnlySink, Sink
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store.store import Store
 
@@ -67,7 +67,7 @@ class HostRoot:
                 f"cannot keep snapshots of {self.path!r} in {self.store.path!r}: that is inside it; name a store "
                 f"outside"
             )
-        self._seen: Scan | None = None
+        self._last_scan: Scan | None = None
         # The base for writing the next commit as a difference.
         self.base: Base | None = None
         # Called with the path and size of every file that a scan reads.
@@ -78,55 +78,55 @@ class HostRoot:
         """Path prefix of the journals of unfinished work on this root, which may share its store with others."""
         return os.path.join(self.store.path, "journals", _known_by(self.path))
 
-    def look(self) -> FileTree:
+    def scan(self) -> FileTree:
         """Scan the directory; contents go into the store. O(entries); only what changed is read."""
-        with self.store.observer() as writer:
-            seen = self.look_into(writer)
+        with self.store.sink() as writer:
+            seen = self.scan_into(writer)
             writer.finish()
         return seen.tree
 
     @property
-    def last(self) -> FileTree:
+    def last_tree(self) -> FileTree:
         """The result of the last scan."""
-        assert self._seen is not None
-        return self._seen.tree
+        assert self._last_scan is not None
+        return self._last_scan.tree
 
-    def look_into(self, writer: Sink) -> Scan:
+    def scan_into(self, writer: Sink) -> Scan:
         """Scan the directory; contents go into `writer`, which the caller has to finish."""
         with self.lock:
-            return self._look_into(writer, None)
+            return self._scan_into(writer, None)
 
-    def _look_into(self, writer: Sink, bounds: Bounds | None) -> Scan:
+    def _scan_into(self, writer: Sink, bounds: ScanLimits | None) -> Scan:
         self.check_in_place()
-        self._seen = scan(self.directory.descriptor, writer, self._newest(), on_file=self.on_file, bounds=bounds)
-        return self._seen
+        self._last_scan = scan(self.directory.descriptor, writer, self._newest(), on_file=self.on_file, bounds=bounds)
+        return self._last_scan
 
-    def look_durably(self, journal: Journal) -> FileTree:
+    def scan_for_undo(self, journal: Journal) -> FileTree:
         """Scan the directory before it changes, so that undoing the journal restores this state.
 
         Like `read_back`, for callers that have claimed the whole directory: others need not wait for the scan.
         """
-        with self.store.observer() as writer:
-            seen = self._look_into(writer, None)
+        with self.store.sink() as writer:
+            seen = self._scan_into(writer, None)
             writer.finish()
         assert seen.ref is not None
         journal.tree(seen.ref.hex())
         return seen.tree
 
-    def read_back(self, bounds: Bounds) -> FileTree:
+    def read_back(self, bounds: ScanLimits) -> FileTree:
         """Scan the directory after a program worked in it; what exceeds the bounds is refused without being read."""
-        with self.store.observer() as writer:
-            seen = self._look_into(writer, bounds)
+        with self.store.sink() as writer:
+            seen = self._scan_into(writer, bounds)
             writer.finish()
         return seen.tree
 
-    def keep(self, segments: Segments) -> FileTree:
+    def store_entry(self, segments: Segments) -> FileTree:
         """Store the entry at a path, and return it as a tree of that entry alone."""
         parent = self.directory.open_directory(segments[:-1])
         try:
-            with self.store.observer() as writer:
-                known = self._seen and self._seen.entry(segments)
-                found = scan_entry(parent, segments[-1], writer, known, directory="/" + "/".join(segments[:-1]))
+            with self.store.sink() as writer:
+                known = self._last_scan and self._last_scan.entry(segments)
+                found = scan_entry(parent, segments[-1], writer, known, directory=path_of(segments[:-1]))
                 writer.finish()
                 return found.tree
         finally:
@@ -134,42 +134,42 @@ class HostRoot:
 
     def _newest(self) -> Scan | None:
         """Return the newest known scan: of this process, or the newest snapshot in the store."""
-        if self._seen is None:
+        if self._last_scan is None:
             newest = self.store.newest()
             if newest is not None:
-                self._seen = self.store.as_scan(newest)
+                self._last_scan = self.store.as_scan(newest)
                 if newest.kind == "git":
-                    self.base = Base(self._seen.tree, newest.extra["git_tree"])
-        return self._seen
+                    self.base = Base(self._last_scan.tree, newest.extra["git_tree"])
+        return self._last_scan
 
     def work(self) -> Work:
         """Begin a unit of work."""
         return Work(self)
 
-    def go_to(self, journal: Journal, wanted: FileTree) -> FileTree:
+    def restore_to(self, journal: Journal, wanted: FileTree) -> FileTree:
         """Make the directory match a tree, logging every step in the journal; return its previous tree."""
-        now = self.look()
+        now = self.scan()
         restore_tree(self.directory, journal, now, wanted)
         return now
 
-    def go_back(self, ref: str) -> tuple[Note, ...]:
+    def restore_manifest(self, ref: str) -> tuple[Note, ...]:
         """Make the directory match a manifest, and return what files lost; for the undo of a journal.
 
         What is there now is not kept, and so takes no space in the store; new files of any size are not read.
         """
         wanted = self.store.tree(bytes.fromhex(ref))
         try:
-            return self._go_back(wanted)
+            return self._restore_manifest(wanted)
         except PermissionError:
             # A program removed permissions, for itself and for us; the wanted tree has the original ones.
             self.directory.make_readable(wanted)
-            return self._go_back(wanted)
+            return self._restore_manifest(wanted)
 
-    def _go_back(self, wanted: FileTree) -> tuple[Note, ...]:
-        sink = HashOnly()
-        discarded = Discarded(wanted, sink)
-        now = scan(self.directory.descriptor, sink, self._seen, discarded=discarded).tree
-        journal = Journal(self.directory, self.journals, self.go_back)
+    def _restore_manifest(self, wanted: FileTree) -> tuple[Note, ...]:
+        sink = HashOnlySink()
+        unwanted = UnwantedContents(wanted, sink)
+        now = scan(self.directory.descriptor, sink, self._last_scan, unwanted=unwanted).tree
+        journal = Journal(self.directory, self.journals, self.restore_manifest)
         try:
             restore_tree(self.directory, journal, now, wanted)
         except BaseException:
@@ -185,7 +185,7 @@ class HostRoot:
         """
         with self.lock:
             try:
-                undone = self._settle().undone
+                undone = self._recover().undone
             except OSError as error:
                 raise fault(
                     type(error),
@@ -220,34 +220,34 @@ class HostRoot:
                 f"what is there now",
             )
 
-    def take(self, work: Work, *paths: Segments) -> None:
+    def claim(self, work: Work, *paths: Segments) -> None:
         """Claim paths for a unit of work, after undoing unfinished work of processes that have ended.
 
         Raises `OSError` (EBUSY) if somebody else's unfinished work changed one of them. The caller holds `lock`.
         """
         self.check_in_place()
-        self._see_others(*paths)
+        self._check_others(*paths)
         self.claims.take(work, *paths)
 
     def refuse_unfinished(self, work: Work | None) -> None:
         """Raise `OSError` (EBUSY) if others have unfinished changes, which no snapshot may include. `lock` is held."""
-        self._see_others(())
+        self._check_others(())
         self.claims.check(work, ())
 
-    def _see_others(self, *paths: Segments) -> None:
-        others = self._settle()
+    def _check_others(self, *paths: Segments) -> None:
+        others = self._recover()
         if others.undone:
             logger.warning("undid %d units of work in %s that were left unfinished", others.undone, self.path)
-        for changed in others.at_work:
-            self.claims.check_beside(changed, *paths)
+        for changed in others.in_progress:
+            self.claims.check_changed(changed, *paths)
 
-    def _settle(self) -> Others:
+    def _recover(self) -> Recovery:
         own = {work.journal.path for work in self.works if work.journal.path is not None}
-        return settle(self.directory, self.journals, own, self.go_back)
+        return recover_journals(self.directory, self.journals, own, self.restore_manifest)
 
-    def tell_of_unfinished(self) -> int:
+    def warn_of_unfinished(self) -> int:
         """Log a warning if a killed process left work unfinished; for read-only use, which cannot undo it."""
-        left = count_left_behind(self.journals)
+        left = count_unfinished(self.journals)
         if left:
             logger.warning(
                 "%s is as a killed process left it: %d units of work are unfinished; open it for writing to undo them",
@@ -262,7 +262,7 @@ class Work:
 
     def __init__(self, root: HostRoot) -> None:
         self.root = root
-        self.journal = Journal(root.directory, root.journals, root.go_back)
+        self.journal = Journal(root.directory, root.journals, root.restore_manifest)
         # What an undo could not restore exactly.
         self.inexact: tuple[Note, ...] = ()
         root.works.add(self)

@@ -63,7 +63,7 @@ class Kinds:
     def _take_tree(self, snapshot_id: str, tag: str | None, filesystem_id: str, at: int) -> FilesystemSnapshot:
         path = self._root.path
         with self._root.store.writer() as writer:
-            seen = self._root.look_into(writer)
+            seen = self._root.scan_into(writer)
             about = {"root": root_name(path)}
             stored = writer.commit(seen, snapshot_id=snapshot_id, created_ns=at, tag=tag, extra=about)
         return FilesystemSnapshot(snapshot_id, filesystem_id, at, "tree", stored.ref, path, tag, None, seen.tree)
@@ -71,7 +71,7 @@ class Kinds:
     def _take_git(self, snapshot_id: str, tag: str | None, filesystem_id: str, at: int) -> FilesystemSnapshot:
         root, store, path = self._root, self._root.store, self._root.path
         with store.git_writer() as sink:
-            seen = root.look_into(sink)
+            seen = root.scan_into(sink)
             stored, root.base = sink.commit(
                 seen, snapshot_id=snapshot_id, created_ns=at, tag=tag, root_path=path, base=root.base
             )
@@ -81,7 +81,7 @@ class Kinds:
     def _take_tar(self, snapshot_id: str, tag: str | None, filesystem_id: str, at: int) -> FilesystemSnapshot:
         path = self._root.path
         with self._root.store.writer() as writer:
-            seen = self._root.look_into(writer)
+            seen = self._root.scan_into(writer)
             stored, archive = commit_archive(
                 writer, seen, snapshot_id=snapshot_id, created_ns=at, tag=tag, root_path=path
             )
@@ -122,7 +122,7 @@ class Kinds:
             )
         archived = Archived(snapshot.data)
         tree = unpack_in_place(archived, limits=UNLIMITED if is_own else limits, at=snapshot.created_ns)
-        return with_unarchived(tree, self._root.look())
+        return with_unarchived(tree, self._root.scan())
 
 
 def with_unarchived(wanted: FileTree, now: FileTree) -> FileTree:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 
-from weakfs.backends.host.os_errors import told
+from weakfs.backends.host.os_errors import described_errors
 
 
 class HostStream(io.RawIOBase):
@@ -27,7 +27,7 @@ class HostStream(io.RawIOBase):
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # any writable buffer
         self._check_open()
-        with told("read", self._path):
+        with described_errors("read", self._path):
             size = os.preadv(self._descriptor, [buffer], self._offset)
         self._offset += size
         return size

@@ -8,7 +8,7 @@ from errno import EBUSY
 from typing import cast
 
 from weakfs.backends.overlay.layers import is_whiteout
-from weakfs.backends.overlay.plan import Layers, seen, shown
+from weakfs.backends.overlay.plan import Layers, describe_entry
 from weakfs.filesystem import BaseFilesystem, Filesystem
 from weakfs.filesystem.errors import fault
 from weakfs.reducers import FileTree, LowerEntry
@@ -17,7 +17,7 @@ from weakfs.reducers.events import EntryPut
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import differences, equal
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.reducers.tree.node import Node, find, tree_of, walk
+from weakfs.reducers.tree.node import Node, find, path_of, tree_of, walk
 from weakfs.session import Session, SessionError
 
 # At most this many paths are named in a message; the others are counted.
@@ -66,7 +66,7 @@ def _read_otherwise(layers: Layers, read: Mapping[str, LowerEntry]) -> Iterator[
         content: bytes | None = None
         if type(node) is tuple and leaves.is_file(node) and entry.digest is not None:
             content = layers.lower.content(path, node)
-        again = seen(layers.lower, segments, node, content)
+        again = describe_entry(layers.lower, segments, node, content)
         exact = entry.digest is not None
         descriptions = [
             (one.kind, one.mode, one.digest, *(() if exact else (one.size, one.modified_ns))) for one in (entry, again)
@@ -98,7 +98,7 @@ def _new(layers: Layers, found: FileTree, read: Mapping[str, LowerEntry], below:
 
 
 def _was_hidden(read: Mapping[str, LowerEntry], segments: tuple[str, ...]) -> bool:
-    return any(shown(segments[:depth]) in read for depth in range(1, len(segments) + 1))
+    return any(path_of(segments[:depth]) in read for depth in range(1, len(segments) + 1))
 
 
 def refuse_inside_transaction(lower: Filesystem, session: Session) -> None:

@@ -10,7 +10,7 @@ from typing import cast
 from weakfs.backends.overlay.commit import conflicts, refuse_conflicts, refuse_inside_transaction, write_down
 from weakfs.backends.overlay.layers import counterpart, is_untouched, is_whiteout, merged, upper_for
 from weakfs.backends.overlay.lower_entries import Reads
-from weakfs.backends.overlay.plan import Layers, after, before, seen
+from weakfs.backends.overlay.plan import Layers, after, before, describe_entry
 from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.backends.trampoline import Steps, run
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits, SymlinkPolicy
@@ -202,7 +202,7 @@ class OverlayFilesystem(SessionFilesystem):
         session = self._session
         if not isinstance(session, Session) or self._read_only:
             return
-        entry = seen(self._lower, segments, leaf, content)
+        entry = describe_entry(self._lower, segments, leaf, content)
         if self._entries_read().get(path) == entry:
             return
         try:

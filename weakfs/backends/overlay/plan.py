@@ -30,13 +30,8 @@ from weakfs.reducers.lower_entries import LowerEntry
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.reducers.tree.node import FileTree, Node, Segments, find, tree_of
+from weakfs.reducers.tree.node import FileTree, Node, Segments, find, path_of, tree_of
 from weakfs.session.blobs.blob import digest_of
-
-
-def shown(segments: Segments) -> str:
-    """Return the path for segments."""
-    return "/" + "/".join(segments)
 
 
 @frozen(eq=False)
@@ -114,7 +109,7 @@ def _way(layers: Layers, segments: Segments) -> Iterator[EntryFound]:
         if type(node) is not FileTree:
             return
         if held is None:
-            yield EntryFound(shown(here), tree_of({here[-1]: bare(node)}), above.modified_at)
+            yield EntryFound(path_of(here), tree_of({here[-1]: bare(node)}), above.modified_at)
         above = node
 
 
@@ -128,7 +123,7 @@ def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Itera
             if type(above) is not FileTree or is_untouched(layers.upper):
                 above = layers.lower.lookup(segments[:-1])
             whole = _whole(layers.lower, segments, node) if with_contents else _alone(layers.lower, segments, node)
-            yield EntryFound(shown(segments), tree_of({segments[-1]: whole}), cast(FileTree, above).modified_at)
+            yield EntryFound(path_of(segments), tree_of({segments[-1]: whole}), cast(FileTree, above).modified_at)
         return
     stack = [(segments, held)] if with_contents and type(held) is FileTree else []
     while stack:
@@ -139,7 +134,7 @@ def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Itera
             below, mine = (*here, name), maps.get(own._children, name)
             if mine is None:
                 whole = _whole(layers.lower, below, node)
-                yield EntryFound(shown(below), tree_of({name: whole}), own.modified_at)
+                yield EntryFound(path_of(below), tree_of({name: whole}), own.modified_at)
             elif type(mine) is FileTree:
                 stack.append((below, mine))
 
@@ -165,7 +160,7 @@ def _with_content(lower: FilesystemPrimitives, segments: Segments, leaf: Leaf) -
     """Return a leaf whose content no longer depends on the lower file."""
     if not leaves.is_file(leaf):
         return leaf
-    content = lower.content(shown(segments), leaf)
+    content = lower.content(path_of(segments), leaf)
     return leaves.file(content, mode=leaf[leaves.MODE], at=leaf[leaves.MODIFIED_AT], created_at=leaf[leaves.CREATED_AT])
 
 
@@ -204,15 +199,17 @@ def _by_name(entry: tuple[str, Node]) -> str:
 
 def _hidden(layers: Layers, segments: Segments, at: int) -> EntryHidden:
     node = layers.lower.lookup(segments)
-    return EntryHidden(shown(segments), at, None if node is None else seen(layers.lower, segments, node))
+    return EntryHidden(path_of(segments), at, None if node is None else describe_entry(layers.lower, segments, node))
 
 
-def seen(lower: FilesystemPrimitives, segments: Segments, node: Node, content: bytes | None = None) -> LowerEntry:
+def describe_entry(
+    lower: FilesystemPrimitives, segments: Segments, node: Node, content: bytes | None = None
+) -> LowerEntry:
     """Describe a lower entry. A file is identified by `content` if given, otherwise by its status."""
-    path = shown(segments)
+    path = path_of(segments)
     if type(node) is FileTree:
         digest = sha256()
-        for one in _told(lower, segments):
+        for one in _statuses_below(lower, segments):
             digest.update(one)
         return LowerEntry(path, "directory", 0, node.modified_at, node.mode, digest.hexdigest())
     size, at, mode = leaves.size_of(node), node[leaves.MODIFIED_AT], node[leaves.MODE]
@@ -222,7 +219,7 @@ def seen(lower: FilesystemPrimitives, segments: Segments, node: Node, content: b
     return LowerEntry(path, leaves.kind_of(node), size, at, mode, content_digest)
 
 
-def _told(lower: FilesystemPrimitives, segments: Segments) -> Iterator[bytes]:
+def _statuses_below(lower: FilesystemPrimitives, segments: Segments) -> Iterator[bytes]:
     """Yield the status of everything in a directory, encoded for hashing."""
     stack = [segments]
     while stack:
@@ -230,7 +227,7 @@ def _told(lower: FilesystemPrimitives, segments: Segments) -> Iterator[bytes]:
         for name, node in sorted(lower.entries(here), key=_by_name):
             if type(node) is FileTree:
                 stack.append((*here, name))
-                line = f"directory {node.mode} {shown((*here, name))}"
+                line = f"directory {node.mode} {path_of((*here, name))}"
             else:
-                line = f"{leaves.kind_of(node)} {leaves.size_of(node)} {node[1]} {node[2]} {shown((*here, name))}"
+                line = f"{leaves.kind_of(node)} {leaves.size_of(node)} {node[1]} {node[2]} {path_of((*here, name))}"
             yield line.encode() + b"\0"

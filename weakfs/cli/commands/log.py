@@ -12,14 +12,14 @@ from rich.cells import cell_len
 from weakfs.cli.calls import NumberedCall, calls_of, target_of
 from weakfs.cli.commands.diff import count_lines
 from weakfs.cli.commands.log_records import Selection, Tags, record_fields, selected, snapshot_fields, subject
-from weakfs.cli.errors import telling
+from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import date_and_time, moment, padded, shortened, shown
 from weakfs.cli.output import Output, progress
 from weakfs.cli.sessions import Trees
 from weakfs.cli.states import steps_of
 from weakfs.reducers import EntryFound, LowerEntry
 from weakfs.session import Merged, Record, Session, Snapshot
-from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.tools import ToolCall
 from weakfs.tools.slices import KeptBlob
 
@@ -66,7 +66,7 @@ def show_calls(out: Output, session: Session, wanted: Selection, *, as_json: boo
     if wanted.limit is not None:
         found = deque(found, maxlen=wanted.limit)
     entries = list(found)
-    with telling("read the history"), progress("reading history", wanted=len(session.records) > LARGE):
+    with as_failure("read the history"), progress("reading history", wanted=len(session.records) > LARGE):
         lines = _lines_of(session, entries)
     if as_json:
         for entry in entries:
@@ -133,7 +133,7 @@ def _lines_of(session: Session, entries: Sequence[Entry]) -> dict[int | None, Li
     trees = Trees(session)
     first = set(begins.values())
     before = {}
-    with collector_at_rest():
+    with garbage_collection_paused():
         for step in steps_of(session):
             seq = step.record.seq
             if seq in first:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterable
 
-from weakfs.cli.errors import telling
+from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import mode_text, moment, shown
 from weakfs.cli.output import Output, Piece
 from weakfs.filesystem import FileStat, Filesystem
@@ -15,7 +15,7 @@ COLOURS = {"directory": "bold blue", "link": "cyan", "executable": "bold green"}
 
 def show_listing(out: Output, files: Filesystem, path: str, *, recursive: bool, as_json: bool) -> None:
     """Print the entries of a directory, everything below it if `recursive`, or the one file that `path` names."""
-    with telling(f"list {path!r}"):
+    with as_failure(f"list {path!r}"):
         here = files.stat(path)
         stats = list(_below(files, here, recursive=recursive))
     if as_json:
@@ -33,7 +33,7 @@ def show_listing(out: Output, files: Filesystem, path: str, *, recursive: bool, 
 
 def show_content(out: Output, files: Filesystem, path: str, *, as_json: bool) -> None:
     """Print a file: raw bytes in a pipe, escaped control characters on a terminal, text or base64 as JSON."""
-    with telling(f"show {path!r}"):
+    with as_failure(f"show {path!r}"):
         found = files.read_bytes(path)
     if not as_json:
         out.data(found.content)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from weakfs.cli.commands.diff import named
-from weakfs.cli.errors import telling
+from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output, progress
 from weakfs.reducers import ExternalTrees, FileTree, diff
@@ -15,7 +15,7 @@ from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.session import Session, SessionError, SessionView
 from weakfs.session.codec.round_trip import difference
 from weakfs.session.files.content_references import check_contents
-from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.log import Log
 from weakfs.session.history.reconstruction import Moment, Rebuilding
 from weakfs.session.history.timeline import ordered_snapshots
@@ -72,7 +72,7 @@ def show_replay(out: Output, session: Session, file: str, *, verify: bool, as_js
     """
     records = len(session.records)
     bar = progress(f"replaying {file}", wanted=records > LARGE)
-    with telling(f"replay {file!r}"), bar, collector_at_rest():
+    with as_failure(f"replay {file!r}"), bar, garbage_collection_paused():
         found = _verified(session) if verify else _replayed(session)
     after = session.seq - records
     if as_json:
@@ -106,8 +106,8 @@ def _verified(session: Session) -> list[Finding]:
     check_contents(rules.registry, line, read_all=True)
     found: list[Finding] = []
     for moment in Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments():
-        is_told = moment.kind in ("snapshot", "end") or not moment.is_same
-        files = _files(rules, moment, is_verified=True) if is_told else ()
+        is_shown = moment.kind in ("snapshot", "end") or not moment.is_same
+        files = _files(rules, moment, is_verified=True) if is_shown else ()
         places = tuple((tag, tuple(_places(moment, tag))) for tag in moment.differing)
         found.append(Finding(moment, files, places))
     return found
@@ -197,11 +197,11 @@ def _show_files(out: Output, files: Files, width: int) -> None:
 
 def _summary(found: list[Finding]) -> str:
     verdicts = [one.verdict for one in found]
-    differing, untold = verdicts.count("differs"), verdicts.count("as recorded")
-    summary = f"{counted(len(found) - untold, 'moment')} compared, "
+    differing, undetermined = verdicts.count("differs"), verdicts.count("as recorded")
+    summary = f"{counted(len(found) - undetermined, 'moment')} compared, "
     summary += f"{differing:,} of them not as saved" if differing else "all as saved"
-    if untold:
-        summary += f"; {untold:,} more taken as saved, because the records do not determine them"
+    if undetermined:
+        summary += f"; {undetermined:,} more taken as saved, because the records do not determine them"
     return summary
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from weakfs.backends import HostFilesystem
 from weakfs.cli.commands.diff import LOOKS, amounts
 from weakfs.cli.commands.snapshots import described, take
-from weakfs.cli.directories import BEFORE_RESTORING, find, kept, newest, scanning, short_ids
-from weakfs.cli.errors import INTERRUPTED, Failure, telling
+from weakfs.cli.directories import BEFORE_RESTORING, find, newest, scanning, short_ids, snapshot_of
+from weakfs.cli.errors import INTERRUPTED, Failure, as_failure
 from weakfs.cli.formatting import counted, shown, typed
 from weakfs.cli.output import Output
 from weakfs.filesystem import RestoreReport
@@ -33,14 +33,14 @@ def restore(
 
     If `name` is `None`, use the newest snapshot. With `keep`, first take and print a snapshot of the current state.
     """
-    with telling(f"restore {directory!r}"):
+    with as_failure(f"restore {directory!r}"):
         wanted = newest(files) if name is None else find(files, name, foreign=foreign)
     short = short_ids(files.store.list())[wanted.snapshot_id]
     before = take(files, directory, f"{BEFORE_RESTORING}{short}") if keep and not dry_run else None
     if before is not None:
         _show_kept(out, files, before, as_json=as_json)
     report = _go_to(files, directory, wanted, dry_run=dry_run)
-    found = changes(files._root.last, report)
+    found = changes(files._root.last_tree, report)
     if as_json:
         for change, path in _named(found):
             out.record(type="change", change=change, path=path)
@@ -77,8 +77,8 @@ def changes(before: FileTree, report: RestoreReport) -> TreeDiff:
 
 def _go_to(files: HostFilesystem, directory: str, wanted: StoredSnapshot, *, dry_run: bool) -> RestoreReport:
     try:
-        with telling(f"restore {directory!r}"), scanning(files, f"restoring {directory}"):
-            return files.restore(kept(files, wanted), dry_run=dry_run)
+        with as_failure(f"restore {directory!r}"), scanning(files, f"restoring {directory}"):
+            return files.restore(snapshot_of(files, wanted), dry_run=dry_run)
     except KeyboardInterrupt:
         # The directory is almost always unchanged, but the last step, which commits the restore, may have been done.
         see = typed("weakfs", "restore", directory, wanted.snapshot_id, "--dry-run")

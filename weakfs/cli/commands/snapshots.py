@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from weakfs.backends import HostFilesystem
-from weakfs.cli.directories import find, is_of, scanning, short_ids, usage
-from weakfs.cli.errors import telling
+from weakfs.cli.directories import belongs_to, find, scanning, short_ids, usage
+from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import counted, moment, shown, typed
 from weakfs.cli.output import Output, progress
 from weakfs.session.codec.scalars import is_text
@@ -25,7 +25,7 @@ def take(files: HostFilesystem, directory: str, tag: str | None) -> StoredSnapsh
     """Take a snapshot of a directory and return its entry in the store."""
     if tag is not None and not is_text(tag):
         raise usage(f"cannot use the tag {tag!r}: it is not valid UTF-8; give another one")
-    with telling(f"take a snapshot of {directory!r}"), scanning(files, f"reading {directory}"):
+    with as_failure(f"take a snapshot of {directory!r}"), scanning(files, f"reading {directory}"):
         return files.store.get(files.snapshot(tag).snapshot_id)
 
 
@@ -42,8 +42,8 @@ def show_taken(out: Output, files: HostFilesystem, taken: StoredSnapshot, *, as_
 
 def show_snapshots(out: Output, files: HostFilesystem, directory: str, *, as_json: bool) -> None:
     """Print the snapshots of a directory, oldest first, with the cost of each and of all."""
-    with telling(f"read the store of {directory!r}"), progress("adding up"):
-        found = [one for one in files.store.account() if is_of(files, one.snapshot)]
+    with as_failure(f"read the store of {directory!r}"), progress("adding up"):
+        found = [one for one in files.store.account() if belongs_to(files, one.snapshot)]
         size = files.store.disk_size()
     if as_json:
         for one in found:
@@ -71,13 +71,13 @@ def chosen(
     files: HostFilesystem, names: Sequence[str], keep_last: int | None, *, tagged: bool, foreign: bool
 ) -> Choice:
     """Return the named snapshots, or all but the last few and the tagged ones; refuse all if any name is wrong."""
-    with telling(f"drop snapshots of {files.root!r}"):
+    with as_failure(f"drop snapshots of {files.root!r}"):
         every = files.store.list()
         short = short_ids(every)
         if keep_last is None:
             named = (find(files, name, foreign=foreign) for name in names)
             return Choice(tuple({one.snapshot_id: one for one in named}.values()), (), short)
-        own = [one for one in every if is_of(files, one)]
+        own = [one for one in every if belongs_to(files, one)]
         dropped = all_but_last(own, keep_last, drop_tagged=tagged)
         older = all_but_last(own, keep_last, drop_tagged=True)
         return Choice(dropped, tuple(one for one in older if one not in dropped), short)
@@ -87,7 +87,7 @@ def drop(out: Output, files: HostFilesystem, choice: Choice, *, dry_run: bool, a
     """Drop snapshots and list them, or only list them with `dry_run`."""
     for one in choice.dropped:
         if not dry_run:
-            with telling(f"drop snapshots of {files.root!r}"):
+            with as_failure(f"drop snapshots of {files.root!r}"):
                 files.store.drop(one.snapshot_id)
         if as_json:
             out.record(type="would_drop" if dry_run else "dropped", **described(one))
@@ -108,7 +108,7 @@ def drop(out: Output, files: HostFilesystem, choice: Choice, *, dry_run: bool, a
 
 def compact(out: Output, files: HostFilesystem, directory: str, *, as_json: bool) -> None:
     """Discard everything that no snapshot and no running work needs."""
-    with telling(f"compact the store of {directory!r}"), progress(f"compacting {files.store.path}"):
+    with as_failure(f"compact the store of {directory!r}"), progress(f"compacting {files.store.path}"):
         report = files.store.compact()
     if as_json:
         out.record(

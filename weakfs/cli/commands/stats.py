@@ -9,7 +9,7 @@ from typing import cast
 
 import orjson
 
-from weakfs.cli.errors import telling
+from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import moment
 from weakfs.cli.output import Output
 from weakfs.cli.sessions import files_of
@@ -22,7 +22,7 @@ Groups = dict[str, dict[str, Value]]
 
 def show_statistics(out: Output, session: Session, file: str, filesystem: str | None, *, as_json: bool) -> None:
     """Print the statistics of a session and its file, in groups."""
-    with telling(f"read the session {file!r}"):
+    with as_failure(f"read the session {file!r}"):
         groups = measure(session, Path(file), filesystem)
     if as_json:
         out.record(**groups)

@@ -12,9 +12,9 @@ from weakfs import Session
 from weakfs.cli.calls import CallCounter
 from weakfs.cli.commands.diff import amounts
 from weakfs.cli.directories import usage
-from weakfs.cli.errors import INTERRUPTED, USAGE, Failure, telling
+from weakfs.cli.errors import INTERRUPTED, USAGE, Failure, as_failure
 from weakfs.cli.formatting import counted
-from weakfs.cli.output import Output, complain, progress
+from weakfs.cli.output import Output, progress, warn
 from weakfs.cli.run.calls import Outcome, Performer
 from weakfs.cli.run.report import Numbered, Reporter, reporter
 from weakfs.cli.run.workspace import Job, place_of
@@ -32,7 +32,7 @@ SESSION_HEAD = b'{"format":"weakfs-session"'
 
 def run_transcript(out: Output, job: Job, *, as_json: bool) -> Outcome:
     """Run the job and print its progress; raise `Failure` if it cannot start, or cannot be saved or committed."""
-    refuse_nonsense(job)
+    check_options(job)
     if job.save is not None:
         refuse_to_replace(job.save, job.transcripts)
     with reading(job) as transcript:
@@ -57,11 +57,11 @@ def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: b
     # With --root, the history is needed to restore the directory.
     keeps_history = job.save is not None or job.root is not None or job.overlay is not None
     performer = Performer.over(session, place.files, tools_of(job), outcome, clock, keeps_history=keeps_history)
-    with telling(f"read {named(job)}"):
+    with as_failure(f"read {named(job)}"):
         performer.prepare(transcript, with_bar=not out.is_terminal)
         place.take_baseline()
         performer.perform_all(transcript, numbered, with_bar=not out.is_terminal)
-    tell_of_commands(job, outcome)
+    report_commands(job, outcome)
     try:
         found = place.end(listener, why_withheld(job, outcome))
     finally:
@@ -80,11 +80,11 @@ def tools_of(job: Job) -> tuple[Tool, ...]:
     return PERFORMED if job.sandbox is None else (*PERFORMED, shell_tool(ShellOptions(sandbox=job.sandbox)))
 
 
-def tell_of_commands(job: Job, outcome: Outcome) -> None:
+def report_commands(job: Job, outcome: Outcome) -> None:
     """Report on standard error that commands were not run, and how to run them."""
     number = outcome.commands
     if number and job.sandbox is None:
-        complain(f"did not run {counted(number, 'shell command')}; to run them in a sandbox: --sandbox required")
+        warn(f"did not run {counted(number, 'shell command')}; to run them in a sandbox: --sandbox required")
 
 
 def why_withheld(job: Job, outcome: Outcome) -> str | None:
@@ -99,7 +99,7 @@ def why_withheld(job: Job, outcome: Outcome) -> str | None:
     return None
 
 
-def refuse_nonsense(job: Job) -> None:
+def check_options(job: Job) -> None:
     """Raise `Failure` for options that contradict each other."""
     places = [f"--{name}" for name in ("mount", "root", "overlay") if getattr(job, name) is not None]
     if len(places) > 1:
@@ -123,7 +123,7 @@ def refuse_nonsense(job: Job) -> None:
 def refuse_to_replace(target: str, transcripts: tuple[str, ...]) -> None:
     """Raise `Failure`, before any work is done, if saving would replace something that is not a session."""
     path = Path(target)
-    with telling(f"save to {target!r}"):
+    with as_failure(f"save to {target!r}"):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not path.parent.is_dir():
@@ -144,7 +144,7 @@ def reading(job: Job) -> Generator[OpenTranscript, None, None]:
     """Open the transcripts; `-` is standard input."""
     paths = ["/dev/stdin" if one == STANDARD_INPUT else one for one in job.transcripts]
     with ExitStack() as stack:
-        with telling(f"read {named(job)}"):
+        with as_failure(f"read {named(job)}"):
             opened = stack.enter_context(open_transcript(*paths))
         yield opened
 
@@ -175,5 +175,5 @@ def refuse_unknown(job: Job, transcript: OpenTranscript, listener: Reporter) -> 
 
 def save(session: Session, target: str, *, embed: bool) -> SaveReport:
     """Save the session, with a progress bar if that takes long."""
-    with telling(f"save to {target!r}"), progress(f"saving {target}"):
+    with as_failure(f"save to {target!r}"), progress(f"saving {target}"):
         return session.save(target, embed=embed)

@@ -11,7 +11,7 @@ from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.backends.host_mount import mount
 from weakfs.cli.commands.snapshots import take
 from weakfs.cli.directories import open_directory, scanning, short_ids
-from weakfs.cli.errors import telling
+from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import typed
 from weakfs.cli.output import progress
 from weakfs.cli.run.report import Reporter
@@ -79,7 +79,7 @@ def place_of(job: Job, session: Session) -> Place:
         from weakfs.backends.overlay.filesystem import OverlayFilesystem
 
         lower = open_directory(job.overlay, store=job.store, kind=job.snapshots, read_only=not job.commit)
-        return Over(job, OverlayFilesystem(lower, session), lower)
+        return OnOverlay(job, OverlayFilesystem(lower, session), lower)
     return InMemory(job, session, InMemoryFilesystem(session))
 
 
@@ -96,7 +96,7 @@ class InMemory:
         directory, skipped = self.job.mount, 0
         if directory is not None:
             wanted = HostMount(directory, exclude=self.job.exclude)
-            with telling(f"mount {directory!r}"), progress(f"mounting {directory}") as advance:
+            with as_failure(f"mount {directory!r}"), progress(f"mounting {directory}") as advance:
                 report = mount(self.session, wanted, self.files.limits, on_file=lambda _path, _size: advance())
             # A new session has no mounts, so this one was just made.
             assert report is not None
@@ -127,9 +127,9 @@ class InPlace:
 
     def begin(self, listener: Reporter) -> int:
         directory = str(self.job.root)
-        with telling(f"take a snapshot of {directory!r}"), scanning(self.files, f"reading {directory}"):
+        with as_failure(f"take a snapshot of {directory!r}"), scanning(self.files, f"reading {directory}"):
             self.session.snapshot(START)
-            self.before = self.files._root.last
+            self.before = self.files._root.last_tree
         taken = self.session[ExternalFsSnapshot].latest()
         assert taken is not None
         self.start = self.files.store.get(taken.snapshot_id)
@@ -142,7 +142,7 @@ class InPlace:
 
     def end(self, listener: Reporter, withheld: str | None) -> TreeDiff:
         directory = str(self.job.root)
-        with telling(f"look at {directory!r}"), scanning(self.files, f"reading {directory}"):
+        with as_failure(f"look at {directory!r}"), scanning(self.files, f"reading {directory}"):
             return diff(self.before, self.files.tree())
 
     def undo(self) -> str | None:
@@ -150,7 +150,7 @@ class InPlace:
 
 
 @define
-class Over:
+class OnOverlay:
     """A layer over a directory of the host, which changes only when the layer is committed."""
 
     job: Job
@@ -167,7 +167,7 @@ class Over:
 
     def end(self, listener: Reporter, withheld: str | None) -> TreeDiff:
         directory = str(self.job.overlay)
-        with telling(f"compare with {directory!r}"), scanning(self.lower, f"reading {directory}"):
+        with as_failure(f"compare with {directory!r}"), scanning(self.lower, f"reading {directory}"):
             found = self.files.diff()
         listener.changes(found)
         if not self.job.commit or not found:
@@ -177,7 +177,7 @@ class Over:
             return found
         before = take(self.lower, directory, BEFORE_COMMIT)
         try:
-            with telling(f"commit to {directory!r}"), scanning(self.lower, f"writing {directory}"):
+            with as_failure(f"commit to {directory!r}"), scanning(self.lower, f"writing {directory}"):
                 self.files.commit()
         except BaseException:
             # Nothing was written, so there is nothing to restore.

@@ -25,12 +25,12 @@ MOST_LOOKED_AT = 100_000
 # difference. If the lines that are examined do not differ, the lines below them are examined, this many times.
 MOST_EQUAL = 40
 MOST_ROUNDS = 3
-MOST_TOLD = 1400
+MOST_IN_HINT = 1400
 # The most lines of the nearest place that are shown, and the most characters of each.
 MOST_SHOWN = 8
 SHOWN = 100
 # New text of at least this many characters, not counting white space, is not in a file by chance.
-TELLING = 20
+DISTINCTIVE = 20
 # Lines that occur in many files are not significant without the lines around them.
 COMMON = re.compile(
     r"(?:return\b.{0,12}|pass|break|continue|else\W*|try\W*|finally\W*|end\w*\W*|fi|done|then|do|begin|default:)"
@@ -202,7 +202,7 @@ class QuotedFile:
         lines = (place.start + 1, place.stop)
         parts = [f"{before}id you mean {named(*lines)}{self._inside(subject, place)}? {difference.text}"]
         parts += self._shown(place, difference) if subject.shows_lines else []
-        while sum(map(len, parts)) > MOST_TOLD and len(parts) > 1:
+        while sum(map(len, parts)) > MOST_IN_HINT and len(parts) > 1:
             parts.pop()
         return Diagnosis("\n".join(parts), hint or "similar", lines)
 
@@ -249,7 +249,7 @@ class QuotedFile:
         lines = self._at_place(new, place) if place and (has_context or not all(map(COMMON.fullmatch, added))) else None
         # If old lines are there, the change has almost certainly not been made yet.
         if lines is None and (place is None or len(added) > 1):
-            lines = self._only_place(new, TELLING if place is None else 2 * TELLING)
+            lines = self._only_place(new, DISTINCTIVE if place is None else 2 * DISTINCTIVE)
         if lines is None:
             return None
         why = f"the new text is already there, on {named(*lines)}; there may be nothing to do"

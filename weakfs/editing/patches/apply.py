@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from attrs import frozen
 
 from weakfs.editing.patches.change_order import Step, steps_of
-from weakfs.editing.patches.commit import commit, foresee, transaction
+from weakfs.editing.patches.commit import check_planned, commit, transaction
 from weakfs.editing.patches.errors import refusal
 from weakfs.editing.patches.formats.dialect import Dialect, FinalNewline, OnAmbiguous, OnExisting
 from weakfs.editing.patches.formats.search_replace import parse_search_replace
@@ -96,7 +96,7 @@ def _apply(fs: Filesystem, patch: str, patch_format: PatchFormat, dialect: Diale
         if stage.problems:
             raise refusal(stage.problems)
         steps = steps_of(stage.places)
-        foresee(fs, steps)
+        check_planned(fs, steps)
         if not dry_run:
             commit(fs, steps)
     return _report(stage, steps, dry_run)

@@ -10,7 +10,7 @@ from typing import cast
 from attrs import define, field
 
 from weakfs.editing.patches.change_order import Step
-from weakfs.editing.patches.guards import ForeseesChanges
+from weakfs.editing.patches.guards import ChecksPlannedChanges
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import parent
 from weakfs.filesystem.protocol import Filesystem
@@ -28,7 +28,7 @@ def _session_of(fs: Filesystem) -> Session | None:
     return session if isinstance(session, Session) else None
 
 
-def foresee(fs: Filesystem, steps: list[Step]) -> None:
+def check_planned(fs: Filesystem, steps: list[Step]) -> None:
     """Raise what the steps would raise, as far as that is known without making them: limits and quotas."""
     if steps and fs.read_only:
         path = steps[0].path
@@ -44,9 +44,9 @@ def foresee(fs: Filesystem, steps: list[Step]) -> None:
         if step.is_new or step.verb == "move":
             fs.limits.check_path(path, tuple(path[1:].split("/")))
     # Equivalent to the protocol's own isinstance check, at a twentieth of the time.
-    if hasattr(fs, "foresee"):
+    if hasattr(fs, "check_planned"):
         written = [(path, step.written) for step in steps for path in dict.fromkeys((step.path, step.destination))]
-        cast(ForeseesChanges, fs).foresee(written)
+        cast(ChecksPlannedChanges, fs).check_planned(written)
     if fs.limits.may_refuse(len(steps)):
         _foresee_quota(fs, steps)
 

@@ -9,10 +9,10 @@ from weakfs.filesystem.protocol import Filesystem
 
 
 @runtime_checkable
-class ForeseesChanges(Protocol):
+class ChecksPlannedChanges(Protocol):
     """A filesystem that may refuse changes for reasons of its own."""
 
-    def foresee(self, changes: Iterable[tuple[str, int]]) -> None:
+    def check_planned(self, changes: Iterable[tuple[str, int]]) -> None:
         """Raise what changes of these paths would raise, with this many bytes written at each."""
 
 
@@ -24,7 +24,7 @@ class HidesContents(Protocol):
         """Return whether a message may quote the file at a canonical path."""
         ...
 
-    def foresee_transfer(self, source: str, destination: str) -> None:
+    def check_planned_transfer(self, source: str, destination: str) -> None:
         """Raise what transferring a file's contents from one canonical path to another would raise."""
 
 
@@ -36,4 +36,4 @@ def may_quote(fs: Filesystem, *paths: str | None) -> bool:
 def check_transfer(fs: Filesystem, source: str | None, destination: str) -> None:
     """Raise the error for which transferring a file's contents to another path would be refused, if any."""
     if source is not None and source != destination and isinstance(fs, HidesContents):
-        fs.foresee_transfer(source, destination)
+        fs.check_planned_transfer(source, destination)

@@ -14,7 +14,7 @@ from weakfs.editing.unified_hunks import changes
 
 # The most places whose lines an error lists, and the most that its message names.
 MAX_LINES = 1000
-MAX_LINES_TOLD = 20
+MAX_LINES_NAMED = 20
 
 ADDED = -1
 
@@ -106,8 +106,8 @@ def _places(document: Document, old: Sequence[str], at: int) -> Iterator[int]:
 def _ambiguous(places: Sequence[int]) -> AmbiguousTarget:
     lines = [at + 1 for at in places[:MAX_LINES]]
     count = f"{len(places)}" if len(places) <= MAX_LINES else f"more than {MAX_LINES}"
-    *others, last = map(str, lines[: MAX_LINES_TOLD + 1])
-    numbers = f"{', '.join(others)} and {last if len(lines) <= MAX_LINES_TOLD else 'more'}"
+    *others, last = map(str, lines[: MAX_LINES_NAMED + 1])
+    numbers = f"{', '.join(others)} and {last if len(lines) <= MAX_LINES_NAMED else 'more'}"
     return AmbiguousTarget(
         f"the text to replace is in the file {count} times, on lines {numbers}; "
         "give more lines around the intended place",

@@ -24,7 +24,7 @@ from weakfs.reducers.events import (
 )
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import CONTENT, FIFO, Leaf, size_of
-from weakfs.reducers.tree.node import FileTree, Segments
+from weakfs.reducers.tree.node import FileTree, Segments, path_of
 
 WRITE_MODES = get_args(WriteMode)
 
@@ -293,7 +293,7 @@ class Writing(Reading):
         if missing and not create_parents:
             directory = paths.parent(path)
             # Do not reveal where a link outside the root leads.
-            gone = directory if segments[0] == ".." else "/" + "/".join(segments[: depth + 1])
+            gone = directory if segments[0] == ".." else path_of(segments[: depth + 1])
             raise not_found(
                 path,
                 f"cannot {verb} {path!r}: {no_directory(gone)}",

@@ -336,3 +336,8 @@ def height(tree: FileTree) -> int:
         node._height = max((cast(int, child._height) + 1 for child in below), default=1 if node.file_count else 0)
         stack.pop()
     return cast(int, tree._height)
+
+
+def path_of(segments: Segments) -> str:
+    """Return the path with these segments; `/` for none."""
+    return "/" + "/".join(segments)

@@ -68,7 +68,9 @@ class Reading:
             raise
         except Exception as error:
             problem = explained(error, where)
-            raise (MissingBlob(problem.told, where=problem.where) if NO_CONTENT in problem.told else problem) from None
+            raise (
+                MissingBlob(problem.reason, where=problem.where) if NO_CONTENT in problem.reason else problem
+            ) from None
         finally:
             self._looks_for_place = False
         raise SessionFileError("the value cannot be read", where=where)
@@ -106,10 +108,10 @@ class Reading:
         converter.register_structure_hook_func(kinds.is_enum, read_enum)
         converter.register_structure_hook_func(kinds.is_frozen_set, self._set)
         converter.register_structure_hook_func(kinds.is_odd_mapping, self._mapping)
-        converter.register_structure_hook_func(kinds.is_untold_sequence, self._sequence)
-        converter.register_structure_hook_func(kinds.is_untold_mapping, self._text_mapping)
+        converter.register_structure_hook_func(kinds.is_unconstrained_sequence, self._sequence)
+        converter.register_structure_hook_func(kinds.is_unconstrained_mapping, self._text_mapping)
         converter.register_structure_hook_func(kinds.is_union, self._union)
-        converter.register_structure_hook_func(kinds.is_untold, self.any)
+        converter.register_structure_hook_func(kinds.is_unconstrained, self.any)
         converter.register_structure_hook_func(kinds.is_checked, self._checked)
         converter.register_structure_hook_func(kinds.is_table, lambda row, _: self.table(row))
         for type_, (_, from_text) in simple_types().items():

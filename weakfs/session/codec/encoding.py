@@ -68,7 +68,7 @@ class Writing:
         converter.register_unstructure_hook_factory(kinds.is_sequence, self._sequence)
         converter.register_unstructure_hook_factory(kinds.is_plain_mapping, self._mapping)
         converter.register_unstructure_hook_factory(kinds.is_union, self._union)
-        converter.register_unstructure_hook_func(kinds.is_untold, self.any)
+        converter.register_unstructure_hook_func(kinds.is_unconstrained, self.any)
         converter.register_unstructure_hook_func(kinds.is_table, self._table)
         for type_, (to_text, _) in simple_types().items():
             converter.register_unstructure_hook(type_, to_text)

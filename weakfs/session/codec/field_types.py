@@ -11,7 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import attrs
 
-from weakfs.session.codec.scalars import UNTOLD
+from weakfs.session.codec.scalars import UNCONSTRAINED
 from weakfs.session.codec.shared_values import Json, Pool
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import tag_of
@@ -33,9 +33,9 @@ def is_table(type_: Any) -> bool:
     return type_ is Table
 
 
-def is_untold(type_: Any) -> bool:
+def is_unconstrained(type_: Any) -> bool:
     """Return whether a type does not constrain its values: `Any`, `object`, a bare `tuple`, `list` or `dict`."""
-    return any(type_ is untold for untold in UNTOLD)
+    return any(type_ is unconstrained for unconstrained in UNCONSTRAINED)
 
 
 def is_union(type_: Any) -> bool:
@@ -56,12 +56,12 @@ def is_sequence(type_: Any) -> bool:
     return get_origin(type_) in (tuple, list, Sequence) and bool(get_args(type_))
 
 
-def is_untold_sequence(type_: Any) -> bool:
-    return is_sequence(type_) and any(is_untold(member) for member in get_args(type_))
+def is_unconstrained_sequence(type_: Any) -> bool:
+    return is_sequence(type_) and any(is_unconstrained(member) for member in get_args(type_))
 
 
-def is_untold_mapping(type_: Any) -> bool:
-    return is_plain_mapping(type_) and is_untold(get_args(type_)[1])
+def is_unconstrained_mapping(type_: Any) -> bool:
+    return is_plain_mapping(type_) and is_unconstrained(get_args(type_)[1])
 
 
 def is_plain_mapping(type_: Any) -> bool:

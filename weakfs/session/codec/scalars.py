@@ -30,7 +30,7 @@ ATOMS: dict[type, str] = {
 }
 
 # Types that do not constrain their values.
-UNTOLD = (Any, object, tuple, list, dict)
+UNCONSTRAINED = (Any, object, tuple, list, dict)
 
 SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
 

@@ -106,7 +106,7 @@ class Needs:
             elif not (isinstance(source, Indexed) and source.has(content.digest)):
                 next(content.pieces(), None)
         except MissingBlob as error:
-            raise MissingBlob(f"{error.told}; {who()} needs it", where=error.where, digest=content.digest) from None
+            raise MissingBlob(f"{error.reason}; {who()} needs it", where=error.where, digest=content.digest) from None
         self._found.add(key)
 
 

@@ -253,7 +253,7 @@ class LoadedDocument:
         try:
             return self._table(row, "state", "")
         except SessionFileError as error:
-            raise ValueError(f"{error.told} at {error.where}") from None
+            raise ValueError(f"{error.reason} at {error.where}") from None
 
     def _table(self, row: Json, kind: str, where: str) -> Table:
         table: dict[str, Log[Any]] = {}

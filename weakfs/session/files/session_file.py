@@ -27,7 +27,7 @@ from weakfs.session.files.reader import Fields, LoadedDocument
 from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.files.writer import Document
-from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.views import Missing, SaveReport
@@ -72,7 +72,7 @@ def save_session(session: SavedSession, path: str | PathLike[str], *, embed: boo
     others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
     target = os.path.realpath(path)
     made = Document(rules, embed=embed, others=others, folder=os.path.dirname(target))
-    with _explained(session, made), collector_at_rest():
+    with _explained(session, made), garbage_collection_paused():
         document = JsonObject({**header, **made.of(line)})
         size, head = _measured(document)
         lost = _put(target, head, document, made.stored, others, embed=embed)
@@ -96,7 +96,7 @@ def session_bytes(session: SavedSession) -> bytes:
         line = line.copy()
     others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
     made = Document(rules, embed=True, others=others)
-    with _explained(session, made), collector_at_rest():
+    with _explained(session, made), garbage_collection_paused():
         document = JsonObject({**header, **made.of(line)})
         _, head = _measured(document)
         return b"".join(_with_head(head, document))
@@ -178,7 +178,7 @@ def load_session(session: SavedSession, path: str | PathLike[str], *, max_expans
     check_factor(max_expansion)
     with open(path, "rb") as stream:
         data = stream.read()
-    with collector_at_rest():
+    with garbage_collection_paused():
         _take_over(session, data, BlobFolder(os.fspath(path)), Expansion(len(data), max_expansion))
 
 
@@ -192,7 +192,7 @@ class _Nowhere:
 def load_session_bytes(session: SavedSession, data: bytes, *, max_expansion: float | None = FACTOR) -> None:
     """Fill a new session from the bytes of a session file; see `Session.from_bytes`."""
     check_factor(max_expansion)
-    with collector_at_rest():
+    with garbage_collection_paused():
         _take_over(session, data, None, Expansion(len(data), max_expansion))
 
 

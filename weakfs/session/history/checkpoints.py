@@ -88,7 +88,7 @@ class Checkpoints:
     # Since then: the bytes taken by records, and those of blobs that no record holds.
     since: tuple[int, int] = (0, 0)
     # The lasting checkpoint before the first of these, if a file held any.
-    last_told: PackedMark | None = None
+    last_loaded: PackedMark | None = None
     # Whether they belong to a loaded history, whose lasting checkpoints are in the file.
     is_past: bool = False
 
@@ -103,7 +103,7 @@ class Checkpoints:
             self.lasting,
             self.lasting_distance,
             self.since,
-            self.last_told,
+            self.last_loaded,
             self.is_past,
         )
 
@@ -142,7 +142,7 @@ class Checkpoints:
 
     def _lasting_with(self, mark: PackedMark, base: Mark) -> Checkpoints:
         """Make a checkpoint lasting if it is due and small enough, unless it is among the records of a merged fork."""
-        last: Mark | PackedMark = self.lasting.last(self.last_told or base)
+        last: Mark | PackedMark = self.lasting.last(self.last_loaded or base)
         last = last if last.seq > base.seq else base
         if mark.seq - last.seq < self.lasting_distance or mark.block_end > mark.seq:
             return self

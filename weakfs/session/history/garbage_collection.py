@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collector_at_rest() -> Generator[None]:
+def garbage_collection_paused() -> Generator[None]:
     """Pause the collector while many long-lived objects are created: it would visit them again and again."""
     was_on = gc.isenabled()
     gc.disable()

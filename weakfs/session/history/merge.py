@@ -239,7 +239,7 @@ def renumbered_row(rules: Rules, row: Row, renumbering: Renumbering) -> Row:
 def renumbered_table(rules: Rules, table: Table, renumbering: Renumbering) -> Table:
     """Return a table of STATE slices with the record numbers in their values mapped.
 
-    Costs nothing for slices whose type declares no record numbers (see `weakfs.session.slices.registry.event`), else
+    Costs nothing for slices whose type declares no record numbers (see `weakfs.session.slices.tags.event`), else
     as much as they hold.
     """
     for tag in rules.numbered:

@@ -17,7 +17,7 @@ from pyrsistent import PMap, pmap
 
 from weakfs.session.errors import UnknownSnapshot
 from weakfs.session.history.checkpoints import STRETCH, Checkpoints, Mark, PackedMark, last_before
-from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.log import Log
 from weakfs.session.history.packing import Packing
 from weakfs.session.history.record_numbers import Numbering, Shift
@@ -60,7 +60,7 @@ class Timeline:
     checkpoints: Checkpoints = Checkpoints()  # noqa: RUF009
     snapshots: SnapshotTable = SnapshotTable()  # noqa: RUF009
     # Records up to this one came from a file, and their checkpoints are built on demand, in `past`.
-    told: int = 0
+    loaded_seq: int = 0
     # The checkpoints that the file held, and those after each of them, by its number.
     lasting: Log[PackedMark] = NO_MARKS
     past: PMap[int, Checkpoints] = pmap()  # noqa: RUF009
@@ -113,7 +113,7 @@ class Timeline:
             self.base,
             self.checkpoints,
             self.snapshots,
-            self.told,
+            self.loaded_seq,
             self.lasting,
             self.past,
             self.block_end,
@@ -147,7 +147,7 @@ class Timeline:
     def adopt(self, branch: Timeline) -> None:
         """Continue from the end of `branch`, which must have started at this very point; snapshots stay."""
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
-        self.checkpoints, self.told = branch.checkpoints, branch.told
+        self.checkpoints, self.loaded_seq = branch.checkpoints, branch.loaded_seq
         self.lasting, self.past = branch.lasting, branch.past
         self.block_end = branch.block_end
         self.externals, self.eras, self.packing = branch.externals, branch.eras, branch.packing
@@ -206,7 +206,7 @@ class Timeline:
         if isinstance(mark, Mark) and mark.seq == seq:
             return mark
         rules = next((old for last, old in self.eras if seq <= last), rules)
-        with collector_at_rest():
+        with garbage_collection_paused():
             return next(advance(rules, mark, self.rows.since(mark.seq - self.dropped), (seq,)))
 
     def rules_change(self, old: Rules, new: Rules) -> None:
@@ -225,14 +225,14 @@ class Timeline:
 
     def forget_checkpoints(self, lasting: Log[PackedMark] | None = None) -> None:
         """Drop the checkpoints so far, except for the lasting ones; they are rebuilt when they are needed."""
-        self.told, self.past = self.seq, pmap()
+        self.loaded_seq, self.past = self.seq, pmap()
         self.lasting = lasting = Log() if lasting is None else lasting
         now = Mark(self.seq, self.state, self.logs, self.block_end)
-        self.checkpoints = Checkpoints(Log((now,)), thinned=self.seq, start=now, last_told=lasting.last())
+        self.checkpoints = Checkpoints(Log((now,)), thinned=self.seq, start=now, last_loaded=lasting.last())
 
     def _loaded_mark(self, rules: Rules, seq: int) -> Mark | PackedMark:
         """Return the nearest checkpoint of a loaded history, which is read once, as far as needed."""
-        last = min(seq, self.told)
+        last = min(seq, self.loaded_seq)
         start = last_before(self.lasting, last)
         known = start.seq if start is not None else self.dropped
         past = self.past.get(known) or Checkpoints(start=start, is_past=True)
@@ -244,7 +244,7 @@ class Timeline:
         if past.due(self.base) <= last:
             newest = past.kept.last(start or self.base)
             # All of it stays in use: the collector would take more time than the reading.
-            with collector_at_rest():
+            with garbage_collection_paused():
                 for mark in advance(rules, newest, self.rows.since(newest.seq - self.dropped), stops()):
                     past = past.kept_with(mark, self.rows, self.base)
             self.past = self.past.set(known, past)

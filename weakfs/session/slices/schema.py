@@ -14,7 +14,7 @@ from weakfs.session.history.batch_replay import Plan
 from weakfs.session.history.log import Log
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.slice import (
-    Concern,
+    EventFilter,
     Fold,
     Kind,
     Merge,
@@ -38,7 +38,7 @@ class Step:
     is_log: bool
     empty: Log[Any]
     react: Reaction
-    concerns: Concern | None = None
+    concerns: EventFilter | None = None
     # Returns whether an event concerns the slice.
     test: Callable[[Any], bool] | None = None
     # Reduces many of these events at once.
@@ -72,7 +72,7 @@ class Rules:
     checked: Mapping[type, tuple[Step, ...]] = field(
         init=False, default=Factory(lambda self: _checked(self.steps), takes_self=True)
     )
-    # The tags of STATE slices whose values hold record numbers: see `weakfs.session.slices.registry.event`.
+    # The tags of STATE slices whose values hold record numbers: see `weakfs.session.slices.tags.event`.
     numbered: tuple[str, ...] = field(init=False, default=Factory(lambda self: _numbered(self), takes_self=True))
     # The events that change a LOG slice.
     logging: frozenset[type] = field(init=False, default=Factory(lambda self: _logging(self.steps), takes_self=True))

@@ -59,7 +59,7 @@ class StateMerge:
 
 
 @frozen(eq=False)
-class Concern:
+class EventFilter:
     """The events that a reducer sees: those with a value in one field, or, unless `is_set`, with `None` in it.
 
     It is tested first and can save looking up the slice; a replay tests it on the fields, before the event is built.
@@ -81,7 +81,7 @@ class WholeSlice:
     """A reducer that acts on all values of a slice, not only on the latest."""
 
     react: Reaction
-    concerns: Concern | None = None
+    concerns: EventFilter | None = None
     # Whether the values that it adds are the events themselves, which were checked when they were dispatched.
     keeps_events: bool = False
 

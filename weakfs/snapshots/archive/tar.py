@@ -16,7 +16,7 @@ from weakfs.filesystem.limits import Limits
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.reducers.tree.node import FileTree, Node, tree_of, walk
+from weakfs.reducers.tree.node import FileTree, Node, path_of, tree_of, walk
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.sparse import PIECE
 from weakfs.session.files import expansion
@@ -151,7 +151,7 @@ class _Unpacking:
             # tarfile keeps every member, half a kilobyte each, and they are not needed again.
             cast("Any", archive).members.clear()
             path = _member_path(member.name)
-            self.limits.check_path(_shown(path), path)
+            self.limits.check_path(path_of(path), path)
             self._make_parents(path)
             if member.isdir():
                 if path in self.files:
@@ -164,7 +164,7 @@ class _Unpacking:
                 if replaced is not None:
                     self.size -= leaves.size_of(replaced)
                 self.files[path] = self._leaf(archive, member)
-            self._check_quota(_shown(path))
+            self._check_quota(path_of(path))
         if archive.fileobj is not None:
             # Iterating stops at the first block of zeros, or silently where the file was cut off.
             archive.fileobj.seek(archive.offset)
@@ -176,13 +176,13 @@ class _Unpacking:
         missing = path[:-1]
         while missing not in self.directories:
             if missing in self.files:
-                raise ValueError(f"cannot import the archive: {_shown(path)!r} is below a file; use another copy")
+                raise ValueError(f"cannot import the archive: {path_of(path)!r} is below a file; use another copy")
             self.room -= DIRECTORY + NAME * len(missing)
             if self.room < 0:
                 raise ValueError(
-                    f"cannot import the archive: the missing parent directories of {_short(_shown(path))!r} and others "
-                    f"would take more than {expansion.FACTOR:g} times its size; include directories in the archive, "
-                    f"as tar does"
+                    f"cannot import the archive: the missing parent directories of {_short(path_of(path))!r} and "
+                    f"others would take more than {expansion.FACTOR:g} times its size; include directories in the "
+                    f"archive, as tar does"
                 )
             self.directories[missing] = (leaves.DIRECTORY_MODE, self.at)
             missing = missing[:-1]
@@ -209,7 +209,7 @@ class _Unpacking:
                 f"cannot import the archive: {member.name!r} is neither a file, a directory, a link nor a FIFO; "
                 f"leave it out"
             )
-        self.limits.check_size(_shown(_member_path(member.name)), member.size)
+        self.limits.check_size(path_of(_member_path(member.name)), member.size)
         self.size += member.size
         if member.issparse():
             self.holes += member.size
@@ -294,7 +294,3 @@ def _damaged(member: tarfile.TarInfo, what: str) -> ValueError:
 
 def _short(text: str) -> str:
     return text if len(text) <= 120 else f"{text[:60]}...{text[-40:]}"
-
-
-def _shown(path: tuple[str, ...]) -> str:
-    return "/" + "/".join(path)

@@ -15,7 +15,7 @@ from attrs import define, evolve, field
 
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import CONTENT, DEVICE, MODE, MODIFIED_AT, Leaf, is_file, is_link, kind_of, same_content
-from weakfs.reducers.tree.node import FileTree, Node, Segments, with_mode
+from weakfs.reducers.tree.node import FileTree, Node, Segments, path_of, with_mode
 from weakfs.reducers.tree.repeated_subtrees import Comparisons
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
@@ -193,7 +193,7 @@ def _change_all(disk: HostDirectory, journal: Journal, plan: Plan) -> None:
 def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, Node | None]], linked: InPlace) -> None:
     for segments, node in steps:
         if type(node) is tuple and node[CONTENT] is DEVICE:
-            shown = "/" + "/".join(segments)
+            shown = path_of(segments)
             raise OSError(EINVAL, f"the device {shown!r} is gone, and devices are not created; create it by hand")
     staging = (temporary_name().decode(),)
     journal.absent(staging)

@@ -20,7 +20,7 @@ from weakfs.snapshots.store.errors import StoreDamaged
 
 REFS = "refs/weakfs/"
 # Contents that a snapshot's own commit cannot hold, by object id.
-BESIDE_REFS = "refs/weakfs-beside/"
+SIDECAR_REFS = "refs/weakfs-beside/"
 # Contents that were in use elsewhere at the last collection.
 KEPT_REF = "refs/weakfs-kept/all"
 
@@ -176,20 +176,20 @@ class GitRepository:
     def drop(self, snapshot_id: str) -> None:
         """Delete the refs of a snapshot; the next `collect` removes what only that snapshot needed."""
         if self.is_there:
-            self.remove_refs((ref_of(snapshot_id), ref_of(snapshot_id, BESIDE_REFS)))
+            self.remove_refs((ref_of(snapshot_id), ref_of(snapshot_id, SIDECAR_REFS)))
 
     def collect(self, snapshot_ids: Iterable[str], keep: Iterable[bytes] = ()) -> None:
         """Remove all but these snapshots and contents. Requires that nobody is writing."""
         remove_leftovers(self.imports)
         if not self.is_there:
             return
-        needed = {ref_of(one, kind) for one in snapshot_ids for kind in (REFS, BESIDE_REFS)}
+        needed = {ref_of(one, kind) for one in snapshot_ids for kind in (REFS, SIDECAR_REFS)}
         self.remove_refs(self.refs().keys() - needed)
         kept = sorted(set(keep) & self.ids())
         if kept:
             stream = FastImport(self.objects, self.imports)
             try:
-                commit, _ = stream.commit(KEPT_REF, "contents that are in use", 0, None, beside(kept))
+                commit, _ = stream.commit(KEPT_REF, "contents that are in use", 0, None, sidecar_entries(kept))
                 stream.finish()
             finally:
                 stream.abandon()
@@ -202,7 +202,7 @@ def ref_of(snapshot_id: str, kind: str = REFS) -> str:
     return kind + quote(snapshot_id, safe="").replace(".", "%2E").replace("~", "%7E")
 
 
-def beside(digests: Iterable[bytes]) -> Iterator[bytes]:
+def sidecar_entries(digests: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the fast-import lines of a commit that holds contents by object id."""
     for digest in digests:
         name = digest.hex()

@@ -11,7 +11,7 @@ from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.snapshots.git.fast_import import FastImport
 from weakfs.snapshots.git.fast_import_commands import changes, refused_contents
-from weakfs.snapshots.git.repository import BESIDE_REFS, GitRepository, beside, ref_of
+from weakfs.snapshots.git.repository import SIDECAR_REFS, GitRepository, ref_of, sidecar_entries
 from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store.catalogue import StoredSnapshot, root_name
@@ -95,11 +95,11 @@ class GitSink:
         message += (f"tag: {tag}\n" if tag is not None else "") + f"root: {root_path}\n"
         stream = self._to_write()
         refs = {}
-        ref, beside_ref = ref_of(snapshot_id), ref_of(snapshot_id, BESIDE_REFS)
+        ref, sidecar_ref = ref_of(snapshot_id), ref_of(snapshot_id, SIDECAR_REFS)
         refs[ref], git_tree = stream.commit(ref, message, created_ns, base.git_tree or None, changes(base.tree, tree))
         refused = sorted(refused_contents(tree))
         if refused:
-            refs[beside_ref], _ = stream.commit(beside_ref, message, created_ns, None, beside(refused))
+            refs[sidecar_ref], _ = stream.commit(sidecar_ref, message, created_ns, None, sidecar_entries(refused))
         self._stream = None
         try:
             stream.finish()

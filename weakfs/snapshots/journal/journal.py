@@ -13,7 +13,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import ENOENT, EXDEV
 
@@ -21,15 +21,16 @@ import orjson
 
 from weakfs.filesystem.results import Note
 from weakfs.platforms import fcntl
-from weakfs.reducers.tree.node import Segments
+from weakfs.reducers.tree.node import Segments, path_of
 from weakfs.session.interruption import uninterrupted
-from weakfs.snapshots.directory.directory import HostDirectory, Parent
+from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY, temporary_name
 from weakfs.snapshots.directory.entries import remove as remove_entry
 from weakfs.snapshots.directory.hard_links import Inode
+from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.journal.copied_inodes import remember_copies
 from weakfs.snapshots.journal.tree_copy import Lost, TreeCopy
-from weakfs.snapshots.journal.undo import COPIED, Frame, UndoStep, identity
+from weakfs.snapshots.journal.undo import COPIED, Frame, RestoreManifest, UndoStep, identity
 
 logger = logging.getLogger("weakfs.snapshots")
 
@@ -39,14 +40,14 @@ LOG = b"log"
 class Journal:
     """The steps of one unit of work on a disk. Costs nothing before the first step.
 
-    `start` is the path prefix of this disk's journals, in a folder that is created for them; `go_back(ref)` restores
-    the whole tree that a step refers to.
+    `start` is the path prefix of this disk's journals, in a folder that is created for them; `restore_manifest(ref)`
+    restores the whole tree that a step refers to.
     """
 
-    def __init__(self, disk: HostDirectory, start: str, go_back: Callable[[str], Iterable[Note] | None]) -> None:
+    def __init__(self, disk: HostDirectory, start: str, restore_manifest: RestoreManifest) -> None:
         self.disk = disk
         self._start = start
-        self._go_back = go_back
+        self._restore_manifest = restore_manifest
         self._path: str | None = None
         self._directory = self._log = -1
         # Each step with the offset of its line in the log.
@@ -122,7 +123,7 @@ class Journal:
 
     def note(self, segments: Segments, cause: str) -> None:
         """Record what about a path could not be preserved."""
-        self.notes.append(Note("/" + "/".join(segments), cause))
+        self.notes.append(Note(path_of(segments), cause))
 
     def note_lost(self, segments: Segments, lost: str | None) -> None:
         """Record attributes that a new copy of an entry could not be given; `None` if it was given all."""
@@ -161,9 +162,9 @@ class Journal:
         notes: list[Note] = []
         while len(self._frames) > mark:
             offset, frame = self._frames[-1]
-            undo = UndoStep(self.disk, self._directory, str(self._path), self._go_back, self._lost, notes)
+            undo = UndoStep(self.disk, self._directory, str(self._path), self._restore_manifest, self._lost, notes)
             with uninterrupted():
-                undo.take_back(frame)
+                undo.undo(frame)
             os.ftruncate(self._log, offset)
             self._end = offset
             self._frames.pop()
@@ -280,14 +281,12 @@ class Journal:
         return self._path
 
     @classmethod
-    def taken_over(
-        cls, disk: HostDirectory, path: str, go_back: Callable[[str], Iterable[Note] | None]
-    ) -> Journal | None:
+    def taken_over(cls, disk: HostDirectory, path: str, restore_manifest: RestoreManifest) -> Journal | None:
         """Take over the journal of a process that has ended; return `None` if it has no log or was committed.
 
         Raises `BlockingIOError` if its process is alive, `FileNotFoundError` if the journal is gone.
         """
-        journal = cls(disk, path, go_back)
+        journal = cls(disk, path, restore_manifest)
         directory = os.open(path, DIRECTORY)
         log = -1
         try:

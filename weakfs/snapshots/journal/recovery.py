@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 
 from attrs import define, field
 
-from weakfs.filesystem.results import Note
 from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import Segments
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.journal.journal import LOG, Journal, read_frames
+from weakfs.snapshots.journal.undo import RestoreManifest
 
 
 @define
-class Others:
+class Recovery:
     """Other processes' journals: how many were undone, and the paths changed by those still in progress."""
 
     undone: int = 0
-    at_work: list[list[Segments]] = field(factory=list[list[Segments]])
+    in_progress: list[list[Segments]] = field(factory=list[list[Segments]])
 
 
-def settle(
-    disk: HostDirectory, start: str, own: Collection[str], go_back: Callable[[str], Iterable[Note] | None]
-) -> Others:
+def recover_journals(
+    disk: HostDirectory, start: str, own: Collection[str], restore_manifest: RestoreManifest
+) -> Recovery:
     """Undo the unfinished work of processes that have ended, and list what running processes have changed.
 
     `start` is the path prefix of this directory's journals; `own` are journals to skip.
     """
-    found = Others()
+    found = Recovery()
     for path in _journals(start):
         if path in own:
             continue
         try:
-            journal = Journal.taken_over(disk, path, go_back)
+            journal = Journal.taken_over(disk, path, restore_manifest)
         except BlockingIOError:
-            found.at_work.append(_changed(path))
+            found.in_progress.append(_changed(path))
         except FileNotFoundError:
             # It was committed, or another process recovered it first.
             continue
@@ -48,7 +48,7 @@ def settle(
     return found
 
 
-def count_left_behind(start: str) -> int:
+def count_unfinished(start: str) -> int:
     """Return how many journals were left unfinished by processes that have ended; change nothing."""
     left = 0
     for path in _journals(start):

@@ -13,9 +13,10 @@ from attrs import define, field
 
 from weakfs.reducers.tree.node import Segments
 from weakfs.session.blobs.file_copy import copy_file
-from weakfs.snapshots.directory.directory import HostDirectory, Parent
+from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import CREATE, copy_attributes, copy_link_owner, set_status
 from weakfs.snapshots.directory.hard_links import Inode
+from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.directory.permissions import open_file
 from weakfs.snapshots.scan.stat_cache import canonical_name
 

@@ -14,10 +14,11 @@ from attrs import frozen
 
 from weakfs.filesystem.results import Note
 from weakfs.reducers.tree.node import Segments
-from weakfs.snapshots.directory.directory import HostDirectory, Parent
+from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import remove as remove_entry
 from weakfs.snapshots.directory.entries import rename, temporary_name
 from weakfs.snapshots.directory.hard_links import find_names
+from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.directory.permissions import open_file
 from weakfs.snapshots.journal.copied_inodes import current_inodes, remember_copies
 from weakfs.snapshots.journal.tree_copy import Lost, TreeCopy
@@ -30,23 +31,26 @@ COPIED = (EXDEV, EPERM, EACCES, EMLINK, ENOTSUP, EOPNOTSUPP)
 # One line of the log.
 Frame = dict[str, Any]
 
+# Makes a directory match the manifest with a digest, and returns what files lost by it.
+RestoreManifest = Callable[[str], Iterable[Note] | None]
+
 
 @frozen(eq=False)
 class UndoStep:
     """Undo of one step on `disk`; `directory` and `path` are the journal's open descriptor and its path.
 
-    `go_back(ref)` restores a whole tree; `lost` maps the names of the journal's copies to what those lack. What cannot
-    be restored exactly is added to `notes`.
+    `restore_manifest(ref)` restores a whole tree; `lost` maps the names of the journal's copies to what those lack.
+    What cannot be restored exactly is added to `notes`.
     """
 
     disk: HostDirectory
     directory: int
     path: str
-    go_back: Callable[[str], Iterable[Note] | None]
+    restore_manifest: RestoreManifest
     lost: Mapping[str, list[Lost]]
     notes: list[Note]
 
-    def take_back(self, frame: Frame) -> None:
+    def undo(self, frame: Frame) -> None:
         """Undo the step. May be called again after a failure."""
         segments: Segments = tuple(frame["path"])
         match frame["op"]:
@@ -69,7 +73,7 @@ class UndoStep:
             case "status":
                 self._set_back(segments, frame["mode"], frame["at"])
             case "tree":
-                self.notes.extend(self.go_back(frame["ref"]) or ())
+                self.notes.extend(self.restore_manifest(frame["ref"]) or ())
 
     def _move_back(self, there: Segments, segments: Segments, was: int | None, looks: list[int] | None) -> None:
         status = self.disk.status(there)

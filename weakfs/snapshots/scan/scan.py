@@ -26,7 +26,7 @@ from weakfs.session.interruption import check_interrupted, is_interruptible
 from weakfs.snapshots.directory.entries import TEMPORARY
 from weakfs.snapshots.directory.stable_read import Swapped, read_file, status_of
 from weakfs.snapshots.scan.directory_stack import Frame, refusal, release, reopened
-from weakfs.snapshots.scan.scan_limits import STRIDE, Bounds, Discarded, Interruptible
+from weakfs.snapshots.scan.scan_limits import STRIDE, Interruptible, ScanLimits, UnwantedContents
 from weakfs.snapshots.scan.sinks import Sink
 from weakfs.snapshots.scan.stat_cache import SPECIAL, Directory, Scan, canonical_name, host_name, trusted
 from weakfs.snapshots.store import manifests
@@ -45,8 +45,8 @@ def scan(
     known: Scan | None = None,
     *,
     on_file: OnFile | None = None,
-    bounds: Bounds | None = None,
-    discarded: Discarded | None = None,
+    bounds: ScanLimits | None = None,
+    unwanted: UnwantedContents | None = None,
 ) -> Scan:
     """Read the directory that is open as `descriptor`, with everything below it.
 
@@ -55,14 +55,14 @@ def scan(
     `PermissionError` naming an entry that may not be read; other `OSError`s name their entry too. Entries that
     disappear during the scan are left out. O(entries) system calls, and O(changes) for everything else.
 
-    `bounds` refuses entries by their status. `discarded` says what need not be read: the tree then contains the
+    `bounds` refuses entries by their status. `unwanted` says what need not be read: the tree then contains the
     entries that differ, with stand-ins for their contents.
 
     Stops if the surrounding call is interrupted: between entries, and between the pieces of large files.
     """
     if bounds is not None:
         sink = Interruptible(sink, bounds.check)
-    work = _Scanner(sink, on_file, bounds, discarded)
+    work = _Scanner(sink, on_file, bounds, unwanted)
     top = Frame(os.dup(descriptor), "", "", status_of(os.fstat(descriptor)), known.root if known is not None else None)
     return work.run(top, lambda: _listed(descriptor, work.room))
 
@@ -122,11 +122,13 @@ def _listed(descriptor: int, room: int | None) -> dict[str, Status]:
 
 
 class _Scanner:
-    def __init__(self, sink: Sink, on_file: OnFile | None, bounds: Bounds | None, discarded: Discarded | None) -> None:
+    def __init__(
+        self, sink: Sink, on_file: OnFile | None, bounds: ScanLimits | None, unwanted: UnwantedContents | None
+    ) -> None:
         self.sink = Interruptible(sink, check_interrupted) if is_interruptible() else sink
         self.on_file = on_file
         self.bounds = bounds
-        self.discarded = discarded
+        self.unwanted = unwanted
         self.started_at = time.time_ns()
         self.files_read = 0
         self.bytes_read = 0
@@ -180,7 +182,7 @@ class _Scanner:
     def _below(self, frame: Frame, host: str) -> Frame | Directory | None:
         """Open and list a directory; return the cached one if it matches, `None` if it is no longer a directory."""
         status = frame.fresh[host]
-        if self.discarded is not None and not self.discarded.has_directory(f"{frame.path}/{canonical_name(host)}"):
+        if self.unwanted is not None and not self.unwanted.has_directory(f"{frame.path}/{canonical_name(host)}"):
             tree = tree_of({}, mode=stat.S_IMODE(status[0]), modified_at=clamped(status[2]))
             return Directory(tree, {}, {}, status, None, None)
         known = frame.known.below.get(host) if frame.known is not None else None
@@ -250,7 +252,7 @@ class _Scanner:
             if leaf is not None:
                 frame.nodes[name] = leaf
                 return
-        stand_in = None if self.discarded is None else self.discarded.stand_in(f"{frame.path}/{name}", status)
+        stand_in = None if self.unwanted is None else self.unwanted.stand_in(f"{frame.path}/{name}", status)
         try:
             leaf = self._leaf(frame, host, name, status) if stand_in is None else stand_in
         except Swapped:

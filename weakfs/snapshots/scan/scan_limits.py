@@ -21,7 +21,7 @@ from weakfs.snapshots.store.manifests import Status, clamped
 STRIDE = 256
 
 
-class Bounds:
+class ScanLimits:
     """Checks what a program left against the limits, directory by directory, during a scan.
 
     `before` is the tree that the program started with; its entries are not refused. For the quotas, `whole` is the
@@ -114,7 +114,7 @@ def _children(tree: FileTree, path: str) -> Callable[[str], Node | None]:
     return (lambda name: maps.get(here._children, name)) if type(here) is FileTree else (lambda name: None)
 
 
-class Discarded:
+class UnwantedContents:
     """Skips what a restore will remove or replace: entries whose content is not in the wanted tree are not read."""
 
     def __init__(self, wanted: FileTree, source: ContentSource) -> None:

@@ -55,7 +55,7 @@ class Sink(Protocol):
         ...
 
 
-class HashOnly:
+class HashOnlySink:
     """A sink that stores nothing: the tree has all digests, but its contents cannot be read."""
 
     token = None
@@ -92,7 +92,7 @@ class HashOnly:
         )
 
 
-class InMemory(HashOnly):
+class InMemorySink(HashOnlySink):
     """A sink whose trees hold the contents themselves; contents larger than `max_size` are only hashed."""
 
     def __init__(self, *, max_size: int | None = None) -> None:

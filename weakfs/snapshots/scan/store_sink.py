@@ -9,8 +9,8 @@ from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
 
 
-class Observer:
-    """Sink of scans that do not become snapshots. Created by `Store.observer`; for one thread."""
+class StoreSink:
+    """Sink of scans that do not become snapshots. Created by `Store.sink`; for one thread."""
 
     def __init__(self, writer: StoreWriter, known: Container[bytes], places: Container[str]) -> None:
         """`known` are contents elsewhere in the store; `places` are those whose contents are all in the store."""

@@ -11,7 +11,7 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import Node, tree_of
 from weakfs.session.blobs.blob import ContentSource, Stored
-from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import SPECIAL, Directory, host_name, trusted
@@ -35,7 +35,7 @@ def load(
     what `read_manifest` raises.
     """
     # Measured on 50,000 files: 0.08 s, and 0.19 s with the garbage collector on.
-    with collector_at_rest():
+    with garbage_collection_paused():
         return _loaded(ref, read_manifest, source, scanned_at, token)
 
 

@@ -30,7 +30,7 @@ from weakfs.snapshots.git.repository import GitRepository
 from weakfs.snapshots.git.sink import GitSink
 from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import Scan
-from weakfs.snapshots.scan.store_sink import Observer
+from weakfs.snapshots.scan.store_sink import StoreSink
 from weakfs.snapshots.store import atomic_files as disk
 from weakfs.snapshots.store.catalogue import Catalogue, StoredSnapshot, all_but_last
 from weakfs.snapshots.store.compaction import Compaction, CompactReport, SnapshotAccount, accounts, needs_of
@@ -205,7 +205,7 @@ class Store:
                 sink.abandon()
 
     @contextmanager
-    def observer(self) -> Generator[StoreWriter | Observer]:
+    def sink(self) -> Generator[StoreWriter | StoreSink]:
         """Yield a sink for what neither packs nor repository have; it does not become part of a snapshot."""
         if not self.git.is_there:
             with self.writer() as writer:
@@ -213,7 +213,7 @@ class Store:
             return
         with self._writer("observed ".__add__) as writer:
             place = self._place()
-            yield Observer(writer, self.git.ids(), (place, _in_git(place)))
+            yield StoreSink(writer, self.git.ids(), (place, _in_git(place)))
 
     @contextmanager
     def _writer(self, place: Callable[[str], str]) -> Generator[StoreWriter]:

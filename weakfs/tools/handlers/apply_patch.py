@@ -75,7 +75,7 @@ def apply_patch_handler(params: ApplyPatchParams, *, context: ToolContext) -> To
         dry_run=report.dry_run,
         summary_text=summarize(_summary(report)),
     )
-    return answer(receipt, clip("\n".join(_told(report, receipt)), MAX_FAILURE))
+    return answer(receipt, clip("\n".join(_lines_of_answer(report, receipt)), MAX_FAILURE))
 
 
 def patched_paths(params: ApplyPatchParams, context: ToolContext) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def _summary(report: PatchReport) -> str:
     return f"{verb}{report.summary}: {', '.join(report.changed_paths[:MAX_NAMED])}" + _more(report.changed_paths)
 
 
-def _told(report: PatchReport, receipt: ApplyPatchReceipt) -> list[str]:
+def _lines_of_answer(report: PatchReport, receipt: ApplyPatchReceipt) -> list[str]:
     lines = [one_line(_summary(report))]
     if receipt.replaced:
         named = ", ".join(receipt.replaced[:MAX_NAMED]) + _more(receipt.replaced)

@@ -20,10 +20,10 @@ from weakfs.processes import (
     ENVIRONMENT,
     Bubblewrap,
     CommandLimits,
-    Finished,
+    CompletedCommand,
     SandboxMode,
     SandboxUnavailable,
-    Stop,
+    StopEvent,
     check_command,
     run_command,
 )
@@ -163,7 +163,7 @@ def shell_handler(
         )
     try:
         # Whoever cancels the call waits until the command has ended and what it did is undone.
-        with Stop() as stop, context.cancellation.stopping(stop.set):
+        with StopEvent() as stop, context.cancellation.stopping(stop.set):
             return _run(fs, params, workdir, context, options, stop)
     except _Failed as failure:
         return failure.result
@@ -189,14 +189,19 @@ def shell_tool(options: ShellOptions | None = None, *, name: str = "shell") -> T
 
 
 def _run(
-    fs: SupportsCheckout, params: ShellParams, workdir: str, context: ToolContext, options: ShellOptions, stop: Stop
+    fs: SupportsCheckout,
+    params: ShellParams,
+    workdir: str,
+    context: ToolContext,
+    options: ShellOptions,
+    stop: StopEvent,
 ) -> ToolResult[ShellReceipt]:
     if options.sandbox == "required":
         options.bubblewrap.require()
     context.check_deadline()
     timeout = min(options.timeout if params.timeout is None else params.timeout, options.max_timeout)
     until = inf
-    done: Finished | None = None
+    done: CompletedCommand | None = None
 
     def check() -> None:
         context.check_deadline()
@@ -235,7 +240,7 @@ def _run(
     return _answered(done, summary, "ok", None, work.changed, context, work.set_id_removed)
 
 
-def _read_back_too_long(done: Finished, timeout: float, context: ToolContext) -> ToolResult[ShellReceipt]:
+def _read_back_too_long(done: CompletedCommand, timeout: float, context: ToolContext) -> ToolResult[ShellReceipt]:
     summary = (
         f"The command ended, but its changes could not be read back within the {timeout:g} s of the call; all of them "
         f"were undone. Change fewer files, or allow more time"
@@ -243,7 +248,7 @@ def _read_back_too_long(done: Finished, timeout: float, context: ToolContext) ->
     return _answered(done, summary, "error", "timed_out", (), context)
 
 
-def _timed_out(done: Finished, timeout: float, context: ToolContext, *, late: bool) -> ToolResult[ShellReceipt]:
+def _timed_out(done: CompletedCommand, timeout: float, context: ToolContext, *, late: bool) -> ToolResult[ShellReceipt]:
     if late:
         code, why = "deadline_exceeded", "the call's deadline passed"
     else:
@@ -253,7 +258,7 @@ def _timed_out(done: Finished, timeout: float, context: ToolContext, *, late: bo
 
 
 def _answered(
-    done: Finished,
+    done: CompletedCommand,
     summary: str,
     status: str,
     code: str | None,

@@ -154,7 +154,7 @@ class Access:
 
     def check_undivided(self, *operations: Operation, why: str, withheld: bool = False) -> None:
         """Raise if the policy forbids one of these operations anywhere, or with `withheld` keeps it out of answers."""
-        if self.policy.speaks_of(*operations, withheld=withheld):
+        if self.policy.has_rule_for(*operations, withheld=withheld):
             raise fault(
                 PermissionError,
                 EACCES,

@@ -36,7 +36,7 @@ from weakfs.session import Session
 from weakfs.tools.errors import LimitExceeded, ToolValidationError
 from weakfs.tools.permissions.capability import Capability
 from weakfs.tools.permissions.decisions import Access, clamped
-from weakfs.tools.permissions.guarded_primitives import Gate
+from weakfs.tools.permissions.guarded_primitives import GuardedPrimitives
 from weakfs.tools.permissions.operations import Operation
 from weakfs.tools.permissions.policy import Policy
 
@@ -91,8 +91,8 @@ class GuardedFilesystem:
     def __repr__(self) -> str:
         return f"<Guarded {self._inner!r}>"
 
-    def _as(self, operation: Operation, *, reads: bool = False) -> Gate:
-        return Gate(cast(BaseFilesystem, self._inner), self._access, operation, reads=reads)
+    def _as(self, operation: Operation, *, reads: bool = False) -> GuardedPrimitives:
+        return GuardedPrimitives(cast(BaseFilesystem, self._inner), self._access, operation, reads=reads)
 
     @property
     def root(self) -> str:
@@ -171,7 +171,7 @@ class GuardedFilesystem:
         self._check_whole(gate, path)
         return gate.read_lines(path)
 
-    def _check_whole(self, gate: Gate, path: PathArg) -> None:
+    def _check_whole(self, gate: GuardedPrimitives, path: PathArg) -> None:
         most = self._most_read
         size = 0 if most is None else gate.read_bytes(path, limit=0).size_bytes
         if most is not None and size > most:
@@ -332,7 +332,7 @@ class GuardedFilesystem:
         """Make a symbolic link."""
         self._as("write").symlink(target, path)
 
-    def foresee(self, changes: Iterable[tuple[str, int]]) -> None:
+    def check_planned(self, changes: Iterable[tuple[str, int]]) -> None:
         """Raise what these changes of canonical paths, with so many bytes at each, would be refused for."""
         given = tuple(changes)
         for path, size in given:
@@ -341,7 +341,7 @@ class GuardedFilesystem:
         if given:
             self._access.check_changes(tuple(path for path, _ in given))
 
-    def foresee_transfer(self, source: str, destination: str) -> None:
+    def check_planned_transfer(self, source: str, destination: str) -> None:
         """Raise what taking a file's contents from one canonical path to another would be refused for."""
         self._access.check_transfer(source, destination)
 

@@ -15,7 +15,7 @@ from weakfs.filesystem.lookup import PathLookup, Place
 from weakfs.filesystem.paths import Parsed, join
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryMoved, Event, FileAppended, FileSpliced, FileWritten
 from weakfs.reducers.tree.leaf import Leaf, is_file, size_of
-from weakfs.reducers.tree.node import FileTree, Node, Segments
+from weakfs.reducers.tree.node import FileTree, Node, Segments, path_of
 from weakfs.session.interruption import is_interruption
 from weakfs.tools.permissions.decisions import Access
 from weakfs.tools.permissions.operations import Operation
@@ -23,7 +23,7 @@ from weakfs.tools.permissions.operations import Operation
 OUTSIDE = ".."
 
 
-class Gate(BaseFilesystem):
+class GuardedPrimitives(BaseFilesystem):
     """The files of `inner` for one operation of one call.
 
     What was resolved is what is judged: a path that leads through links counts by where it ends. What may not be
@@ -126,14 +126,14 @@ class Gate(BaseFilesystem):
     def _check_hard_links(self, path: str) -> None:
         """Judge a change by every name of the file: a hard link leads to no place that may not be written."""
         for segments in self._inner.hard_links(self._parse(path)[1]):
-            if not self._access.permits("write", "/" + "/".join(segments)):
+            if not self._access.permits("write", path_of(segments)):
                 raise fault(
                     PermissionError,
                     EACCES,
                     f"cannot write {path!r}: it is a hard link to a file with a name that may not be written; write a "
                     f"new file, or delete this name first",
                 )
-            self._access.check_carried("/" + "/".join(segments))
+            self._access.check_carried(path_of(segments))
 
     def _check_transfer(self, event: EntryMoved | EntryCopied) -> None:
         """Judge both ends, entry by entry: what may not be seen is not taken to where it may be."""
@@ -154,7 +154,7 @@ class Gate(BaseFilesystem):
 
     def _check_below(self, path: str) -> int:
         """Judge a deletion, entry by entry; give how many entries go beside the path itself."""
-        if not self._access.policy.speaks_of("write", "edit", "patch"):
+        if not self._access.policy.has_rule_for("write", "edit", "patch"):
             self._access.check("write", path)
             segments = self._parse(path)[1]
             if type(self._inner.lookup(segments)) is not FileTree:
@@ -186,7 +186,7 @@ class Gate(BaseFilesystem):
         node = self._inner.lookup(segments)
         if node is None or self._operation not in ("search", "list"):
             return node
-        return node if self._shows("/" + "/".join(segments), node) else None
+        return node if self._shows(path_of(segments), node) else None
 
     def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         return self._seen(segments, self._inner.entries(segments))
@@ -202,7 +202,7 @@ class Gate(BaseFilesystem):
     def _seen(self, segments: Segments, entries: Iterable[tuple[str, Node]]) -> Iterable[tuple[str, Node]]:
         if self._operation not in ("search", "list"):
             return entries
-        prefix = "/" + "/".join(segments) if segments else ""
+        prefix = path_of(segments) if segments else ""
         if self._access.policy.rules:
             entries = [(name, node) for name, node in entries if self._shows(f"{prefix}/{name}", node)]
         if self._operation == "search" and self._is_bounded:
@@ -324,6 +324,6 @@ class Gate(BaseFilesystem):
     def notify_subscribers(self) -> None:
         self._inner.notify_subscribers()
 
-    def read_view(self) -> Gate:
+    def read_view(self) -> GuardedPrimitives:
         self._inner = self._inner._view()
         return self

@@ -119,7 +119,7 @@ class Policy:
                 return rule
         return None
 
-    def speaks_of(self, *operations: Operation, withheld: bool = False) -> bool:
+    def has_rule_for(self, *operations: Operation, withheld: bool = False) -> bool:
         """Return whether a rule forbids one of these operations, or with `withheld` keeps it out of answers."""
         return any(
             (withheld or rule.effect != "blob") and not rule.operations.isdisjoint(operations) for rule in self.rules

@@ -17,7 +17,7 @@ IMPORT_CAUSE = "import"
 
 
 @define
-class World:
+class FileStates:
     """The files that recorded calls run on.
 
     After something outside the recording changes a file, its contents are unknown until the recording shows them

@@ -13,7 +13,7 @@ from weakfs.tools.results import ToolResult
 from weakfs.tools.tool import Tool
 from weakfs.tools.toolset import Toolset
 from weakfs.transcripts import RecordedClock, TranscriptCall
-from weakfs.transcripts.comparison.file_states import World
+from weakfs.transcripts.comparison.file_states import FileStates
 from weakfs.transcripts.comparison.recorded_failures import failure_text, record_failure
 from weakfs.transcripts.comparison.recorded_fields import OutsideRoot, Recorded
 from weakfs.transcripts.comparison.steps import NoCounterpart, NotPerformed, Step, Texts
@@ -51,7 +51,7 @@ class Importer:
     """
 
     toolset: Toolset
-    world: World
+    world: FileStates
     clock: RecordedClock = field(factory=RecordedClock)
     _rebuilt: Reconstruction = field(factory=Reconstruction)
     _number: int = 0
@@ -64,7 +64,7 @@ class Importer:
         own = {tool.name for tool in DIALECT_TOOLS}
         chosen = (*(tool for tool in tools if tool.name not in own), *DIALECT_TOOLS)
         toolset = Toolset(session, files, tools=chosen, refuse_stale_writes=False)
-        return cls(toolset, World(session, files), RecordedClock() if clock is None else clock)
+        return cls(toolset, FileStates(session, files), RecordedClock() if clock is None else clock)
 
     def prepare(self, calls: Iterable[TranscriptCall]) -> None:
         """Collect what the calls show of the files, and set up the files as they were first.
@@ -257,7 +257,7 @@ class Importer:
             is_recorded = UNKNOWN not in step.before.values()
             return before, "exactly" if is_recorded else "rebuilt" if is_known else "not_at_all"
         wanted = step.after(before)
-        if UNKNOWN not in step.after(step.before).values() and step.is_told:
+        if UNKNOWN not in step.after(step.before).values() and step.is_before_exact:
             return wanted, "exactly"
         if UNKNOWN not in wanted.values():
             return wanted, "rebuilt"

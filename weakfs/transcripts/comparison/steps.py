@@ -26,9 +26,9 @@ class Step:
     `succeeded` is None if the recording does not say. `before` has each file whose text matters to the call,
     `UNKNOWN` if its contents are not recorded; `after` computes the files' contents if the call succeeds, and
     `is_silent` says that the recording does not show all of these. `arguments_for` computes other arguments if they
-    depend on the contents of the files. `shown` is the text returned by a read, and `is_told` is False if `before` is
-    known only from an answer that may omit something. `unchecked` says why the answer cannot be compared, and `needs`
-    names a path that must exist. `part` is the result of a read that did not return the whole file,
+    depend on the contents of the files. `shown` is the text returned by a read, and `is_before_exact` is False if
+    `before` is known only from an answer that may omit something. `unchecked` says why the answer cannot be compared,
+    and `needs` names a path that must exist. `part` is the result of a read that did not return the whole file,
     `skeletons` are what the recording of a change shows of files, `hunks` and `edits` how it changed them.
     `runs_program` says that the call may have changed any other file too.
     """
@@ -40,7 +40,7 @@ class Step:
     after: Callable[[Texts], Texts] = field(default=_unchanged, repr=False)
     arguments_for: Callable[[Texts], dict[str, object]] | None = field(default=None, repr=False)
     shown: str | None = field(default=None, repr=False)
-    is_told: bool = True
+    is_before_exact: bool = True
     part: Part | None = field(default=None, repr=False)
     is_silent: bool = False
     skeletons: Mapping[str, Skeleton] = field(factory=dict[str, Skeleton], repr=False)

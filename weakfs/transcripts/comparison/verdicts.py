@@ -8,10 +8,10 @@ from attrs import define, field, frozen
 
 from weakfs.tools.handlers import ReadFileReceipt
 from weakfs.tools.results import ToolResult
-from weakfs.transcripts.comparison.file_states import World
+from weakfs.transcripts.comparison.file_states import FileStates
 from weakfs.transcripts.comparison.steps import Step, Texts
 from weakfs.transcripts.programs.dialects import ChangeReceipt
-from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Difference, Text, as_programs_tell, first_difference
+from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Difference, Text, as_programs_show, first_difference
 
 Agreement = Literal["agreed", "differs", "ours_succeeded", "not_checked", "outside", "no_counterpart"]
 Checked = Literal["exactly", "rebuilt", "not_at_all"]
@@ -49,7 +49,7 @@ class Comparison:
     `wanted` is the expected contents of the files after the call, and `checked` says how they are known.
     """
 
-    world: World
+    world: FileStates
     step: Step
     result: ToolResult[object]
     arguments: dict[str, object]
@@ -80,8 +80,8 @@ class Comparison:
         step, value = self.step, self.result.value
         if step.shown is None or not isinstance(value, ReadFileReceipt) or not self.result.success:
             return self._verdict("agreed")
-        ours = as_programs_tell(value.content) if isinstance(value.content, str) else ""
-        theirs = as_programs_tell(step.shown)
+        ours = as_programs_show(value.content) if isinstance(value.content, str) else ""
+        theirs = as_programs_show(step.shown)
         # Versions differ in whether they show the end of the last line.
         if ours.removesuffix("\n") == theirs.removesuffix("\n"):
             return self._verdict("agreed")

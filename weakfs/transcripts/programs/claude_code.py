@@ -135,7 +135,7 @@ def _read_as_shown(recorded: Recorded, path: str, arguments: dict[str, object]) 
     """Reconstruct what was read from the lines that the model was shown."""
     shown = recorded.call.recorded or ""
     if "file exists but the contents are empty" in shown:
-        return Step("read_file", arguments, True, {path: ""}, shown="", is_told=False)
+        return Step("read_file", arguments, True, {path: ""}, shown="", is_before_exact=False)
     found = read_numbered(shown)
     if found is None:
         unchecked = "its result is not recorded as text"
@@ -144,7 +144,7 @@ def _read_as_shown(recorded: Recorded, path: str, arguments: dict[str, object]) 
     count = text.count("\n") + 1
     is_whole = first == 1 and "limit" not in arguments and count < 2000
     arguments["limit"] = count
-    return Step("read_file", arguments, True, {path: text if is_whole else UNKNOWN}, shown=text, is_told=False)
+    return Step("read_file", arguments, True, {path: text if is_whole else UNKNOWN}, shown=text, is_before_exact=False)
 
 
 def _write(recorded: Recorded) -> Step:

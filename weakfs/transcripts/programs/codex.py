@@ -118,7 +118,7 @@ def _show(recorded: Recorded, command: ShowCommand, workdir: str | None) -> Step
     count = text.count("\n") + (not text.endswith("\n"))
     arguments: dict[str, object] = {"path": path, "limit": max(count, 1)}
     if command.last is None or (command.first == 1 and count < command.last):
-        return Step("read_file", arguments, True, {path: text}, shown=text, is_told=False)
+        return Step("read_file", arguments, True, {path: text}, shown=text, is_before_exact=False)
     wanted = command.last - command.first + 1
     if not text or count > wanted:
         return None

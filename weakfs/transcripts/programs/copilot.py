@@ -80,7 +80,7 @@ def _view(recorded: Recorded) -> Step:
     text = "\n".join(lines)
     if items_of(recorded.arguments.get("view_range")) or first != 1:
         return Step("read_file", arguments, True, {path: UNKNOWN}, shown=text, part=Part(first, lines))
-    return Step("read_file", arguments, True, {path: text}, shown=text, is_told=False)
+    return Step("read_file", arguments, True, {path: text}, shown=text, is_before_exact=False)
 
 
 def _read_numbered(shown: str) -> tuple[int, tuple[str, ...]] | None:

@@ -36,7 +36,7 @@ def with_plain_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n") if "\r" in text else text
 
 
-def as_programs_tell(text: str) -> str:
+def as_programs_show(text: str) -> str:
     """Return `text` as programs record it: with `\\n` as the only line end, and without a byte order mark."""
     return with_plain_line_ends(text).removeprefix(BYTE_ORDER_MARK)
 
@@ -44,7 +44,7 @@ def as_programs_tell(text: str) -> str:
 def is_same(held: Text, recorded: Text) -> bool:
     """Return whether a file's contents are consistent with what a program recorded of it."""
     if isinstance(held, str) and isinstance(recorded, str):
-        return recorded in (held, with_plain_line_ends(held)) or recorded == as_programs_tell(held)
+        return recorded in (held, with_plain_line_ends(held)) or recorded == as_programs_show(held)
     return held is recorded
 
 

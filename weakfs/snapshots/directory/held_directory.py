@@ -1,0 +1,116 @@
+"""A host directory whose entries are reached from its open descriptor, segment by segment, never through a link.
+
+A path is a tuple of segments as in the tree. Leading ".." segments leave the root; only a filesystem that follows
+links anywhere (`follow_symlinks="allow"`) creates such paths. Errors are the operating system's own.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from errno import EINVAL, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE
+
+from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_PATH
+from weakfs.reducers.tree.node import Segments
+from weakfs.snapshots.directory import entries as own
+from weakfs.snapshots.directory import openat2
+
+DIRECTORY = own.DIRECTORY
+# Opens a directory that may be searched even if it may not be listed.
+PASSAGE = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+READ = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
+
+# Up to this many segments are opened one by one; longer paths with one openat2 call, if the system has it.
+MANY = 8
+
+# Errors meaning that nothing is at a path: no entry, a non-directory above it, a name that no entry can have.
+ABSENT = (ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, ESTALE)
+
+
+class HeldDirectory:
+    """A host directory, held open: replacing a directory on its path later has no effect.
+
+    Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory. A link is resolved once, here.
+    """
+
+    __slots__ = ("__weakref__", "descriptor", "root")
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root)
+        self.descriptor = os.open(self.root, DIRECTORY)
+
+    def __del__(self) -> None:
+        with suppress(AttributeError, OSError):
+            os.close(self.descriptor)
+
+    def open_directory(self, segments: Segments, flags: int = DIRECTORY) -> int:
+        """Open a directory; the caller closes it."""
+        if not segments:
+            return os.open(".", flags, dir_fd=self.descriptor)
+        parts = [own.host_bytes(name) for name in segments]
+        opened: Callable[..., int] = os.open
+        if len(parts) > MANY and openat2.is_available():
+            parts, opened = _joined(parts), openat2.open_path
+        here = self.descriptor
+        last = len(parts) - 1
+        for place, part in enumerate(parts):
+            try:
+                below = opened(part, flags if place == last else PASSAGE, dir_fd=here)
+            finally:
+                if here != self.descriptor:
+                    os.close(here)
+            here = below
+        return here
+
+    def open_file(self, segments: Segments) -> int:
+        """Open a regular file for reading; other kinds are never opened in a way that affects them."""
+        with Parent(self, segments) as (directory, name):
+            if not stat.S_ISREG(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+                raise OSError(EINVAL, "it is not a regular file")
+            descriptor = os.open(name, READ, dir_fd=directory)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(EINVAL, "it is not a regular file")
+        return descriptor
+
+    def status(self, segments: Segments) -> os.stat_result | None:
+        """Return the status of an entry itself; `None` if nothing is there."""
+        if not segments:
+            return os.fstat(self.descriptor)
+        try:
+            with Parent(self, segments) as (directory, name):
+                return os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in ABSENT:
+                return None
+            raise
+
+
+class Parent:
+    """The directory that contains a path's last name: `(descriptor, name)`, closed on exit."""
+
+    __slots__ = ("_descriptor", "_directory", "_segments")
+
+    def __init__(self, directory: HeldDirectory, segments: Segments) -> None:
+        self._directory, self._segments = directory, segments
+
+    def __enter__(self) -> tuple[int, bytes]:
+        name = own.host_bytes(self._segments[-1])
+        self._descriptor = self._directory.open_directory(self._segments[:-1], PASSAGE)
+        return self._descriptor, name
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
+def _joined(parts: list[bytes]) -> list[bytes]:
+    """Join segments into paths as long as one call accepts."""
+    whole = b"/".join(parts)
+    if len(whole) <= openat2.MOST_BYTES:
+        return [whole]
+    # A segment has at most 255 bytes.
+    at_once = openat2.MOST_BYTES // 256
+    half = max(len(parts) // 2, at_once)
+    return [*_joined(parts[:half]), *_joined(parts[half:])] if len(parts) > at_once else parts
