@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import lru_cache
 from operator import attrgetter
 from os import PathLike, fspath
@@ -92,7 +92,7 @@ def _encode(value: object) -> bytes:
 
 
 @lru_cache(1024)
-def _reader_of(kind: Hashable) -> Callable[[object], dict[str, object]] | None:
+def _reader_of(kind: Any) -> Callable[[object], dict[str, object]] | None:
     """Return the function that reads the fields of an attrs class or a model, `None` for other classes."""
     if is_model(kind):
         return lambda value: dict(vars(value))
@@ -108,7 +108,7 @@ def _reader_of(kind: Hashable) -> Callable[[object], dict[str, object]] | None:
 
 def plain(value: object) -> object:
     """Return a value that JSON has in the place of one that it lacks."""
-    kind = type(value)
+    kind = cast(Any, type(value))
     read = _reader_of(kind)
     if read is not None:
         return read(value)

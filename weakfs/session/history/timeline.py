@@ -89,7 +89,7 @@ class Timeline:
     @property
     def seq(self) -> int:
         """The number of the newest record, 0 before the first."""
-        return self.base.seq + len(self.rows)
+        return self.base.seq + self.rows._length
 
     def point(self) -> Point:
         """Return the current position of this timeline. O(1)."""
