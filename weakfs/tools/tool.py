@@ -63,8 +63,8 @@ class Tool:
     `operation` is the operation that a capability and a policy judge the tool by; without one each method of the
     filesystem is judged by itself. `targets(params, context)` returns the paths of the files whose contents a call
     assumes to be known. `is_quick` says that the handler never takes long on files in memory, so that `Toolset.acall`
-    runs it in the event loop's thread. A handler may be a coroutine function; such a tool is called with `acall`. Raises
-    `TypeError` or `ValueError` for a tool that no call could reach, or whose handler takes no `context`.
+    runs it in the event loop's thread. A handler may be a coroutine function; such a tool is called with `acall`.
+    Raises `TypeError` or `ValueError` for a tool that no call could reach, or whose handler takes no `context`.
     """
 
     name: str
