@@ -101,7 +101,8 @@ class Timeline:
         branch = self.copy()
         branch.cause = None
         branch.numbering = Numbering() if is_fork else Numbering(self.numbering, self.seq)
-        branch.touched = NO_IDS if self.touched is None else self.touched
+        if self.touched is None:
+            branch.touched = NO_IDS
         return branch
 
     def copy(self) -> Timeline:
