@@ -228,9 +228,10 @@ class Toolset:
         cancellation: Cancellation | None,
         runtime: tuple[object, object, object, object],
     ) -> Call:
-        for what, text in (("call_id", call_id), ("caller", caller)):
-            if text is not None and not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise TypeError(f"{what} is {text!r}; give text, or leave it out")
+        if call_id is not None:
+            _check_text("call_id", call_id)
+        if caller is not None:
+            _check_text("caller", caller)
         session = self.session
         started_at = session.now()
         name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -326,6 +327,11 @@ def _no_tool(given: object) -> str:
             f"Tool({name!r}, 'what it does', Params, {name})"
         )
     return f"cannot use {given!r} as a tool: it is a {type(given).__name__}; give Tool objects"
+
+
+def _check_text(what: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is {text!r}; give text, or leave it out")
 
 
 def _values(arguments: object) -> tuple[object, object]:
