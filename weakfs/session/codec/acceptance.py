@@ -11,8 +11,12 @@ from weakfs.session.slices.registry import Registry, Shape
 MAX_FITTING = 256
 
 
-def accepted(shape: Shape, event: Any, values: tuple[Any, ...], registry: Registry) -> Any:
+def accepted(
+    shape: Shape, event: Any, values: tuple[Any, ...], registry: Registry, known: tuple[Any, ...] | None = None
+) -> Any:
     """Return the event that a session keeps for these values: the event itself, or a copy if it is mutable.
+
+    `known` are values that were accepted before: what they share with `values` is not checked again.
 
     Raise `TypeError`, or whatever a field's rule raises, for an event that could not be read back from a file.
     """
@@ -24,7 +28,7 @@ def accepted(shape: Shape, event: Any, values: tuple[Any, ...], registry: Regist
             shape.fitting[kinds] = fit
     for place, rule in fit.rules:
         rule(values[place])
-    if fit.is_always_safe or fit.is_safe(values):
+    if fit.is_always_safe or fit.is_safe(values, known):
         return event
     # It loads cattrs, which most programs that only dispatch events need not.
     from weakfs.session.codec.savable import accepted_value
