@@ -33,17 +33,21 @@ class Untraceable(Exception):
 class Names:
     """One version: the places that differ from those at the start, and what is at them."""
 
-    __slots__ = ("at", "places", "start")
+    __slots__ = ("at", "left", "places", "start")
 
-    def __init__(self, start: FileTree, places: dict[Id, Place | None], at: dict[Place, Id | None]) -> None:
+    def __init__(
+        self, start: FileTree, places: dict[Id, Place | None], at: dict[Place, Id | None], left: dict[Place, Id]
+    ) -> None:
         self.start = start
         # `None` for an entry that was deleted, and for a place that is free.
         self.places = places
         self.at = at
+        # The entry that was last at a place that is free.
+        self.left = left
 
     def copy(self) -> Names:
         """Return an independent copy."""
-        return Names(self.start, self.places.copy(), self.at.copy())
+        return Names(self.start, self.places.copy(), self.at.copy(), self.left.copy())
 
     def child(self, parent: Id, name: str) -> Id | None:
         """Return the id of an entry of a directory, or `None`."""
@@ -75,6 +79,7 @@ class Names:
         """Take an entry from its place."""
         if self.child(*place) == entry:
             self.at[place] = None
+            self.left[place] = entry
         self.places[entry] = None
 
     def place(self, entry: Id) -> Place | None:
@@ -105,7 +110,7 @@ class Tracker:
 
     def at_start(self) -> Names:
         """Return the version at the start."""
-        return Names(self._start, {}, {})
+        return Names(self._start, {}, {}, {})
 
     def base_of(self, fork: str, number: int, own: str) -> Names:
         """Return a copy of the version that a fork had after a record, which `wanted` must have named.
@@ -242,7 +247,9 @@ class Tracker:
         for name in segments_of(path):
             found = names.child(entry, name)
             if found is None:
-                found = next(self._new)
+                # What was deleted and written again is the same entry, unless that is somewhere else by now.
+                left = names.left.get((entry, name))
+                found = next(self._new) if left is None or names.place(left) is not None else left
                 names.put(found, (entry, name))
                 touched.add(found)
             entry = found
@@ -272,12 +279,15 @@ class Tracker:
         parent, _, name = values[1].rpartition("/")
         directory = self.make(names, parent or "/", touched)
         replaced = names.child(directory, name)
-        if replaced is not None:
-            touched.add(replaced)
         if place is not None:
             names.free(place, entry)
-        names.put(entry, (directory, name))
         touched.add(entry)
+        if isinstance(entry, int) and replaced is not None:
+            # A new file that is moved onto another is how programs save: that is an edit.
+            return names
+        if replaced is not None:
+            touched.add(replaced)
+        names.put(entry, (directory, name))
         return names
 
     def on_replaced(self, names: Names, values: tuple[Any, ...], touched: set[Id]) -> Names:

@@ -98,31 +98,34 @@ class Relocation:
     # Which place counts
 
     def _keep_names(self, version: _Version) -> None:
-        """Let a name that a side used again stand for the entry that had it, as if that was copied and not moved.
+        """Let a new entry stand for the one of the base that had its name.
 
-        So `mv a a.bak` and writing a new `a` leaves the changes of others in `a`; git sees it the same way.
+        A file that was deleted and written again was edited. One that was moved away and written again was copied and
+        edited: so after `mv a a.bak` and writing a new `a`, the changes of others go to `a`. Git sees it the same way.
         """
         base = self._versions[BASE]
         made = {place: entry for entry, place in version.places.items() if place and isinstance(entry, int)}
-        for entry in [entry for entry in version.places if base.path(entry) and version.moved(entry, base)]:
+        for entry in list(version.places):
             place = base.place(entry)
             again = None if place is None else made.get(place)
-            if place is None or again is None or base.path(again) is not None:
+            if place is None or again is None or again == entry or not base.path(entry) or base.path(again) is not None:
                 continue
-            old, new = version.node(entry), version.node(again)
+            old, new = base.node(entry), version.node(again)
             if new is None or (type(old) is FileTree) != (type(new) is FileTree):
                 continue
-            away = self._next = self._next - 1
             moved_to = version.places[entry]
+            # What moved away is a new entry, and the new one takes its id.
+            self._next -= 1
+            ids = {entry: self._next, again: entry}
             for other, where in list(version.places.items()):
-                if where is not None and where[0] in (entry, again):
-                    version.places[other] = (away if where[0] == entry else entry, where[1])
-            if type(old) is FileTree and type(new) is FileTree:
-                for name in maps.as_dict(cast(FileTree, base.node(entry))._children):
+                if where is not None and where[0] in ids:
+                    version.places[other] = (ids[where[0]], where[1])
+            if moved_to is not None and type(old) is FileTree and type(new) is FileTree:
+                for name in maps.as_dict(old._children):
                     child = f"{entry}/{name}"
                     if maps.get(new._children, name) is None and child not in version.places and isinstance(entry, str):
-                        version.places[child] = (away, name)
-            version.places[away], version.places[entry], version.places[again] = moved_to, place, None
+                        version.places[child] = (self._next, name)
+            version.places[self._next], version.places[entry], version.places[again] = moved_to, place, None
             version.paths.clear()
 
     def _unite_new_directories(self) -> None:
@@ -155,7 +158,7 @@ class Relocation:
             else:
                 self._dropped.add(entry)
 
-    def _asked(self, kind: ConflictKind, entry: Id, side: Side | None = None) -> Side:
+    def _asked(self, kind: ConflictKind, entry: Id) -> Side:
         """Ask which side to take in a conflict of places; one that remains takes ours."""
         versions = self._versions
         paths = tuple(version.path(entry) for version in versions)

@@ -138,15 +138,19 @@ def described(
     more = f" and {len(conflicts) - MOST_NAMED} more" if len(conflicts) > MOST_NAMED else ""
     lines = [f"cannot merge: both sides changed {shown}{more}; nothing was changed. Make the change again on the newer"]
     lines[0] += " state, or say which side to take (on_conflict)" if ours == "ours" else " state: read the file first"
-    detailed = (entry for entry in conflicts if entry.kind != "slice" and all(map(may_show, entry.paths)))
+    detailed = (entry for entry in conflicts if entry.kind != "slice" and _is_visible(entry, may_show))
     for entry in islice(detailed, MOST_SHOWN):
         lines += _details(entry, ours, theirs)
     return "\n".join(lines)
 
 
 def _name(entry: ConflictEntry, may_show: Callable[[str], bool]) -> str:
-    known = entry.path if all(map(may_show, entry.paths)) else entry.their_path or entry.base_path or entry.path
+    known = entry.path if _is_visible(entry, may_show) else entry.their_path or entry.base_path or entry.path
     return clip(one_line(known), MOST_WIDTH)
+
+
+def _is_visible(entry: ConflictEntry, may_show: Callable[[str], bool]) -> bool:
+    return entry.kind == "slice" or all(map(may_show, entry.paths))
 
 
 def _details(entry: ConflictEntry, ours: str, theirs: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from weakfs.errors import WeakfsError
 from weakfs.session.conflicts import ConflictEntry, described
@@ -38,6 +38,10 @@ class MergeConflict(SessionError):
         self.conflicts = conflicts
         self.paths = tuple(dict.fromkeys(entry.path for entry in conflicts))
         super().__init__(described(conflicts))
+
+    def described(self, *, ours: str, theirs: str, may_show: Callable[[str], bool]) -> str:
+        """Return the message with other names for the sides, and nothing of files that `may_show` refuses."""
+        return described(self.conflicts, ours=ours, theirs=theirs, may_show=may_show)
 
     def __reduce__(self) -> tuple[type[MergeConflict], tuple[tuple[ConflictEntry, ...]]]:
         return type(self), (self.conflicts,)
