@@ -99,6 +99,12 @@ CLEAN: dict[str, tuple[dict[str, str], Change, Change, dict[str, str]]] = {
         write("/a", EDITED),
         {"/a": "b\n", "/b": EDITED},
     ),
+    "moved onto a file of a directory that moves": (
+        {**D, "/x": "x\n", "/y": "y\n"},
+        also(move("/d /e"), move("/x /e/b")),
+        write("/y", "Y\n"),
+        {"/e/a": LINES, "/e/b": "x\n", "/y": "Y\n"},
+    ),
     "two directories moved to one name": (
         {"/d/a": "a", "/e/b": "b"},
         move("/d /n"),
@@ -167,6 +173,14 @@ CONFLICTS: dict[str, tuple[dict[str, str], Change, Change, str, dict[str, str], 
         "cycle",
         {"/e/b": "b", "/e/d/a": "a"},
         {"/d/a": "a", "/d/e/b": "b"},
+    ),
+    "two directories with a file of one name moved to one name": (
+        {"/d/x": "1\n", "/e/x": "2\n"},
+        move("/d /n"),
+        move("/e /n"),
+        "name_taken",
+        {"/n/x": "1\n"},
+        {"/n/x": "2\n"},
     ),
     "edited where it was moved": (
         A,

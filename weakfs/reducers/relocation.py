@@ -210,16 +210,18 @@ class Relocation:
             trees.append(tree)
             taken.append(parts)
         self._back = [{to: source for source, to, _, _ in parts} for parts in taken]
-        before = tuple(trees)
-        for number in (OURS, THEIRS, BASE):
+        cut = (trees[BASE], trees[OURS], trees[THEIRS])
+        # What the side that moved an entry replaced by it.
+        replaced: dict[str, Node] = {}
+        for number in (BASE, OURS, THEIRS):
             roots: dict[str, Id] = {}
             for _, path, entry, node in sorted(taken[number], key=lambda part: (part[1].count("/"), part[1])):
-                grafted = self._grafted(number, trees, cast(Trees, before), path, entry, node, roots)
+                grafted = self._grafted(number, trees, cut, path, entry, node, roots, replaced)
                 if grafted is None:
                     return None
                 trees[number] = grafted
                 roots[path] = entry
-        return cast(Trees, tuple(trees))
+        return trees[BASE], trees[OURS], trees[THEIRS]
 
     def _cut(
         self, number: int, version: _Version, merged: Mapping[Id, str]
@@ -254,11 +256,12 @@ class Relocation:
         self,
         number: int,
         trees: list[FileTree],
-        before: Trees,
+        cut: Trees,
         path: str,
         entry: Id,
         node: Node,
         roots: Mapping[str, Id],
+        replaced: dict[str, Node],
     ) -> FileTree | None:
         """Put an entry at its merged path. Directories of one name unite; other collisions are conflicts."""
         tree = trees[number]
@@ -275,10 +278,12 @@ class Relocation:
             elif type(there) is FileTree and type(part) is FileTree:
                 stack += [(f"{here}/{name}", child) for name, child in maps.items(part._children)]
             else:
-                choice = self._collided(number, trees, before, here, entry, there, part)
+                if number == BASE and here == path and here not in roots:
+                    replaced[here] = there
+                choice = self._collided(number, trees, cut, here, entry, there, part, replaced)
                 if choice == side:
                     other = roots.get(here)
-                    if other is not None and self._sides.get(other) != side:
+                    if number != BASE and other is not None and self._sides[other] != side:
                         self._sides[other] = side
                         return None
                     tree = put(_opened(tree, segments), segments, part, _modified(tree, segments))
@@ -288,18 +293,25 @@ class Relocation:
         return tree
 
     def _collided(
-        self, number: int, trees: list[FileTree], before: Trees, path: str, entry: Id, there: Node, part: Node
+        self,
+        number: int,
+        trees: list[FileTree],
+        cut: Trees,
+        path: str,
+        entry: Id,
+        there: Node,
+        part: Node,
+        replaced: dict[str, Node],
     ) -> Side:
         """Return the side whose entry gets a name that both want."""
         side = self._sides[entry]
         segments = segments_of(path)
-        base = find(before[BASE], segments)
         if number == BASE:
-            # The side that moved the entry here deleted what was here.
             return side
+        base = replaced.get(path)
         if base is not None and equal(base, there) and SIDES[number - 1] != side:
             return side
-        if equal(there, find(before[1 + SIDES.index(side)], segments)):
+        if equal(there, find(cut[1 + SIDES.index(side)], segments)):
             return side
         nodes = [base, find(trees[OURS], segments), find(trees[THEIRS], segments)]
         mover = 1 + SIDES.index(side)
