@@ -15,7 +15,8 @@ from tests.models.two_sides import check_history
 from tests.sampling import is_exhaustive
 from weakfs import InMemoryFilesystem, MergeConflict, Session
 from weakfs.filesystem import Filesystem
-from weakfs.reducers import diff, file_merge
+from weakfs.reducers import FileTree, diff, file_merge
+from weakfs.reducers.tree.merge import merge_by_path
 
 OPERATIONS = (
     *("edit",) * 6,
@@ -178,7 +179,7 @@ def test_a_merge_is_the_same_from_either_side(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(300))
 def test_moves_matter_only_where_both_sides_changed_an_entry(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = outcome(case(seed))
-    by_path = file_merge.merge_by_path
+    by_path = merge_by_path
     monkeypatch.setattr(file_merge, "merge_by_path", lambda *trees: (by_path(*trees)[0], True))
     assert outcome(case(seed)) == quick
 
@@ -236,7 +237,9 @@ def test_merges_of_merges_can_be_repeated(seed: int, tmp_path: Path) -> None:
         fork.merge(inner, on_conflict=random.choice(("ours", "theirs")))
         made.session.merge(fork, on_conflict=random.choice(("ours", "theirs")))
     check_history(made.session, tmp_path / "s.json")
-    assert made.session.replayed()[type(made.fs.tree())].latest().fingerprint == made.fs.tree().fingerprint
+    again = made.session.replayed()[FileTree].latest()
+    assert again is not None
+    assert again.fingerprint == made.fs.tree().fingerprint
 
 
 # Git

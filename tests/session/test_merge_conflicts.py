@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.models.two_sides import EDITED, LINES, also, check_history, delete, texts, two_sides, write
+from tests.models.two_sides import EDITED, LINES, Change, also, check_history, delete, texts, two_sides, write
 from tests.session.ledger import Added, Put, Total, make_session, shelf_of, total_of
 from weakfs import InMemoryFilesystem, MergeConflict, Session
 from weakfs.session import Choice, ConflictEntry, ConflictHunk, Merged, OnConflict, Resolution
@@ -65,15 +65,15 @@ def test_calls_that_were_rolled_back_are_not_named() -> None:
         ("type", also(delete("/a"), lambda fs: fs.mkdir("/a")), write("/a", EDITED)),
     ],
 )
-def test_each_side_can_be_taken_for_every_kind(kind: str, ours: object, theirs: object, tmp_path: Path) -> None:
+def test_each_side_can_be_taken_for_every_kind(kind: str, ours: Change, theirs: Change, tmp_path: Path) -> None:
     for one, other in ((ours, theirs), (theirs, ours)):
-        make = lambda one=one, other=other: two_sides(A, one, other)  # type: ignore[arg-type]  # noqa: E731
-        (conflict,) = make().conflicts()
+        (conflict,) = two_sides(A, one, other).conflicts()
         assert conflict.kind == kind
-        for choice, side in (("ours", "ours"), ("theirs", "theirs")):
-            sides = make()
-            wanted = getattr(sides, side).tree().fingerprint
-            sides.session.merge(sides.fork, on_conflict=choice)  # type: ignore[call-overload]
+        choices: tuple[Choice, ...] = ("ours", "theirs")
+        for choice in choices:
+            sides = two_sides(A, one, other)
+            wanted = getattr(sides, choice).tree().fingerprint
+            sides.session.merge(sides.fork, on_conflict=choice)
             assert sides.ours.tree().fingerprint == wanted
             check_history(sides.session, tmp_path / "s.json")
 
@@ -207,10 +207,10 @@ def test_the_message_is_bounded_and_escapes_control_characters() -> None:
     files = {f"/f{number}\x1b": "1\n" for number in range(30)}
     long = "\x1b[31m\u202e" + "x" * 10_000 + "\n"
 
-    def fill(side: str) -> object:
+    def fill(side: str) -> Change:
         return also(*(write(path, "".join(f"{side} {line} {long}" for line in range(100))) for path in files))
 
-    sides = two_sides(files, fill("o"), fill("t"))  # type: ignore[arg-type]
+    sides = two_sides(files, fill("o"), fill("t"))
     with pytest.raises(MergeConflict) as caught:
         sides.session.merge(sides.fork)
 

@@ -67,9 +67,10 @@ def _merged(sides: Sides, trees: tuple[FileTree, FileTree, FileTree]) -> FileTre
         return "raise"
 
     merged, interacts = merge_by_path(*trees, note)
-    if interacts and sides.history is not None:
+    history = sides.history if interacts else None
+    if history is not None:
         try:
-            return _following_moves(sides, sides.history, trees)
+            return _following_moves(sides, history, trees)
         except Untraceable:
             pass
     return merge_by_path(*trees, _Questions(sides, trees, None).ask)[0] if conflicts else merged

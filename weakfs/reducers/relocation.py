@@ -7,7 +7,6 @@ other moved lands where the directory is now.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import cast
 
 from weakfs.reducers.apply import is_whiteout, segments_of
 from weakfs.reducers.entry_ids import ROOT, Id, Names, Place, Tracker, Untraceable, first_place

@@ -201,16 +201,10 @@ def merged_state(
         mark = line.mark_at(rules, number)
         return mark.state if mark.block_end <= number else None
 
-    history = BranchHistory(
-        own,
-        fork,
-        renumbering(base.shifts[0].first - 1 if base.shifts else base.seq),
-        renumbering(base.seq),
-        ours_since,
-        rows,
-        state_at,
-        line.seq,
-    )
+    def history() -> BranchHistory:
+        first = base.shifts[0].first - 1 if base.shifts else base.seq
+        return BranchHistory(own, fork, renumbering(first), renumbering(base.seq), ours_since, rows, state_at, line.seq)
+
     sides = Sides(
         renumbered_table(rules, base.state, renumbering),
         line.state,

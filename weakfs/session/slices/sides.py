@@ -68,4 +68,10 @@ class Sides:
     ours: Table
     theirs: Table
     resolver: Resolver = field(factory=Resolver)
-    history: BranchHistory | None = None
+    # Returns the records; few merges need them.
+    records: Callable[[], BranchHistory | None] = lambda: None
+
+    @property
+    def history(self) -> BranchHistory | None:
+        """The records of both sides; `None` if they are not known."""
+        return self.records()
