@@ -252,7 +252,8 @@ def test_a_slice_without_paths_names_its_tag_and_its_calls() -> None:
 
 @pytest.mark.parametrize(("choice", "total"), [("ours", 2), ("theirs", 1)])
 def test_either_side_of_a_slice_can_be_taken(choice: Choice, total: int) -> None:
-    for on_conflict in (choice, {"ledger/total": choice}):
+    ways: tuple[OnConflict, ...] = (choice, {"ledger/total": choice})
+    for on_conflict in ways:
         session = make_session()
         fork = session.fork()
         fork.dispatch(Added(1))

@@ -146,7 +146,9 @@ class Relocation:
 
     def _choose(self, entry: Id) -> None:
         base, ours, theirs = self._versions
-        movers = [side for side, version in zip(SIDES, (ours, theirs), strict=True) if version.moved(entry, base)]
+        movers: list[Side] = [
+            side for side, version in zip(SIDES, (ours, theirs), strict=True) if version.moved(entry, base)
+        ]
         self._sides[entry] = movers[0]
         if len(movers) == 2 and ours.place(entry) != theirs.place(entry):
             self._sides[entry] = self._asked("moved_twice", entry)

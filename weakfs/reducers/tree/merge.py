@@ -246,16 +246,12 @@ def _changed_inside(
     found: list[tuple[str, Node | None, Node | None, Node | None]] = []
     for node in (mine, new):
         if type(node) is FileTree:
-            if type(old) is FileTree:
-                changed = [
-                    (below, before, after) for below, before, after in differences(old, node) if after is not None
-                ]
-            else:
-                changed = [(below, None, after) for below, after in walk(node)]
-            found += [
-                (shown(path) + below, before, *((after, None) if node is mine else (None, after)))
-                for below, before, after in changed
-            ]
+            whole = [(below, None, after) for below, after in walk(node)] if type(old) is not FileTree else []
+            parts = differences(old, node) if type(old) is FileTree else whole
+            for below, before, after in parts:
+                if after is not None:
+                    here, there = (after, None) if node is mine else (None, after)
+                    found.append((shown(path) + below, before, here, there))
     return found
 
 
