@@ -30,6 +30,7 @@ from weakfs import (
     ToolResult,
     Toolset,
 )
+from weakfs.session import ConflictEntry
 from weakfs.tools import ToolCalls, require_filesystem
 from weakfs.tools.errors import BY_CLASS, BY_ERRNO
 
@@ -119,7 +120,7 @@ RAISED: list[tuple[Exception, str, str]] = [
     (OSError(errno.ELOOP, "x"), "error", "too_many_links"),
     (OSError("x"), "error", "io_error"),
     (TimeoutError("x"), "error", "timed_out"),
-    (MergeConflict(("/a",)), "conflict", "merge_conflict"),
+    (MergeConflict((ConflictEntry("/a", "content", "fs/tree"),)), "conflict", "merge_conflict"),
     (SessionClosed("x"), "error", "session_closed"),
 ]
 

@@ -33,17 +33,21 @@ class Untraceable(Exception):
 class Names:
     """One version: the places that differ from those at the start, and what is at them."""
 
-    __slots__ = ("at", "places", "start")
+    __slots__ = ("at", "left", "places", "start")
 
-    def __init__(self, start: FileTree, places: dict[Id, Place | None], at: dict[Place, Id | None]) -> None:
+    def __init__(
+        self, start: FileTree, places: dict[Id, Place | None], at: dict[Place, Id | None], left: dict[Place, Id]
+    ) -> None:
         self.start = start
         # `None` for an entry that was deleted, and for a place that is free.
         self.places = places
         self.at = at
+        # The entry that was last at a place that is free.
+        self.left = left
 
     def copy(self) -> Names:
         """Return an independent copy."""
-        return Names(self.start, self.places.copy(), self.at.copy())
+        return Names(self.start, self.places.copy(), self.at.copy(), self.left.copy())
 
     def child(self, parent: Id, name: str) -> Id | None:
         """Return the id of an entry of a directory, or `None`."""
@@ -75,6 +79,7 @@ class Names:
         """Take an entry from its place."""
         if self.child(*place) == entry:
             self.at[place] = None
+            self.left[place] = entry
         self.places[entry] = None
 
     def place(self, entry: Id) -> Place | None:
@@ -105,7 +110,7 @@ class Tracker:
 
     def at_start(self) -> Names:
         """Return the version at the start."""
-        return Names(self._start, {}, {})
+        return Names(self._start, {}, {}, {})
 
     def base_of(self, fork: str, number: int, own: str) -> Names:
         """Return a copy of the version that a fork had after a record, which `wanted` must have named.
@@ -192,8 +197,13 @@ class Tracker:
         before = self.base_of(fork, base, own)
         theirs, changed = self.run_branch(rows, before, base, wanted, fork, size)
         merged = self._copy(ours)
+        taken = [entry for entry in changed if self._is_theirs(before, ours, theirs, entry)]
+        for entry in taken:
+            mine = ours.place(self.id_of(entry))
+            if mine is not None:
+                merged.free(mine, self.id_of(entry))
         # Directories first: what is in them refers to their ids.
-        for entry in sorted(changed, key=lambda entry: (isinstance(entry, str), entry)):
+        for entry in sorted(taken, key=lambda entry: (isinstance(entry, str), entry)):
             self._take_place(merged, before, ours, theirs, entry)
         touched |= changed
         last = number + size
@@ -203,26 +213,23 @@ class Tracker:
             self._kept[last] = self._copy(merged)
         return merged
 
+    def _is_theirs(self, before: Names, ours: Names, theirs: Names, entry: Id) -> bool:
+        """Return whether only theirs changed a place; if both did, ours stays."""
+        old = before.place(entry)
+        return theirs.place(entry) != old and self.placed(old) == ours.place(self.id_of(entry))
+
     def _take_place(self, merged: Names, before: Names, ours: Names, theirs: Names, entry: Id) -> None:
-        """Take over a place that only theirs changed; if both did, ours stays."""
-        old, new = before.place(entry), theirs.place(entry)
-        known = self.id_of(entry)
-        mine = ours.place(known)
-        if new == old or self.placed(old) != self.placed(mine):
-            return
-        place = self.placed(new)
+        """Put an entry at the place that theirs gave it."""
+        place = self.placed(theirs.place(entry))
         if place is None:
-            if mine is not None:
-                merged.free(mine, known)
             return
+        known = self.id_of(entry)
         there = merged.child(*place)
-        if isinstance(entry, int) and there is not None and known not in ours.places:
+        if there is not None and known not in ours.places and isinstance(entry, int) and before.place(there) is None:
             # Both made an entry of this name.
             self.same[entry] = there
-            return
-        if mine is not None:
-            merged.free(mine, known)
-        merged.put(known, place)
+        else:
+            merged.put(known, place)
 
     def id_of(self, entry: Id) -> Id:
         """Return the id of an entry in the session, for one of a fork that was merged."""
@@ -242,7 +249,9 @@ class Tracker:
         for name in segments_of(path):
             found = names.child(entry, name)
             if found is None:
-                found = next(self._new)
+                # What was deleted and written again is the same entry, unless that is somewhere else by now.
+                left = names.left.get((entry, name))
+                found = next(self._new) if left is None or names.place(left) is not None else left
                 names.put(found, (entry, name))
                 touched.add(found)
             entry = found
@@ -272,12 +281,15 @@ class Tracker:
         parent, _, name = values[1].rpartition("/")
         directory = self.make(names, parent or "/", touched)
         replaced = names.child(directory, name)
-        if replaced is not None:
-            touched.add(replaced)
         if place is not None:
             names.free(place, entry)
-        names.put(entry, (directory, name))
         touched.add(entry)
+        if isinstance(entry, int) and replaced is not None:
+            # A new file that is moved onto another is how programs save: that is an edit.
+            return names
+        if replaced is not None:
+            touched.add(replaced)
+        names.put(entry, (directory, name))
         return names
 
     def on_replaced(self, names: Names, values: tuple[Any, ...], touched: set[Id]) -> Names:

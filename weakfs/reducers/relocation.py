@@ -7,7 +7,6 @@ other moved lands where the directory is now.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import cast
 
 from weakfs.reducers.apply import is_whiteout, segments_of
 from weakfs.reducers.entry_ids import ROOT, Id, Names, Place, Tracker, Untraceable, first_place
@@ -98,31 +97,34 @@ class Relocation:
     # Which place counts
 
     def _keep_names(self, version: _Version) -> None:
-        """Let a name that a side used again stand for the entry that had it, as if that was copied and not moved.
+        """Let a new entry stand for the one of the base that had its name.
 
-        So `mv a a.bak` and writing a new `a` leaves the changes of others in `a`; git sees it the same way.
+        A file that was deleted and written again was edited. One that was moved away and written again was copied and
+        edited: so after `mv a a.bak` and writing a new `a`, the changes of others go to `a`. Git sees it the same way.
         """
         base = self._versions[BASE]
         made = {place: entry for entry, place in version.places.items() if place and isinstance(entry, int)}
-        for entry in [entry for entry in version.places if base.path(entry) and version.moved(entry, base)]:
+        for entry in list(version.places):
             place = base.place(entry)
             again = None if place is None else made.get(place)
-            if place is None or again is None or base.path(again) is not None:
+            if place is None or again is None or again == entry or not base.path(entry) or base.path(again) is not None:
                 continue
-            old, new = version.node(entry), version.node(again)
+            old, new = base.node(entry), version.node(again)
             if new is None or (type(old) is FileTree) != (type(new) is FileTree):
                 continue
-            away = self._next = self._next - 1
             moved_to = version.places[entry]
+            # What moved away is a new entry, and the new one takes its id.
+            self._next -= 1
+            ids = {entry: self._next, again: entry}
             for other, where in list(version.places.items()):
-                if where is not None and where[0] in (entry, again):
-                    version.places[other] = (away if where[0] == entry else entry, where[1])
-            if type(old) is FileTree and type(new) is FileTree:
-                for name in maps.as_dict(cast(FileTree, base.node(entry))._children):
+                if where is not None and where[0] in ids:
+                    version.places[other] = (ids[where[0]], where[1])
+            if moved_to is not None and type(old) is FileTree and type(new) is FileTree:
+                for name in maps.as_dict(old._children):
                     child = f"{entry}/{name}"
                     if maps.get(new._children, name) is None and child not in version.places and isinstance(entry, str):
-                        version.places[child] = (away, name)
-            version.places[away], version.places[entry], version.places[again] = moved_to, place, None
+                        version.places[child] = (self._next, name)
+            version.places[self._next], version.places[entry], version.places[again] = moved_to, place, None
             version.paths.clear()
 
     def _unite_new_directories(self) -> None:
@@ -144,7 +146,9 @@ class Relocation:
 
     def _choose(self, entry: Id) -> None:
         base, ours, theirs = self._versions
-        movers = [side for side, version in zip(SIDES, (ours, theirs), strict=True) if version.moved(entry, base)]
+        movers: list[Side] = [
+            side for side, version in zip(SIDES, (ours, theirs), strict=True) if version.moved(entry, base)
+        ]
         self._sides[entry] = movers[0]
         if len(movers) == 2 and ours.place(entry) != theirs.place(entry):
             self._sides[entry] = self._asked("moved_twice", entry)
@@ -155,7 +159,7 @@ class Relocation:
             else:
                 self._dropped.add(entry)
 
-    def _asked(self, kind: ConflictKind, entry: Id, side: Side | None = None) -> Side:
+    def _asked(self, kind: ConflictKind, entry: Id) -> Side:
         """Ask which side to take in a conflict of places; one that remains takes ours."""
         versions = self._versions
         paths = tuple(version.path(entry) for version in versions)
@@ -207,16 +211,18 @@ class Relocation:
             trees.append(tree)
             taken.append(parts)
         self._back = [{to: source for source, to, _, _ in parts} for parts in taken]
-        before = tuple(trees)
-        for number in (OURS, THEIRS, BASE):
+        cut = (trees[BASE], trees[OURS], trees[THEIRS])
+        # What the side that moved an entry replaced by it.
+        replaced: dict[str, Node] = {}
+        for number in (BASE, OURS, THEIRS):
             roots: dict[str, Id] = {}
             for _, path, entry, node in sorted(taken[number], key=lambda part: (part[1].count("/"), part[1])):
-                grafted = self._grafted(number, trees, cast(Trees, before), path, entry, node, roots)
+                grafted = self._grafted(number, trees, cut, path, entry, node, roots, replaced)
                 if grafted is None:
                     return None
                 trees[number] = grafted
                 roots[path] = entry
-        return cast(Trees, tuple(trees))
+        return trees[BASE], trees[OURS], trees[THEIRS]
 
     def _cut(
         self, number: int, version: _Version, merged: Mapping[Id, str]
@@ -251,11 +257,12 @@ class Relocation:
         self,
         number: int,
         trees: list[FileTree],
-        before: Trees,
+        cut: Trees,
         path: str,
         entry: Id,
         node: Node,
         roots: Mapping[str, Id],
+        replaced: dict[str, Node],
     ) -> FileTree | None:
         """Put an entry at its merged path. Directories of one name unite; other collisions are conflicts."""
         tree = trees[number]
@@ -272,10 +279,12 @@ class Relocation:
             elif type(there) is FileTree and type(part) is FileTree:
                 stack += [(f"{here}/{name}", child) for name, child in maps.items(part._children)]
             else:
-                choice = self._collided(number, trees, before, here, entry, there, part)
+                if number == BASE and here == path and here not in roots:
+                    replaced[here] = there
+                choice = self._collided(number, trees, cut, here, entry, there, part, replaced)
                 if choice == side:
                     other = roots.get(here)
-                    if other is not None and self._sides.get(other) != side:
+                    if number != BASE and other is not None and self._sides[other] != side:
                         self._sides[other] = side
                         return None
                     tree = put(_opened(tree, segments), segments, part, _modified(tree, segments))
@@ -285,18 +294,25 @@ class Relocation:
         return tree
 
     def _collided(
-        self, number: int, trees: list[FileTree], before: Trees, path: str, entry: Id, there: Node, part: Node
+        self,
+        number: int,
+        trees: list[FileTree],
+        cut: Trees,
+        path: str,
+        entry: Id,
+        there: Node,
+        part: Node,
+        replaced: dict[str, Node],
     ) -> Side:
         """Return the side whose entry gets a name that both want."""
         side = self._sides[entry]
         segments = segments_of(path)
-        base = find(before[BASE], segments)
         if number == BASE:
-            # The side that moved the entry here deleted what was here.
             return side
+        base = replaced.get(path)
         if base is not None and equal(base, there) and SIDES[number - 1] != side:
             return side
-        if equal(there, find(before[1 + SIDES.index(side)], segments)):
+        if equal(there, find(cut[1 + SIDES.index(side)], segments)):
             return side
         nodes = [base, find(trees[OURS], segments), find(trees[THEIRS], segments)]
         mover = 1 + SIDES.index(side)
