@@ -1,21 +1,37 @@
 """Storage: key-value engines, and the event streams that durable sessions are kept in."""
 
+from weakfs.storage.adapters import SyncEventStore, SyncStorage, ThreadedEventStore, ThreadedStorage
+from weakfs.storage.engines.memory import AsyncMemoryStorage, MemoryStorage
 from weakfs.storage.errors import LeaseLost, OutcomeUnknown, StorageDamaged, StorageError, StreamConflict
 from weakfs.storage.event_store import AsyncEventStore, Checkpoint, EventStore, Frame, Lease
+from weakfs.storage.locations import aopen, aopen_event_store, open, open_event_store
 from weakfs.storage.storage import AsyncStorage, Storage, Versioned
+from weakfs.storage.streams import AsyncStorageEventStore, StorageEventStore
 
 __all__ = [
     "AsyncEventStore",
+    "AsyncMemoryStorage",
     "AsyncStorage",
+    "AsyncStorageEventStore",
     "Checkpoint",
     "EventStore",
     "Frame",
     "Lease",
     "LeaseLost",
+    "MemoryStorage",
     "OutcomeUnknown",
     "Storage",
     "StorageDamaged",
     "StorageError",
+    "StorageEventStore",
     "StreamConflict",
+    "SyncEventStore",
+    "SyncStorage",
+    "ThreadedEventStore",
+    "ThreadedStorage",
     "Versioned",
+    "aopen",
+    "aopen_event_store",
+    "open",
+    "open_event_store",
 ]

@@ -2,7 +2,7 @@
 
 A stream holds one session. Its frames are numbered 1, 2, 3 without gaps; each is what one commit of the session wrote.
 Contents belong to a stream too, so that deleting a session deletes what it holds, and sessions can be spread over any
-number of machines: nothing orders the frames of different streams.
+number of machines: nothing orders the frames of different streams. A stream exists from the first change of it on.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class EventStore(Protocol):
         `contents` maps hex digests to bytes that the frames refer to; they are stored before the frames, and those that
         the stream already has are not written again. Raises `StreamConflict` if the stream does not end at `expected`,
         with nothing changed, unless it holds exactly these frames there: a retry after an unknown outcome succeeds.
-        Raises `LeaseLost` if somebody else holds a newer lease, or if `fencing` is older than the newest one.
+        Raises `LeaseLost` if `fencing` is not that of the newest lease, or if it is `None` and somebody holds a lease.
+        Without frames, only the contents are stored.
         """
         ...
 
@@ -90,19 +91,25 @@ class EventStore(Protocol):
         ...
 
     def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        """Store a checkpoint; it replaces older ones once it is complete."""
+        """Store a checkpoint; it replaces those of the same and of lower numbers once it is complete."""
         ...
 
     def get_checkpoint(self, stream: str) -> Checkpoint | None:
-        """Return the newest checkpoint, or `None` if there is none."""
+        """Return the checkpoint with the highest number, or `None` if there is none."""
         ...
 
     def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
-        """Delete the frames numbered below `before`, and the contents with these digests."""
+        """Delete the frames numbered below `before`, and the contents with these digests.
+
+        The stream keeps its head. Frames that refer to the contents must not be appended at the same time.
+        """
         ...
 
     def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
-        """Return the names of streams, in order, at most `limit` of them."""
+        """Return the names of streams that start with `prefix` and follow `after`, in order, at most `limit` of them.
+
+        The order is that of their UTF-8 bytes, but engines may put names with `/`, `%` or a leading dot elsewhere.
+        """
         ...
 
     def delete(self, stream: str) -> bool:
@@ -110,7 +117,11 @@ class EventStore(Protocol):
         ...
 
     def lease(self, stream: str, owner: str, seconds: float) -> Lease:
-        """Take or renew the lease of a stream. Raises `LeaseLost` if somebody else holds it and it has not expired."""
+        """Take or renew the lease of a stream. Raises `LeaseLost` if somebody else holds it and it has not expired.
+
+        A lease that is renewed before it expires keeps its fencing number. `owner` is the name of one writer, which no
+        two use at the same time.
+        """
         ...
 
     def release(self, lease: Lease) -> None:

@@ -1,6 +1,6 @@
 """Tools for testing backends and tool handlers.
 
-`FilesystemConformance` needs the extra `testing` (pytest), which is imported on first access.
+The conformance suites need the extra `testing` (pytest), which is imported on first access.
 """
 
 from __future__ import annotations
@@ -13,10 +13,31 @@ from .context import make_stub_context
 
 if TYPE_CHECKING:
     from .conformance import FilesystemConformance, Prepare, refused
+    from .storage_conformance import (
+        FAULTS,
+        AsyncEventStoreConformance,
+        AsyncStorageConformance,
+        EventStoreConformance,
+        Fault,
+        FaultyStorage,
+        StorageConformance,
+    )
 
-__all__ = ["FilesystemConformance", "Prepare", "make_stub_context", "refused"]
+__all__ = [
+    "FAULTS",
+    "AsyncEventStoreConformance",
+    "AsyncStorageConformance",
+    "EventStoreConformance",
+    "Fault",
+    "FaultyStorage",
+    "FilesystemConformance",
+    "Prepare",
+    "StorageConformance",
+    "make_stub_context",
+    "refused",
+]
 
-_CONFORMANCE = f"{__name__}.conformance"
+_FILESYSTEMS = {"FilesystemConformance", "Prepare", "refused"}
 
 
 def __getattr__(name: str) -> object:
@@ -30,10 +51,11 @@ def __getattr__(name: str) -> object:
             name="pytest",
         ) from error
 
+    module = f"{__name__}.{'conformance' if name in _FILESYSTEMS else 'storage_conformance'}"
     # pytest rewrites only test modules: without this, a failing case would say `AssertionError` and nothing else.
-    if _CONFORMANCE not in sys.modules:
-        pytest.register_assert_rewrite(_CONFORMANCE)
-    return getattr(importlib.import_module(_CONFORMANCE), name)
+    if module not in sys.modules:
+        pytest.register_assert_rewrite(module)
+    return getattr(importlib.import_module(module), name)
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,124 @@
+"""Storage in a SQLite file: the suites over it, other processes, damage, and durability."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from weakfs import storage
+from weakfs.storage import (
+    AsyncEventStore,
+    AsyncStorage,
+    EventStore,
+    MemoryStorage,
+    Storage,
+    StorageDamaged,
+    StorageError,
+    StorageEventStore,
+)
+from weakfs.testing import (
+    AsyncEventStoreConformance,
+    AsyncStorageConformance,
+    EventStoreConformance,
+    StorageConformance,
+)
+
+
+class InFile:
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path: Path) -> None:
+        self.location = f"sqlite:{tmp_path}/weakfs.db"
+
+
+class TestSqliteStorage(InFile, StorageConformance):
+    def open_storage(self) -> Storage:
+        return storage.open(self.location)
+
+
+class TestThreadedSqliteStorage(InFile, AsyncStorageConformance):
+    async def aopen_storage(self) -> AsyncStorage:
+        return await storage.aopen(self.location)
+
+
+class TestSqliteEventStore(InFile, EventStoreConformance):
+    def open_event_store(self) -> EventStore:
+        return storage.open_event_store(self.location)
+
+
+class TestThreadedSqliteEventStore(InFile, AsyncEventStoreConformance):
+    async def aopen_event_store(self) -> AsyncEventStore:
+        return await storage.aopen_event_store(self.location)
+
+
+def test_a_storage_opens_the_event_streams_of_its_file(tmp_path: Path) -> None:
+    kept = storage.open(f"sqlite:{tmp_path}/a.db")
+    storage.open_event_store(kept).append("s", 0, [b"a"])
+    assert kept.keys() == []
+    assert storage.open_event_store(f"sqlite://{tmp_path}/a.db").head("s") == 1
+    assert isinstance(storage.open_event_store(MemoryStorage()), StorageEventStore)
+
+
+def test_an_append_that_fails_midway_changes_nothing(tmp_path: Path) -> None:
+    store = storage.open_event_store(f"sqlite:{tmp_path}/a.db")
+    store.append("s", 0, [b"a"])
+    with sqlite3.connect(tmp_path / "a.db") as other:
+        other.execute("CREATE TRIGGER full BEFORE UPDATE ON streams BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+    with pytest.raises(StorageError, match="disk full"):
+        store.append("s", 1, [b"b"], contents={"aa": b"1"})
+    assert (store.head("s"), store.has_contents("s", ["aa"])) == (1, set())
+    with sqlite3.connect(tmp_path / "a.db") as other:
+        other.execute("DROP TRIGGER full")
+    other.close()
+    assert store.append("s", 1, [b"b"]) == 2
+    store.close()
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.db").write_bytes(b"something else" * 100)
+    with pytest.raises(StorageDamaged, match="not a database; restore the file"):
+        storage.open(f"sqlite:{tmp_path}/a.db")
+
+
+def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "a.db")
+    other.execute("PRAGMA user_version = 2")
+    other.close()
+    with pytest.raises(StorageError, match="version 2, and this weakfs reads up to version 1; upgrade"):
+        storage.open(f"sqlite:{tmp_path}/a.db")
+
+
+def test_a_path_in_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="unable to open"):
+        storage.open(f"sqlite:{tmp_path}/missing/a.db")
+
+
+def test_what_was_closed_says_so(tmp_path: Path) -> None:
+    kept = storage.open(f"sqlite:{tmp_path}/a.db")
+    kept.close()
+    with pytest.raises(StorageError, match="it was closed; open it again"):
+        kept.get("a")
+
+
+@pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("manual", 1), ("power", 2)])
+def test_durability_is_that_of_sqlite(tmp_path: Path, durability: str, synchronous: int) -> None:
+    from weakfs.storage.engines.sqlite import Database
+
+    database = Database(f"{tmp_path}/a.db", durability=durability)
+    assert database.rows("PRAGMA synchronous") == [(synchronous,)]
+    assert database.rows("PRAGMA journal_mode") == [("wal",)]
+    database.close()
+    store = storage.open_event_store(f"sqlite:{tmp_path}/a.db?durability={durability}")
+    store.append("s", 0, [b"a"])
+    store.flush()
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [("sqlite:", "no path"), ("sqlite:a?x=1", "unknown option 'x'"), ("sqlite:a?durability=x", "invalid durability")],
+)
+def test_a_wrong_url_is_refused(url: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        storage.open(url)

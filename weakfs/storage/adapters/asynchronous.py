@@ -1,0 +1,219 @@
+"""From without `async` to `async`: `ThreadedStorage` and `ThreadedEventStore` call an engine in threads.
+
+A call that was cancelled before a thread took it up never happens. One that had begun is waited for, so that nothing
+takes effect behind the back of the task that cancelled it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import ParamSpec, Protocol, TypeVar
+
+from weakfs.storage.event_store import Checkpoint, EventStore, Frame, Lease
+from weakfs.storage.storage import Storage, Versioned
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# What is read at once where values are passed from a thread to a loop.
+PAGE = 100
+# The seconds for which a thread waits for a frame at a time: what a cancelled `wait` may take to end.
+WAIT_SLICE = 0.25
+
+
+class Call(Protocol):
+    """Calls a function, and returns its result."""
+
+    async def __call__(self, function: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T: ...
+
+
+async def call_in_place(function: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
+    """Call a function in the thread that asks for it."""
+    return function(*args, **options)
+
+
+class Threads:
+    """A pool of threads in which functions are called from coroutines."""
+
+    def __init__(self, count: int) -> None:
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="weakfs-storage")
+
+    async def __call__(self, function: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
+        future = self._pool.submit(function, *args, **options)
+        waiting = asyncio.wrap_future(future)
+        try:
+            return await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            if not future.cancel():
+                # Cancelled again, it still waits: the call ends by itself.
+                while not waiting.done():
+                    try:
+                        await asyncio.wait([waiting])
+                    except asyncio.CancelledError:
+                        continue
+                if not waiting.cancelled():
+                    # Its failure is that of a call that nobody waits for.
+                    waiting.exception()
+            raise
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False)
+
+
+class InPlaceStorage:
+    """An `AsyncStorage` over a `Storage`, whose methods block: for coroutines that are run in place."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._call: Call = call_in_place
+
+    @property
+    def url(self) -> str:
+        return self._storage.url
+
+    @property
+    def atomic_batches(self) -> bool:
+        return self._storage.atomic_batches
+
+    async def get(self, key: str) -> bytes | None:
+        return await self._call(self._storage.get, key)
+
+    async def get_versioned(self, key: str) -> Versioned | None:
+        return await self._call(self._storage.get_versioned, key)
+
+    async def set(self, key: str, value: bytes) -> None:
+        await self._call(self._storage.set, key, value)
+
+    async def create(self, key: str, value: bytes) -> str | None:
+        return await self._call(self._storage.create, key, value)
+
+    async def replace(self, key: str, value: bytes, *, version: str) -> str | None:
+        return await self._call(self._storage.replace, key, value, version=version)
+
+    async def delete(self, key: str) -> bool:
+        return await self._call(self._storage.delete, key)
+
+    async def exists(self, key: str) -> bool:
+        return await self._call(self._storage.exists, key)
+
+    async def keys(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        return await self._call(self._storage.keys, prefix, after=after, limit=limit)
+
+    async def children(self, directory: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        return await self._call(self._storage.children, directory, after=after, limit=limit)
+
+    async def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
+        return await self._call(self._storage.get_many, list(keys))
+
+    async def set_many(self, values: Mapping[str, bytes]) -> None:
+        await self._call(self._storage.set_many, values)
+
+    async def items(self, prefix: str = "") -> AsyncIterator[tuple[str, bytes]]:
+        values = self._storage.items(prefix)
+        while page := await self._call(_take, values, PAGE):
+            for item in page:
+                yield item
+
+    async def clear(self, prefix: str = "") -> int:
+        return await self._call(self._storage.clear, prefix)
+
+    async def close(self) -> None:
+        await self._call(self._storage.close)
+
+
+class ThreadedStorage(InPlaceStorage):
+    """An `AsyncStorage` over a `Storage` that is called in threads."""
+
+    def __init__(self, storage: Storage, *, threads: int = 4) -> None:
+        super().__init__(storage)
+        self._threads = Threads(threads)
+        self._call = self._threads
+
+    async def close(self) -> None:
+        # Not through the pool, which takes nothing more once it is shut down.
+        await asyncio.to_thread(self._storage.close)
+        self._threads.close()
+
+
+class ThreadedEventStore:
+    """An `AsyncEventStore` over an `EventStore` that is called in threads."""
+
+    def __init__(self, streams: EventStore, *, threads: int = 4) -> None:
+        self._streams = streams
+        self._call = Threads(threads)
+
+    @property
+    def url(self) -> str:
+        return self._streams.url
+
+    async def head(self, stream: str) -> int:
+        return await self._call(self._streams.head, stream)
+
+    async def append(
+        self,
+        stream: str,
+        expected: int,
+        frames: Sequence[bytes],
+        *,
+        contents: Mapping[str, bytes] | None = None,
+        fencing: int | None = None,
+    ) -> int:
+        return await self._call(self._streams.append, stream, expected, frames, contents=contents, fencing=fencing)
+
+    async def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> AsyncIterator[Frame]:
+        frames = self._streams.read(stream, after=after, limit=limit)
+        while page := await self._call(_take, frames, PAGE):
+            for frame in page:
+                yield frame
+
+    async def wait(self, stream: str, after: int, timeout: float) -> int:
+        while True:
+            slice_ = min(timeout, WAIT_SLICE)
+            number = await self._call(self._streams.wait, stream, after, slice_)
+            timeout -= slice_
+            if number > after or timeout <= 0:
+                return number
+
+    async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
+        await self._call(self._streams.put_contents, stream, contents)
+
+    async def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
+        return await self._call(self._streams.get_contents, stream, list(digests))
+
+    async def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
+        return await self._call(self._streams.has_contents, stream, list(digests))
+
+    async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
+        await self._call(self._streams.put_checkpoint, stream, checkpoint)
+
+    async def get_checkpoint(self, stream: str) -> Checkpoint | None:
+        return await self._call(self._streams.get_checkpoint, stream)
+
+    async def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
+        await self._call(self._streams.trim, stream, before, contents=list(contents))
+
+    async def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        return await self._call(self._streams.streams, prefix, after=after, limit=limit)
+
+    async def delete(self, stream: str) -> bool:
+        return await self._call(self._streams.delete, stream)
+
+    async def lease(self, stream: str, owner: str, seconds: float) -> Lease:
+        return await self._call(self._streams.lease, stream, owner, seconds)
+
+    async def release(self, lease: Lease) -> None:
+        await self._call(self._streams.release, lease)
+
+    async def flush(self) -> None:
+        await self._call(self._streams.flush)
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._streams.close)
+        self._call.close()
+
+
+def _take(values: Iterator[T], most: int) -> list[T]:
+    return list(islice(values, most))

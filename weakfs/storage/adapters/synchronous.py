@@ -1,0 +1,229 @@
+"""From `async` to without: `SyncStorage` and `SyncEventStore` run the coroutines of an engine to their end."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, Self, TypeVar
+
+from weakfs.storage.event_store import AsyncEventStore, Checkpoint, Frame, Lease
+from weakfs.storage.storage import AsyncStorage, Versioned
+
+T = TypeVar("T")
+
+
+class Run(Protocol):
+    """Runs a coroutine to its end, and returns its result."""
+
+    def __call__(self, call: Coroutine[object, None, T], /) -> T: ...
+
+
+def run_in_place(call: Coroutine[object, None, T], /) -> T:
+    """Run a coroutine that never waits for anything: engines whose clients block, and memory."""
+    try:
+        call.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    call.close()
+    raise RuntimeError("the coroutine waits for an event loop; run it with a BackgroundLoop")
+
+
+class BackgroundLoop:
+    """An event loop in a thread of its own, on which coroutines are run from any other thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="weakfs-storage", daemon=True)
+        self._thread.start()
+
+    def __call__(self, call: Coroutine[object, None, T], /) -> T:
+        future = asyncio.run_coroutine_threadsafe(call, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            # An interrupted caller leaves nothing running behind its back.
+            future.cancel()
+            raise
+
+    @property
+    def is_closed(self) -> bool:
+        return self._loop.is_closed()
+
+    def close(self) -> None:
+        """Stop the loop; closing again does nothing."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+
+def _iterate(run: Run, values: AsyncIterator[T]) -> Iterator[T]:
+    try:
+        while (value := run(_next(values))) is not None:
+            yield value
+    finally:
+        run(_close(values))
+
+
+async def _next(values: AsyncIterator[T]) -> T | None:
+    return await anext(values, None)
+
+
+async def _close(values: AsyncIterator[object]) -> None:
+    close = getattr(values, "aclose", None)
+    if close is not None:
+        await close()
+
+
+class SyncStorage:
+    """A `Storage` over an `AsyncStorage`."""
+
+    def __init__(self, storage: AsyncStorage, *, run: Run | None = None) -> None:
+        """Without `run`, coroutines run on a loop in the background that belongs to this object."""
+        self._storage = storage
+        self._own_loop = BackgroundLoop() if run is None else None
+        self._run: Run = self._own_loop or run or run_in_place
+
+    @classmethod
+    def opened(cls, opening: Coroutine[object, None, AsyncStorage]) -> Self:
+        """Return a storage that is opened on its own loop in the background."""
+        loop = BackgroundLoop()
+        storage = cls(loop(opening), run=loop)
+        storage._own_loop = loop
+        return storage
+
+    @property
+    def url(self) -> str:
+        return self._storage.url
+
+    @property
+    def atomic_batches(self) -> bool:
+        return self._storage.atomic_batches
+
+    def get(self, key: str) -> bytes | None:
+        return self._run(self._storage.get(key))
+
+    def get_versioned(self, key: str) -> Versioned | None:
+        return self._run(self._storage.get_versioned(key))
+
+    def set(self, key: str, value: bytes) -> None:
+        self._run(self._storage.set(key, value))
+
+    def create(self, key: str, value: bytes) -> str | None:
+        return self._run(self._storage.create(key, value))
+
+    def replace(self, key: str, value: bytes, *, version: str) -> str | None:
+        return self._run(self._storage.replace(key, value, version=version))
+
+    def delete(self, key: str) -> bool:
+        return self._run(self._storage.delete(key))
+
+    def exists(self, key: str) -> bool:
+        return self._run(self._storage.exists(key))
+
+    def keys(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        return self._run(self._storage.keys(prefix, after=after, limit=limit))
+
+    def children(self, directory: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        return self._run(self._storage.children(directory, after=after, limit=limit))
+
+    def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
+        return self._run(self._storage.get_many(keys))
+
+    def set_many(self, values: Mapping[str, bytes]) -> None:
+        self._run(self._storage.set_many(values))
+
+    def items(self, prefix: str = "") -> Iterator[tuple[str, bytes]]:
+        return _iterate(self._run, self._storage.items(prefix))
+
+    def clear(self, prefix: str = "") -> int:
+        return self._run(self._storage.clear(prefix))
+
+    def close(self) -> None:
+        if self._own_loop is None or not self._own_loop.is_closed:
+            self._run(self._storage.close())
+        if self._own_loop is not None:
+            self._own_loop.close()
+
+
+class SyncEventStore:
+    """An `EventStore` over an `AsyncEventStore`."""
+
+    def __init__(self, streams: AsyncEventStore, *, run: Run | None = None) -> None:
+        """Without `run`, coroutines run on a loop in the background that belongs to this object."""
+        self._streams = streams
+        self._own_loop = BackgroundLoop() if run is None else None
+        self._run: Run = self._own_loop or run or run_in_place
+
+    @classmethod
+    def opened(cls, opening: Coroutine[object, None, AsyncEventStore]) -> Self:
+        """Return an event store that is opened on its own loop in the background."""
+        loop = BackgroundLoop()
+        streams = cls(loop(opening), run=loop)
+        streams._own_loop = loop
+        return streams
+
+    @property
+    def url(self) -> str:
+        return self._streams.url
+
+    def head(self, stream: str) -> int:
+        return self._run(self._streams.head(stream))
+
+    def append(
+        self,
+        stream: str,
+        expected: int,
+        frames: Sequence[bytes],
+        *,
+        contents: Mapping[str, bytes] | None = None,
+        fencing: int | None = None,
+    ) -> int:
+        return self._run(self._streams.append(stream, expected, frames, contents=contents, fencing=fencing))
+
+    def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> Iterator[Frame]:
+        return _iterate(self._run, self._streams.read(stream, after=after, limit=limit))
+
+    def wait(self, stream: str, after: int, timeout: float) -> int:
+        return self._run(self._streams.wait(stream, after, timeout))
+
+    def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
+        self._run(self._streams.put_contents(stream, contents))
+
+    def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
+        return self._run(self._streams.get_contents(stream, digests))
+
+    def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
+        return self._run(self._streams.has_contents(stream, digests))
+
+    def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
+        self._run(self._streams.put_checkpoint(stream, checkpoint))
+
+    def get_checkpoint(self, stream: str) -> Checkpoint | None:
+        return self._run(self._streams.get_checkpoint(stream))
+
+    def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
+        self._run(self._streams.trim(stream, before, contents=contents))
+
+    def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        return self._run(self._streams.streams(prefix, after=after, limit=limit))
+
+    def delete(self, stream: str) -> bool:
+        return self._run(self._streams.delete(stream))
+
+    def lease(self, stream: str, owner: str, seconds: float) -> Lease:
+        return self._run(self._streams.lease(stream, owner, seconds))
+
+    def release(self, lease: Lease) -> None:
+        self._run(self._streams.release(lease))
+
+    def flush(self) -> None:
+        self._run(self._streams.flush())
+
+    def close(self) -> None:
+        if self._own_loop is None or not self._own_loop.is_closed:
+            self._run(self._streams.close())
+        if self._own_loop is not None:
+            self._own_loop.close()

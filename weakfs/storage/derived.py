@@ -1,0 +1,98 @@
+"""`DerivedStorage`: what every key-value engine has in common, derived from a handful of operations."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterable, Mapping
+
+from weakfs.storage.keys import LAST
+from weakfs.storage.storage import Versioned
+
+PAGE = 500
+
+
+class DerivedStorage(ABC):
+    """An `AsyncStorage` that needs `get_versioned`, `set`, `create`, `replace`, `delete`, `keys` and `close`.
+
+    An engine overrides what it does better, such as bulk operations in one request.
+    """
+
+    @property
+    @abstractmethod
+    def url(self) -> str: ...
+
+    @property
+    def atomic_batches(self) -> bool:
+        return False
+
+    @abstractmethod
+    async def get_versioned(self, key: str) -> Versioned | None: ...
+
+    @abstractmethod
+    async def set(self, key: str, value: bytes) -> None: ...
+
+    @abstractmethod
+    async def create(self, key: str, value: bytes) -> str | None: ...
+
+    @abstractmethod
+    async def replace(self, key: str, value: bytes, *, version: str) -> str | None: ...
+
+    @abstractmethod
+    async def delete(self, key: str) -> bool: ...
+
+    @abstractmethod
+    async def keys(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]: ...
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+    async def get(self, key: str) -> bytes | None:
+        found = await self.get_versioned(key)
+        return None if found is None else found.value
+
+    async def exists(self, key: str) -> bool:
+        return await self.get_versioned(key) is not None
+
+    async def children(self, directory: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        """Return the names below a directory; a directory among them costs one request, however much it holds."""
+        above = f"{directory}/" if directory else ""
+        names: list[str] = []
+        # A directory comes back as `name/`, and what is in it is passed over.
+        position = above + after + (LAST if after.endswith("/") else "")
+        while limit is None or len(names) < limit:
+            page = PAGE if limit is None else min(PAGE, limit - len(names))
+            found = await self.keys(above, after=position, limit=page)
+            for key in found:
+                if key <= position:
+                    continue
+                name, slash, _ = key[len(above) :].partition("/")
+                names.append(name + slash)
+                position = above + name + (f"/{LAST}" if slash else "")
+            if len(found) < page:
+                break
+        return names
+
+    async def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
+        found = {key: await self.get(key) for key in keys}
+        return {key: value for key, value in found.items() if value is not None}
+
+    async def set_many(self, values: Mapping[str, bytes]) -> None:
+        for key, value in values.items():
+            await self.set(key, value)
+
+    async def items(self, prefix: str = "") -> AsyncIterator[tuple[str, bytes]]:
+        after = ""
+        while found := await self.keys(prefix, after=after, limit=PAGE):
+            values = await self.get_many(found)
+            for key in found:
+                # What was deleted meanwhile is left out.
+                if key in values:
+                    yield key, values[key]
+            after = found[-1]
+
+    async def clear(self, prefix: str = "") -> int:
+        count = 0
+        while found := await self.keys(prefix, limit=PAGE):
+            for key in found:
+                count += await self.delete(key)
+        return count

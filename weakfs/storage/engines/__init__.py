@@ -1,0 +1,25 @@
+"""The engines: one module for each client, and `Engine`, what each of them supplies.
+
+A module is imported when a location of its kind is opened. It imports its client, which may belong to an extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from weakfs.storage.event_store import AsyncEventStore, EventStore
+from weakfs.storage.storage import AsyncStorage, Storage
+
+
+class Engine(NamedTuple):
+    """How locations of one kind are opened, each function called with the URL.
+
+    Without `event_store`, event streams are kept in the storage. Without the `async` ones, the others are called in
+    threads.
+    """
+
+    storage: Callable[[str], Storage]
+    event_store: Callable[[str], EventStore] | None = None
+    async_storage: Callable[[str], Awaitable[AsyncStorage]] | None = None
+    async_event_store: Callable[[str], Awaitable[AsyncEventStore]] | None = None

@@ -1,0 +1,106 @@
+"""Storage in memory: for tests, and for sessions that need not outlive the process."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Mapping
+
+from weakfs.storage.adapters import SyncStorage, run_in_place
+from weakfs.storage.derived import DerivedStorage
+from weakfs.storage.engines import Engine
+from weakfs.storage.keys import check_key
+from weakfs.storage.storage import Versioned
+
+
+class AsyncMemoryStorage(DerivedStorage):
+    """An `AsyncStorage` in memory. Its methods never wait."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[str, Versioned] = {}
+        self._keys: list[str] = []
+        self._count = 0
+
+    @property
+    def url(self) -> str:
+        return "memory:"
+
+    @property
+    def atomic_batches(self) -> bool:
+        return True
+
+    async def get_versioned(self, key: str) -> Versioned | None:
+        return self._values.get(check_key(key))
+
+    async def set(self, key: str, value: bytes) -> None:
+        await self.set_many({key: value})
+
+    async def set_many(self, values: Mapping[str, bytes]) -> None:
+        for key in values:
+            check_key(key)
+        with self._lock:
+            for key, value in values.items():
+                self._put(key, value)
+
+    async def create(self, key: str, value: bytes) -> str | None:
+        check_key(key)
+        with self._lock:
+            return None if key in self._values else self._put(key, value)
+
+    async def replace(self, key: str, value: bytes, *, version: str) -> str | None:
+        check_key(key)
+        with self._lock:
+            found = self._values.get(key)
+            return self._put(key, value) if found is not None and found.version == version else None
+
+    async def delete(self, key: str) -> bool:
+        check_key(key)
+        with self._lock:
+            if self._values.pop(key, None) is None:
+                return False
+            del self._keys[bisect_left(self._keys, key)]
+            return True
+
+    async def keys(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        with self._lock:
+            found: list[str] = []
+            at = max(bisect_left(self._keys, prefix), bisect_right(self._keys, after))
+            while at < len(self._keys) and self._keys[at].startswith(prefix) and (limit is None or len(found) < limit):
+                found.append(self._keys[at])
+                at += 1
+            return found
+
+    async def clear(self, prefix: str = "") -> int:
+        with self._lock:
+            gone = [key for key in self._keys if key.startswith(prefix)]
+            for key in gone:
+                del self._values[key]
+            self._keys = [key for key in self._keys if not key.startswith(prefix)]
+            return len(gone)
+
+    async def close(self) -> None:
+        """Keep everything: whoever holds the storage may go on."""
+
+    def _put(self, key: str, value: bytes) -> str:
+        if key not in self._values:
+            insort(self._keys, key)
+        # Of the whole storage rather than of the key: what is deleted and set again has another version.
+        self._count += 1
+        version = str(self._count)
+        self._values[key] = Versioned(bytes(value), version)
+        return version
+
+
+class MemoryStorage(SyncStorage):
+    """A `Storage` in memory."""
+
+    def __init__(self) -> None:
+        super().__init__(AsyncMemoryStorage(), run=run_in_place)
+
+
+async def _open(url: str) -> AsyncMemoryStorage:
+    return AsyncMemoryStorage()
+
+
+ENGINE = Engine(lambda url: MemoryStorage(), async_storage=_open)

@@ -1,0 +1,65 @@
+"""The names that storage accepts: keys of a `Storage`, and the streams of an `EventStore`.
+
+Every engine checks them in the same way, so that what one engine stores fits into all of them. The strictest are the
+object stores: a key has at most 1,024 bytes there.
+"""
+
+from __future__ import annotations
+
+import re
+
+KEY_BYTES = 900
+STREAM_BYTES = 255
+
+# Follows every key that has something else in its place: no key contains it.
+LAST = "\U0010ffff"
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f]")
+# What a stream's name may not be in a key: the separator, the escape itself, and a leading dot.
+_ESCAPED = re.compile(r"^\.|[/%]")
+_DIGEST = re.compile("[0-9a-f]{1,128}")
+_ESCAPE = re.compile("%([0-9A-F]{2})")
+
+
+def check_key(key: str) -> str:
+    """Return a key that is valid. Raises `ValueError` if it is not."""
+    if not 0 < _encoded_size(key, "key") <= KEY_BYTES:
+        raise ValueError(f"invalid key {key[:80]!r}: a key has 1 to {KEY_BYTES} bytes of UTF-8; shorten it")
+    if _CONTROLS.search(key) or LAST in key:
+        raise ValueError(f"invalid key {key!r}: it has control characters or U+10FFFF; leave them out")
+    if any(segment in ("", ".", "..") for segment in key.split("/")):
+        raise ValueError(f"invalid key {key!r}: a segment is empty, '.' or '..'; write it in the form 'a/b/c'")
+    return key
+
+
+def check_stream(name: str) -> str:
+    """Return the name of a stream that is valid. Raises `ValueError` if it is not."""
+    if not 0 < _encoded_size(name, "stream") <= STREAM_BYTES:
+        raise ValueError(f"invalid stream {name[:80]!r}: a name has 1 to {STREAM_BYTES} bytes of UTF-8; choose another")
+    if _CONTROLS.search(name) or LAST in name:
+        raise ValueError(f"invalid stream {name!r}: it has control characters or U+10FFFF; choose another name")
+    return name
+
+
+def check_digest(digest: str) -> str:
+    """Return a digest that is valid. Raises `ValueError` if it is not."""
+    if not _DIGEST.fullmatch(digest):
+        raise ValueError(f"invalid digest {digest[:80]!r}: it is not 1 to 128 lower-case hexadecimal digits")
+    return digest
+
+
+def escape_stream(name: str) -> str:
+    """Return the name of a stream, or the beginning of one, as a segment of a key."""
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", name)
+
+
+def unescape_stream(segment: str) -> str:
+    """Return the name of a stream whose key has `segment`."""
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), segment)
+
+
+def _encoded_size(text: str, kind: str) -> int:
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError as error:
+        raise ValueError(f"invalid {kind} {text!r}: it is not valid Unicode; remove the lone surrogates") from error

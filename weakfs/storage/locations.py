@@ -1,0 +1,135 @@
+"""Opening storage by its location: a URL, or the path of a folder.
+
+| location | what it is |
+| --- | --- |
+| `folder:PATH`, or a path | files in a folder |
+| `sqlite:PATH` | a SQLite file |
+| `memory:` | memory of this process, empty whenever it is opened |
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from weakfs.storage.adapters import ThreadedEventStore, ThreadedStorage
+from weakfs.storage.engines import Engine
+from weakfs.storage.event_store import AsyncEventStore, EventStore
+from weakfs.storage.storage import AsyncStorage, Storage
+from weakfs.storage.streams import AsyncStorageEventStore, StorageEventStore
+
+
+@runtime_checkable
+class _HasEventStore(Protocol):
+    """A storage whose engine keeps event streams better than in its keys."""
+
+    def event_store(self) -> EventStore: ...
+
+
+@runtime_checkable
+class _HasAsyncEventStore(Protocol):
+    def async_event_store(self) -> AsyncEventStore: ...
+
+
+def _memory() -> Engine:
+    from weakfs.storage.engines.memory import ENGINE
+
+    return ENGINE
+
+
+def _sqlite() -> Engine:
+    from weakfs.storage.engines.sqlite import ENGINE
+
+    return ENGINE
+
+
+def _folder() -> Engine:
+    from weakfs.storage.folder.engine import ENGINE
+
+    return ENGINE
+
+
+class _Scheme(NamedTuple):
+    load: Callable[[], Engine]
+    # The extra with the packages that the engine needs.
+    extra: str = ""
+
+
+_SCHEMES = {
+    "folder": _Scheme(_folder),
+    "memory": _Scheme(_memory),
+    "sqlite": _Scheme(_sqlite),
+}
+
+# One letter is a drive of Windows.
+_URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):(.*)", re.DOTALL)
+
+
+def open(location: str | os.PathLike[str]) -> Storage:
+    """Open a key-value storage.
+
+    Raises `ValueError` if there is no engine for the location, `ModuleNotFoundError` if a package is missing, and
+    `StorageError` if the engine cannot be reached.
+    """
+    engine, url = _find(location)
+    return engine.storage(url)
+
+
+async def aopen(location: str | os.PathLike[str]) -> AsyncStorage:
+    """Open a key-value storage whose methods are `async`; it raises what `open` raises."""
+    engine, url = _find(location)
+    if engine.async_storage is not None:
+        return await engine.async_storage(url)
+    return ThreadedStorage(engine.storage(url))
+
+
+def open_event_store(location: str | os.PathLike[str] | Storage) -> EventStore:
+    """Open the event streams at a location, or those in a storage, which stays open when the store is closed.
+
+    It raises what `open` raises.
+    """
+    if not isinstance(location, str | os.PathLike):
+        return location.event_store() if isinstance(location, _HasEventStore) else StorageEventStore(location)
+    engine, url = _find(location)
+    if engine.event_store is not None:
+        return engine.event_store(url)
+    return StorageEventStore(engine.storage(url), close_storage=True)
+
+
+async def aopen_event_store(location: str | os.PathLike[str] | AsyncStorage) -> AsyncEventStore:
+    """Open event streams whose methods are `async`; otherwise it is as `open_event_store`."""
+    if not isinstance(location, str | os.PathLike):
+        if isinstance(location, _HasAsyncEventStore):
+            return location.async_event_store()
+        return AsyncStorageEventStore(location)
+    engine, url = _find(location)
+    if engine.async_event_store is not None:
+        return await engine.async_event_store(url)
+    if engine.async_storage is not None:
+        return AsyncStorageEventStore(await engine.async_storage(url), close_storage=True)
+    return ThreadedEventStore(open_event_store(location))
+
+
+def _find(location: str | os.PathLike[str]) -> tuple[Engine, str]:
+    """Return the engine for a location, and its URL."""
+    text = os.fspath(location)
+    found = _URL.fullmatch(text) if isinstance(location, str) else None
+    name, url = (found[1].lower(), text) if found is not None else ("folder", f"folder:{text}")
+    scheme = _SCHEMES.get(name)
+    if scheme is None:
+        raise ValueError(
+            f"cannot open storage '{name}:...': there is no engine of that name; use one of "
+            f"{', '.join(f'{one}:' for one in _SCHEMES)}"
+        )
+    try:
+        return scheme.load(), url
+    except ModuleNotFoundError as error:
+        if not scheme.extra or (error.name or "").startswith("weakfs"):
+            raise
+        raise ModuleNotFoundError(
+            f"cannot open storage '{name}:...': the package {error.name} is not installed; run: "
+            f"pip install 'weakfs[{scheme.extra}]'",
+            name=error.name,
+        ) from error

@@ -1,0 +1,138 @@
+"""The values that event streams store under the keys of a `Storage`; docs/formats/storage-keys.md describes them.
+
+A value is a line with the kind, the version of the format and a checksum, a line of JSON, and bytes whose lengths the
+JSON names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+from zlib import crc32
+
+import orjson
+from attrs import evolve, frozen
+
+from weakfs.storage.errors import StorageDamaged, StorageError
+from weakfs.storage.event_store import Frame
+
+VERSION = 1
+HEAD, SEGMENT = b"weakfs stream", b"weakfs frames"
+
+
+@frozen
+class Head:
+    """Where a stream ends, with its newest frames: whoever replaces this value has changed the stream."""
+
+    # Part of all other keys of the stream: a stream that is deleted and made again shares none of them.
+    id: str
+    # The newest frame, and the oldest that was not trimmed.
+    number: int = 0
+    first: int = 1
+    # The frames up to `number` that are in no segment yet.
+    tail: tuple[bytes, ...] = ()
+    # The last frame of each segment that was not merged into a larger one, and the size of its frames.
+    segments: tuple[tuple[int, int], ...] = ()
+    # The last frame in merged segments.
+    merged: int = 0
+    # How often contents were deleted: what a writer knew to be there may be gone.
+    trims: int = 0
+    fencing: int = 0
+    owner: str = ""
+    # In seconds since 1970.
+    expires: float = 0.0
+
+    @property
+    def tail_first(self) -> int:
+        """The number of the first frame of the tail."""
+        return self.number - len(self.tail) + 1
+
+    def appended(self, frames: Sequence[bytes]) -> Head:
+        return evolve(self, number=self.number + len(frames), tail=(*self.tail, *frames))
+
+
+def encode_head(head: Head) -> bytes:
+    fields: dict[str, object] = {
+        "id": head.id,
+        "number": head.number,
+        "first": head.first,
+        "tail": [len(frame) for frame in head.tail],
+        "segments": head.segments,
+        "merged": head.merged,
+        "trims": head.trims,
+        "fencing": head.fencing,
+        "owner": head.owner,
+        "expires": head.expires,
+    }
+    return _encode(HEAD, fields, head.tail)
+
+
+def decode_head(value: bytes, where: str) -> Head:
+    """Read a head. Raises `StorageDamaged` if `value`, which is the value of the key `where`, is none."""
+    fields, rest = _decode(HEAD, value, where)
+    try:
+        return Head(
+            id=str(fields["id"]),
+            number=int(fields["number"]),
+            first=int(fields["first"]),
+            tail=_split(fields["tail"], rest, where),
+            segments=tuple((int(last), int(size)) for last, size in fields["segments"]),
+            merged=int(fields["merged"]),
+            trims=int(fields["trims"]),
+            fencing=int(fields["fencing"]),
+            owner=str(fields["owner"]),
+            expires=float(fields["expires"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(where, f"its fields are wrong ({error!r})") from error
+
+
+def encode_segment(frames: Sequence[Frame]) -> bytes:
+    """Return the value for frames that follow one another."""
+    fields: dict[str, object] = {"first": frames[0].number, "lengths": [len(frame.data) for frame in frames]}
+    return _encode(SEGMENT, fields, [frame.data for frame in frames])
+
+
+def decode_segment(value: bytes, where: str) -> list[Frame]:
+    """Read a segment. Raises `StorageDamaged` if `value`, which is the value of the key `where`, is none."""
+    fields, rest = _decode(SEGMENT, value, where)
+    try:
+        first = int(fields["first"])
+        return [Frame(first + at, data) for at, data in enumerate(_split(fields["lengths"], rest, where))]
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(where, f"its fields are wrong ({error!r})") from error
+
+
+def _encode(kind: bytes, fields: dict[str, object], parts: Sequence[bytes]) -> bytes:
+    body = b"".join((orjson.dumps(fields), b"\n", *parts))
+    return b"%s %d %08x\n%s" % (kind, VERSION, crc32(body), body)
+
+
+def _decode(kind: bytes, value: bytes, where: str) -> tuple[dict[str, Any], bytes]:
+    line, _, body = value.partition(b"\n")
+    tokens = line[len(kind) :].split()
+    if not line.startswith(kind) or len(tokens) != 2 or not tokens[0].isdigit():
+        raise _damaged(where, "it does not begin as a value of an event stream")
+    if int(tokens[0]) > VERSION:
+        raise StorageError(
+            f"cannot read {where!r}: it has version {int(tokens[0])} of the format, and this weakfs reads up to "
+            f"version {VERSION}; upgrade weakfs"
+        )
+    if tokens[1] != b"%08x" % crc32(body):
+        raise _damaged(where, "its checksum does not match")
+    fields, _, rest = body.partition(b"\n")
+    try:
+        return orjson.loads(fields), rest
+    except orjson.JSONDecodeError as error:
+        raise _damaged(where, f"it holds no JSON ({error})") from error
+
+
+def _split(lengths: object, data: bytes, where: str) -> tuple[bytes, ...]:
+    if not isinstance(lengths, list) or sum(lengths) != len(data):
+        raise _damaged(where, "it is not as long as it says")
+    return tuple(data[start:end] for start, end in pairwise(accumulate(lengths, initial=0)))
+
+
+def _damaged(where: str, why: str) -> StorageDamaged:
+    return StorageDamaged(f"cannot read {where!r}: {why}; the value is damaged, restore it from a backup")

@@ -1,0 +1,397 @@
+"""`StorageEventStore`: event streams over any `Storage`, of which each change is one `create` or `replace` of a key.
+
+A stream is the value of one key, its head. It holds the number of the newest frame, the lease, and the newest frames
+themselves, so that an append is one conditional write of one small object. Frames move on in bulk: when the tail has
+grown beyond a budget it is stored as a segment, and segments are merged into larger ones. Contents and checkpoints are
+keys of their own, stored before what refers to them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+
+from attrs import define, evolve, field
+
+from weakfs.storage.adapters import InPlaceStorage, SyncEventStore, run_in_place
+from weakfs.storage.engines.leases import check_fencing, lease_is_held
+from weakfs.storage.errors import StorageDamaged, StreamConflict
+from weakfs.storage.event_store import Checkpoint, Frame, Lease
+from weakfs.storage.keys import check_digest, check_stream, escape_stream, unescape_stream
+from weakfs.storage.storage import AsyncStorage, Storage
+from weakfs.storage.streams.format import Head, decode_head, decode_segment, encode_head, encode_segment
+
+# Bytes of frames in the head, and in the segments that wait to be merged. Every append writes the tail again: on an
+# object store a request costs the same for any size below this.
+TAIL_BYTES = 32 * 1024
+MERGE_BYTES = 2 * 1024 * 1024
+# A poll costs a request: from fast enough for a person who watches to what costs next to nothing.
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
+# Segments that are read at once, and how often a frame is looked for that is not where it should be.
+READ_SEGMENTS, ATTEMPTS = 8, 3
+# Heads, and digests for each of them, that are remembered.
+HEADS, DIGESTS = 256, 20_000
+
+
+@define
+class _Held:
+    """A head as it was last seen, with its version; without one, the stream does not exist yet."""
+
+    head: Head
+    version: str | None
+    # Contents that are known to be stored.
+    known: set[str] = field(factory=set)
+
+
+class AsyncStorageEventStore:
+    """An `AsyncEventStore` over an `AsyncStorage`."""
+
+    def __init__(
+        self,
+        storage: AsyncStorage,
+        *,
+        close_storage: bool = False,
+        tail_bytes: int = TAIL_BYTES,
+        merge_bytes: int = MERGE_BYTES,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """The storage stays open when the store is closed, unless `close_storage` is set.
+
+        `clock` says when leases expire: those of machines that share a storage should agree within seconds.
+        """
+        self._storage, self._close_storage = storage, close_storage
+        self._tail_bytes, self._merge_bytes = tail_bytes, merge_bytes
+        self._clock, self._sleep = clock, sleep
+        self._heads: OrderedDict[str, _Held] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return self._storage.url
+
+    async def head(self, stream: str) -> int:
+        return (await self._load(stream)).head.number
+
+    async def append(
+        self,
+        stream: str,
+        expected: int,
+        frames: Sequence[bytes],
+        *,
+        contents: Mapping[str, bytes] | None = None,
+        fencing: int | None = None,
+    ) -> int:
+        held = self._heads.get(check_stream(stream))
+        if held is None or held.head.number != expected:
+            held = await self._load(stream)
+        while True:
+            head = held.head
+            if head.number != expected and frames and await self._has_frames(stream, expected, frames):
+                return expected + len(frames)
+            self._check_fencing(stream, head, fencing)
+            if head.number != expected:
+                raise StreamConflict(stream, expected, head.number)
+            if contents:
+                await self._store_contents(stream, held, contents)
+            if not frames and held.version is not None:
+                return expected
+            rolled = await self._rolled(stream, head)
+            if await self._swap(stream, held, rolled.appended(frames)):
+                return expected + len(frames)
+            held = await self._load(stream)
+
+    async def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> AsyncIterator[Frame]:
+        position, left, attempts = max(after, 0), limit, 0
+        while left is None or left > 0:
+            head = (await self._load(stream)).head
+            position = before = max(position, head.first - 1)
+            async for frame in self._frames(stream, head, position):
+                yield frame
+                position = frame.number
+                if left is not None:
+                    left -= 1
+                    if left == 0:
+                        return
+            if position >= head.number:
+                return
+            # Segments may be merged or trimmed while they are read: what is missing now is found at another key.
+            attempts = attempts + 1 if position == before else 0
+            if attempts == ATTEMPTS:
+                raise StorageDamaged(
+                    f"cannot read stream {stream!r}: frame {position + 1} of {head.number} is missing in {self.url}; "
+                    f"frames up to {position} are whole, restore the others from a backup"
+                )
+
+    async def wait(self, stream: str, after: int, timeout: float) -> int:
+        pause = FIRST_PAUSE
+        while True:
+            number = await self.head(stream)
+            if number > after or timeout <= 0:
+                return number
+            await self._sleep(min(pause, timeout))
+            timeout -= pause
+            pause = min(pause * 1.5, LONGEST_PAUSE)
+
+    async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
+        while True:
+            held = await self._existing(stream)
+            await self._store_contents(stream, held, contents)
+            # Somebody may have deleted contents in between, or the whole stream.
+            now = (await self._load(stream)).head
+            if (now.id, now.trims) == (held.head.id, held.head.trims):
+                return
+
+    async def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
+        held = await self._load(stream)
+        keys = {self._content(stream, held.head, digest): digest for digest in digests}
+        found = await self._storage.get_many(keys) if held.version is not None else {}
+        return {keys[key]: value for key, value in found.items()}
+
+    async def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
+        held = await self._load(stream)
+        if held.version is None:
+            return set()
+        return {one for one in digests if await self._storage.exists(self._content(stream, held.head, one))}
+
+    async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
+        head = (await self._existing(stream)).head
+        directory = self._directory(stream, head, "checkpoints")
+        key = f"{directory}{checkpoint.number:020d}"
+        await self._storage.set(key, checkpoint.data)
+        for old in await self._storage.keys(directory):
+            if old < key:
+                await self._storage.delete(old)
+
+    async def get_checkpoint(self, stream: str) -> Checkpoint | None:
+        held = await self._load(stream)
+        directory = self._directory(stream, held.head, "checkpoints")
+        while held.version is not None and (keys := await self._storage.keys(directory)):
+            data = await self._storage.get(keys[-1])
+            # A newer one may have replaced it meanwhile.
+            if data is not None:
+                return Checkpoint(int(keys[-1][len(directory) :]), data)
+        return None
+
+    async def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
+        digests = list(contents)
+        while True:
+            held = await self._load(stream)
+            if held.version is None:
+                return
+            head = held.head
+            first = max(head.first, min(before, head.number + 1))
+            tail = head.tail[max(first - head.tail_first, 0) :]
+            # Counted before anything is deleted: a writer who took the contents for stored learns it from this number.
+            trimmed = evolve(head, first=first, tail=tail, trims=head.trims + bool(digests))
+            if trimmed == head or await self._swap(stream, held, trimmed):
+                break
+        for key in await self._storage.keys(self._directory(stream, head, "frames")):
+            if int(key.rpartition("/")[2]) < first:
+                await self._storage.delete(key)
+        for digest in digests:
+            await self._storage.delete(self._content(stream, head, digest))
+
+    async def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        found = await self._storage.keys(
+            f"heads/{escape_stream(prefix)}", after=f"heads/{escape_stream(after)}" if after else "", limit=limit
+        )
+        return [unescape_stream(key.partition("/")[2]) for key in found]
+
+    async def delete(self, stream: str) -> bool:
+        held = await self._load(stream)
+        self._heads.pop(stream, None)
+        if held.version is None:
+            return False
+        deleted = await self._storage.delete(_head_key(stream))
+        await self._storage.clear(self._directory(stream, held.head))
+        return deleted
+
+    async def lease(self, stream: str, owner: str, seconds: float) -> Lease:
+        while True:
+            held = await self._load(stream)
+            head, now = held.head, self._clock()
+            fencing = head.fencing + (not lease_is_held(stream, owner, by=head.owner, left=head.expires - now))
+            if await self._swap(stream, held, evolve(head, owner=owner, fencing=fencing, expires=now + seconds)):
+                return Lease(stream, owner, fencing, seconds)
+
+    async def release(self, lease: Lease) -> None:
+        while True:
+            held = await self._load(lease.stream)
+            head = held.head
+            if held.version is None or (head.owner, head.fencing) != (lease.owner, lease.fencing):
+                return
+            if await self._swap(lease.stream, held, evolve(head, owner="", expires=0.0)):
+                return
+
+    async def flush(self) -> None:
+        """Return at once: what the storage acknowledged is as durable as it makes it."""
+
+    async def close(self) -> None:
+        self._heads.clear()
+        if self._close_storage:
+            await self._storage.close()
+
+    async def _load(self, stream: str) -> _Held:
+        """Read the head of a stream; one that does not exist has a new head, and no version."""
+        key = _head_key(check_stream(stream))
+        found = await self._storage.get_versioned(key)
+        before = self._heads.get(stream)
+        if found is None:
+            head, version = Head(id=uuid.uuid4().hex[:12]), None
+        elif before is not None and before.version == found.version:
+            head, version = before.head, before.version
+        else:
+            head, version = decode_head(found.value, key), found.version
+        is_same = before is not None and (before.head.id, before.head.trims) == (head.id, head.trims)
+        held = _Held(head, version, before.known if before is not None and is_same else set())
+        self._remember(stream, held)
+        return held
+
+    async def _existing(self, stream: str) -> _Held:
+        while True:
+            held = await self._load(stream)
+            if held.version is not None:
+                return held
+            await self._swap(stream, held, held.head)
+
+    async def _swap(self, stream: str, held: _Held, head: Head) -> bool:
+        """Replace the head if nobody did meanwhile; where that fails, nothing of it is remembered."""
+        key, value = _head_key(stream), encode_head(head)
+        with self._lock:
+            self._heads.pop(stream, None)
+        if held.version is None:
+            version = await self._storage.create(key, value)
+        else:
+            version = await self._storage.replace(key, value, version=held.version)
+        if version is None:
+            return False
+        is_same = (held.head.id, held.head.trims) == (head.id, head.trims)
+        self._remember(stream, _Held(head, version, held.known if is_same else set()))
+        return True
+
+    def _remember(self, stream: str, held: _Held) -> None:
+        if len(held.known) > DIGESTS:
+            held.known.clear()
+        with self._lock:
+            self._heads[stream] = held
+            self._heads.move_to_end(stream)
+            while len(self._heads) > HEADS:
+                self._heads.popitem(last=False)
+
+    def _check_fencing(self, stream: str, head: Head, fencing: int | None) -> None:
+        is_held = head.expires > self._clock()
+        check_fencing(stream, fencing, newest=head.fencing, owner=head.owner, is_held=is_held)
+
+    async def _store_contents(self, stream: str, held: _Held, contents: Mapping[str, bytes]) -> None:
+        new = {self._content(stream, held.head, one): data for one, data in contents.items() if one not in held.known}
+        if len(new) == 1:
+            ((key, data),) = new.items()
+            await self._storage.create(key, data)
+        elif new:
+            # What is there already is written over with the same bytes: to ask for each would cost as many requests.
+            await self._storage.set_many(new)
+        held.known.update(contents)
+
+    async def _has_frames(self, stream: str, expected: int, frames: Sequence[bytes]) -> bool:
+        """Whether the frames were appended already, by an attempt whose outcome was not known."""
+        found = [frame async for frame in self.read(stream, after=expected, limit=len(frames))]
+        return found == [Frame(number, data) for number, data in enumerate(frames, expected + 1)]
+
+    async def _frames(self, stream: str, head: Head, position: int) -> AsyncIterator[Frame]:
+        """Yield the frames that follow `position`, up to where one is missing."""
+        directory = self._directory(stream, head, "frames")
+        last, count = position, 1
+        while position + 1 < head.tail_first:
+            keys = await self._storage.keys(directory, after=f"{directory}{last:020d}", limit=count)
+            values = await self._storage.get_many(keys)
+            for key in keys:
+                for frame in decode_segment(values[key], key) if key in values else ():
+                    # Segments may overlap, where somebody died while merging them.
+                    if frame.number == position + 1:
+                        yield frame
+                        position = frame.number
+            if len(keys) < count:
+                break
+            last, count = int(keys[-1][len(directory) :]), READ_SEGMENTS
+        for number, data in enumerate(head.tail, head.tail_first):
+            if number == position + 1:
+                yield Frame(number, data)
+                position = number
+
+    async def _rolled(self, stream: str, head: Head) -> Head:
+        """Return the head with its tail moved into a segment, if the tail has grown beyond its budget.
+
+        A segment holds nothing but what was appended, so that it may be left behind if the head is not replaced.
+        """
+        size = sum(map(len, head.tail))
+        if not head.tail or size < self._tail_bytes:
+            return head
+        directory = self._directory(stream, head, "frames")
+        frames = [Frame(number, data) for number, data in enumerate(head.tail, head.tail_first)]
+        # Not `set`: if somebody else was faster, the key may hold a merged segment by now.
+        await self._storage.create(f"{directory}{head.number:020d}", encode_segment(frames))
+        segments = (*(one for one in head.segments if one[0] >= head.first), (head.number, size))
+        merged = head.merged
+        if sum(size for _, size in segments) >= self._merge_bytes:
+            keys = [f"{directory}{last:020d}" for last, _ in segments]
+            if await self._merge(keys, range(max(merged + 1, head.first), head.number + 1)):
+                segments, merged = (), head.number
+        return evolve(head, tail=(), segments=segments, merged=merged)
+
+    async def _merge(self, keys: Sequence[str], numbers: range) -> bool:
+        """Merge segments into the last of them. Return false if frames are missing: somebody else merges or trims."""
+        values = await self._storage.get_many(keys)
+        frames = {frame.number: frame for key, value in values.items() for frame in decode_segment(value, key)}
+        if any(number not in frames for number in numbers):
+            return False
+        await self._storage.set(keys[-1], encode_segment([frames[number] for number in numbers]))
+        for key in keys[:-1]:
+            await self._storage.delete(key)
+        return True
+
+    def _directory(self, stream: str, head: Head, name: str = "") -> str:
+        return f"streams/{escape_stream(stream)}/{head.id}/{name}{'/' if name else ''}"
+
+    def _content(self, stream: str, head: Head, digest: str) -> str:
+        return f"{self._directory(stream, head, 'contents')}{check_digest(digest)}"
+
+
+def _head_key(stream: str) -> str:
+    return f"heads/{escape_stream(stream)}"
+
+
+async def _sleep_in_place(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+class StorageEventStore(SyncEventStore):
+    """An `EventStore` over a `Storage`."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        close_storage: bool = False,
+        tail_bytes: int = TAIL_BYTES,
+        merge_bytes: int = MERGE_BYTES,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = _sleep_in_place,
+    ) -> None:
+        """The storage stays open when the store is closed, unless `close_storage` is set.
+
+        `clock` says when leases expire: those of machines that share a storage should agree within seconds.
+        """
+        streams = AsyncStorageEventStore(
+            InPlaceStorage(storage),
+            close_storage=close_storage,
+            tail_bytes=tail_bytes,
+            merge_bytes=merge_bytes,
+            clock=clock,
+            sleep=sleep,
+        )
+        super().__init__(streams, run=run_in_place)
