@@ -4,6 +4,7 @@
 | --- | --- |
 | `folder:PATH`, or a path | files in a folder |
 | `sqlite:PATH` | a SQLite file |
+| `postgresql://USER:PASSWORD@HOST/DATABASE` | tables in PostgreSQL; the option `schema` names their schema |
 | `memory:` | memory of this process, empty whenever it is opened |
 """
 
@@ -51,6 +52,12 @@ def _folder() -> Engine:
     return ENGINE
 
 
+def _postgresql() -> Engine:
+    from weakfs.storage.engines.postgresql import ENGINE
+
+    return ENGINE
+
+
 class _Scheme(NamedTuple):
     load: Callable[[], Engine]
     # The extra with the packages that the engine needs.
@@ -61,6 +68,8 @@ _SCHEMES = {
     "folder": _Scheme(_folder),
     "memory": _Scheme(_memory),
     "sqlite": _Scheme(_sqlite),
+    "postgresql": _Scheme(_postgresql, "postgresql"),
+    "postgres": _Scheme(_postgresql, "postgresql"),
 }
 
 # One letter is a drive of Windows.
