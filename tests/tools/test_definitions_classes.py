@@ -18,7 +18,7 @@ from tests.tools.schema_values import ANYTHING, Schema, allows, fitting
 from weakfs import param
 from weakfs.tools import ToolValidationError
 from weakfs.tools.schemas import openapi, schema_of, strict, strict_can_say
-from weakfs.tools.schemas.arguments import build, parameters_of
+from weakfs.tools.schemas.arguments import parameters_of, reader
 
 CHOICES = st.lists(st.one_of(st.sampled_from(["a", "b c", "\u00fc"]), st.integers(-2, 2), st.booleans()), min_size=1)
 PLAIN = st.sampled_from([str, int, float, bool, object])
@@ -53,7 +53,7 @@ HINTS = st.recursive(
 
 def is_read(params: type, arguments: object) -> bool:
     try:
-        build(params, parameters_of(params), arguments, {})
+        reader(params, parameters_of(params), {})(arguments)
     except ToolValidationError:
         return False
     return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
@@ -307,8 +307,7 @@ class SessionCore:
 
     def _table(self, kind: Kind) -> Table:
         """Return the slices of one kind; callers write `session[T].all()`."""
-        stack = ACTIVE.get()
-        line = self._line() if stack else self._trunk
+        line = self._line() if ACTIVE.get() else self._trunk
         return line.logs if kind == "log" else line.state
 
     @property
@@ -318,6 +317,12 @@ class SessionCore:
             line = self._line()
             origin = Origin(self.session_id, self._counter, line.base, line.snapshots)
             return Records(self._rules, line.rows, line.dropped, origin)
+
+    def _rows_since(self, seq: int) -> Iterator[Row]:
+        """Yield the rows of the records after number `seq`."""
+        with self.lock:
+            line = self._line()
+            return line.rows.since(max(seq - line.dropped, 0))
 
     @property
     def seq(self) -> int:
@@ -342,7 +347,7 @@ class SessionCore:
         if self._closed is not None or self._repairs:
             self._refuse()
         line = self._line()
-        if line.seq < line.block_end:
+        if line.block_end and line.seq < line.block_end:
             raise SessionError(
                 f"session {self.session_id!r} takes no changes: only some of a merged fork's records were replayed; "
                 f"replay the {line.block_end - line.seq} that follow first"

@@ -25,7 +25,7 @@ from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, cla
 from weakfs.tools.permissions import CallToJudge, check_call, check_result, may_show
 from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
 from weakfs.tools.slices import ToolCall
-from weakfs.tools.stale_writes import Readings, version_of
+from weakfs.tools.stale_writes import Readings, Version
 from weakfs.tools.tool import Tool
 
 # Yields what the handler is called with, once, takes what it gave, and returns the answer.
@@ -45,9 +45,14 @@ class _Undone(Exception):
 
 def _check(tool: Tool, result: ToolResult[object]) -> None:
     """Raise `TypeError` for a result that could not be written down, while its work can still be undone."""
-    texts = (result.message, result.status, result.summary_text)
-    fits = all(isinstance(text, str) for text in texts) and isinstance(result.error_code, str | None)
-    if not fits or not isinstance(result.success, bool):
+    fits = (
+        isinstance(result.message, str)
+        and isinstance(result.status, str)
+        and isinstance(result.summary_text, str)
+        and (result.error_code is None or isinstance(result.error_code, str))
+        and isinstance(result.success, bool)
+    )
+    if not fits:
         raise TypeError(
             f"the handler of {tool.name!r} returned a ToolResult with values of wrong types; message, "
             f"status and summary_text must be str, error_code str or None, and success bool"
@@ -91,7 +96,7 @@ class Call:
     _base: int = 0
     _made: int = 0
     # What its caller saw: the versions of files, after record `_seen_after`.
-    _seen: dict[str, str | None] = field(factory=dict[str, "str | None"])
+    _seen: dict[str, Version] = field(factory=dict[str, "Version"])
     _seen_after: int = 0
     _written_down: bool = False
     # What the policy was shown of it.
@@ -134,8 +139,13 @@ class Call:
             params = self._params = tool.read_arguments(self.arguments)
             self._seen_after = self.session.seq
             if tool.read_only:
-                version = self._version_before(tool, params)
-                result = yield from self._judged(tool, params)
+                # Before the file is read: what another changes meanwhile may not have been seen.
+                path, readings = getattr(params, "path", None), self.readings
+                version: Version = None
+                if readings is not None and tool.operation == "read" and isinstance(path, str):
+                    version = readings.version(self.caller, path)
+                self._allow(tool, params)
+                result = self._checked(tool, (yield params, self.context))
                 self._look(tool, result, version)
                 return result
             return (yield from self._undoable(tool, params))
@@ -159,7 +169,8 @@ class Call:
                 self._base = self.session.seq
                 try:
                     self._check_stale(tool, params)
-                    result = yield from self._judged(tool, params)
+                    self._allow(tool, params)
+                    result = self._checked(tool, (yield params, self.context))
                 finally:
                     with suppress(TransactionCancelled):
                         self._made = self.session.seq - self._base
@@ -174,18 +185,24 @@ class Call:
             raise
         return result
 
-    def _judged(self, tool: Tool, params: object) -> Steps:
-        """Make the call if the policy allows it, and let it judge what came of it."""
-        policy, context = self.context.policy, self.context
-        if policy is None:
-            return (yield from self._invoked(tool, params))
-        call = self._to_judge(tool, params)
-        check_call(policy, call, context)
-        result = yield from self._invoked(tool, params)
-        if result.success:
-            check_result(policy, call, result, context)
-            self._is_judged = True
-        return result
+    def _allow(self, tool: Tool, params: object) -> None:
+        """Raise if the policy refuses the call, or its time is over."""
+        if self.context.policy is not None:
+            check_call(self.context.policy, self._to_judge(tool, params), self.context)
+        self.context.check_deadline()
+
+    def _checked(self, tool: Tool, result: object) -> ToolResult[object]:
+        """Return what the handler gave if it can be written down, its time is not over and the policy allows it."""
+        if not isinstance(result, ToolResult):
+            raise TypeError(f"the handler of {tool.name!r} returned a {type(result).__name__}; return a ToolResult")
+        done = cast("ToolResult[object]", result)
+        _check(tool, done)
+        if done.success:
+            self.context.check_deadline()
+            if self.context.policy is not None:
+                check_result(self.context.policy, self._to_judge(tool, self._params), done, self.context)
+                self._is_judged = True
+        return done
 
     def _to_judge(self, tool: Tool, params: object) -> CallToJudge:
         return CallToJudge(self.name, params, tool.operation, self.call_id, self.caller, self.recorded_arguments)
@@ -202,24 +219,7 @@ class Call:
             return failed(tool.receipt, result.status, result.error_code or "error", message, reason=error.reason)
         return result
 
-    def _invoked(self, tool: Tool, params: object) -> Steps:
-        context = self.context
-        context.check_deadline()
-        result = yield params, context
-        if not isinstance(result, ToolResult):
-            raise TypeError(f"the handler of {tool.name!r} returned a {type(result).__name__}; return a ToolResult")
-        _check(tool, result)
-        if result.success:
-            context.check_deadline()
-        return result
-
-    def _version_before(self, tool: Tool, params: object) -> str | None:
-        """Return the version of a file that is to be read: what another changes meanwhile may not have been seen."""
-        path = getattr(params, "path", None)
-        reads = self.readings is not None and tool.operation == "read" and isinstance(path, str)
-        return version_of(self.files, cast(str, path)) if reads else None
-
-    def _look(self, tool: Tool, result: ToolResult[object], version: str | None) -> None:
+    def _look(self, tool: Tool, result: ToolResult[object], version: Version) -> None:
         """Remember what the caller has read."""
         path = getattr(result.value, "path", None)
         if tool.operation == "read" and isinstance(path, str) and path:
@@ -227,7 +227,7 @@ class Call:
 
     def _check_stale(self, tool: Tool, params: object) -> None:
         readings, files = self.readings, self.files
-        if readings is None or tool.targets is None:
+        if readings is None or tool.targets is None or not readings.matter_to(self.caller):
             return
         for target in tool.targets(params, self.context):
             try:
@@ -236,16 +236,16 @@ class Call:
             except (OSError, ValueError):
                 with suppress(OSError, ValueError):
                     # It does not exist any more, or is not a file.
-                    readings.check(self.caller, normalize(target), files, may_show=False)
+                    readings.check(self.caller, normalize(target), may_show=False)
             else:
                 if self.require_read:
                     readings.check_was_read(self.caller, path)
-                readings.check(self.caller, path, files, may_show=may_show(self.context.filesystem, path))
+                readings.check(self.caller, path, may_show=may_show(self.context.filesystem, path))
 
     def _tell_changes(self) -> None:
         """Remember what the call leaves in the files that it changed, without what others did meanwhile."""
         if self.readings is not None and self._made:
-            self._seen = self.readings.changed(self.caller, self.session.records.since(self._base), self.files)
+            self._seen = self.readings.changed(self.caller, self.session._rows_since(self._base))
 
     def write_down(self, result: ToolResult[object]) -> None:
         """Record the call and its answer, unless that was done; a session that is closed takes no record."""
@@ -269,7 +269,7 @@ class Call:
             last,
         )
         try:
-            self.session.dispatch(event, cause=self.call_id)
+            self.session._dispatch(event, self.call_id)
         except TransactionCancelled:
             raise
         except SessionClosed:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import lru_cache
+from operator import attrgetter
 from os import PathLike, fspath
-from typing import cast
+from typing import Any, cast
 
 import attrs
 import orjson
@@ -89,13 +91,27 @@ def _encode(value: object) -> bytes:
         return orjson.dumps({"unrecorded": f"{type(value).__name__}: {clip(str(error), 200)}"})
 
 
+@lru_cache(1024)
+def _reader_of(kind: type) -> Callable[[object], dict[str, object]] | None:
+    """Return the function that reads the fields of an attrs class or a model, `None` for other classes."""
+    if is_model(kind):
+        return lambda value: dict(vars(value))
+    if not attrs.has(kind):
+        return None
+    names = [one.name for one in attrs.fields(kind) if one.init]
+    if len(names) < 2:
+        return lambda value: {name: getattr(value, name) for name in names}
+    # A third of the time of a comprehension.
+    read = attrgetter(*names)
+    return lambda value: dict(zip(names, read(value), strict=True))
+
+
 def plain(value: object) -> object:
     """Return a value that JSON has in the place of one that it lacks."""
-    kind = type(value)
-    if is_model(kind):
-        return dict(vars(value))
-    if attrs.has(kind):
-        return {one.name: getattr(value, one.name) for one in attrs.fields(kind) if one.init}
+    kind: type[Any] = type(value)
+    read = _reader_of(kind)
+    if read is not None:
+        return read(value)
     if isinstance(value, bytes | bytearray):
         return {"base64": b64encode(value).decode()}
     if isinstance(value, Mapping):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from attrs import field, fields, frozen
+from attrs import field, frozen
 
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.session import Cancellation, Session
@@ -13,38 +11,25 @@ from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
 from weakfs.tools.permissions import Capability, GuardedFilesystem, Operation, Policy, guarded
 
 
-def _cancellation(given: Cancellation | None) -> Cancellation:
-    return Cancellation() if given is None else given
-
-
 @frozen(kw_only=True)
-class CallOptions:
-    """What a runtime passes along with one call.
+class ToolContext:
+    """What one call is made in. Made by `build_tool_context` and nowhere else.
 
-    `call_id` is the cause of every record that the call makes, `caller` whoever made it. `deadline` is a reading of the
-    session's clock in nanoseconds (`session.now() + 30 * 10**9`). `cancellation` lets another thread undo the call
-    while it runs. `prompt`, `rendered_prompt`, `adapter` and `budget_tracker` are the runtime's own, handed through
-    untouched.
+    `filesystem` keeps to `capability` and `policy` by itself. `limits` bounds what an answer holds: read lines and grep
+    matches, where the call names no number. `call_id` is the cause of every record that the call makes, `caller`
+    whoever made it. `deadline` is a reading of the session's clock in nanoseconds (`session.now() + 30 * 10**9`).
+    `cancellation` lets another thread undo the call while it runs. `prompt`, `rendered_prompt`, `adapter` and
+    `budget_tracker` are the runtime's own, handed through untouched.
     """
 
     call_id: str | None = None
     caller: str | None = None
     deadline: int | None = None
-    cancellation: Cancellation = field(default=None, converter=_cancellation)
+    cancellation: Cancellation = field(factory=Cancellation)
     prompt: object = None
     rendered_prompt: object = None
     adapter: object = None
     budget_tracker: object = None
-
-
-@frozen(kw_only=True)
-class ToolContext(CallOptions):
-    """What one call is made in. Made by `build_tool_context` and nowhere else.
-
-    `filesystem` keeps to `capability` and `policy` by itself. `limits` bounds what an answer holds: read lines and grep
-    matches, where the call names no number.
-    """
-
     session: Session
     filesystem: Filesystem | None
     limits: Limits
@@ -93,52 +78,20 @@ def build_tool_context(
 
     `operation` is what the tool does: the filesystem is guarded for that, where there is a capability or a policy.
     """
-    options = CallOptions(
+    return ToolContext(
         call_id=call_id,
         caller=caller,
         deadline=deadline,
-        cancellation=cancellation,
+        cancellation=Cancellation() if cancellation is None else cancellation,
         prompt=prompt,
         rendered_prompt=rendered_prompt,
         adapter=adapter,
         budget_tracker=budget_tracker,
-    )
-    return context_of(
-        options,
-        call_id=call_id,
         session=session,
-        filesystem=filesystem,
+        filesystem=None if filesystem is None else guarded(filesystem, capability, policy, operation),
         limits=Limits.tools() if limits is None else limits,
         capability=capability,
         policy=policy,
-        operation=operation,
-    )
-
-
-_OPTIONS = tuple(option.name for option in fields(CallOptions))
-
-
-def context_of(
-    options: CallOptions,
-    *,
-    call_id: str | None,
-    session: Session,
-    filesystem: Filesystem | None,
-    limits: Limits,
-    capability: Capability | None,
-    policy: Policy | None,
-    operation: Operation | None,
-) -> ToolContext:
-    """Return the context of a call with these options."""
-    given: dict[str, Any] = {name: getattr(options, name) for name in _OPTIONS}
-    given["call_id"] = call_id
-    return ToolContext(
-        session=session,
-        filesystem=None if filesystem is None else guarded(filesystem, capability, policy, operation),
-        limits=limits,
-        capability=capability,
-        policy=policy,
-        **given,
     )
 
 

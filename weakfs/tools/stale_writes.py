@@ -8,20 +8,23 @@ from contextlib import suppress
 from itertools import islice
 from threading import Lock
 
+from weakfs.backends import InMemoryFilesystem
 from weakfs.editing.unified_hunks import hunks
 from weakfs.filesystem import Filesystem
 from weakfs.messages import clip, one_line
 from weakfs.reducers import EntryCopied, EntryMoved, ExternalTrees, FileTree, TreeRestored
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
-from weakfs.reducers.tree.leaf import CONTENT
+from weakfs.reducers.tree.leaf import CELL, CONTENT, blob_digest, size_of
 from weakfs.reducers.tree.line_merge import split_lines
 from weakfs.reducers.tree.node import find
 from weakfs.session import MissingBlob, Record, Session, SessionError
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import joined
+from weakfs.session.history.reduction import Row, event_of
+from weakfs.session.slices.registry import tag_of
 from weakfs.tools.errors import StaleRead, UnreadFile
-from weakfs.tools.slices import FileSeen, Sight, ToolCall, install, install_seen
+from weakfs.tools.slices import FileSeen, ToolCall, install, install_seen
 
 # A larger file is known by its size and modification time: reading a page of it does not cost reading all of it.
 MOST_HASHED = 1 << 23
@@ -37,8 +40,13 @@ WINDOW = 512
 MOST_WINDOWS = 64
 
 Who = str | None
-# These change the file at their path, and never what lies below it.
-OF_FILES = (FileWritten, FileAppended, FileSpliced)
+# What identifies the contents of a file, `None` if there is none: for a caller text that a session can hold, its digest
+# unless it is very large. What calls without a caller saw is only kept in memory: it is the object that stands for the
+# contents in a leaf, which costs no digest.
+Version = str | bytearray | None
+# These change the file at their path, and never what lies below it. Their first field is the path, their last one the
+# filesystem.
+OF_FILES = {tag_of(type_) for type_ in (FileWritten, FileAppended, FileSpliced)}
 
 
 class Readings:
@@ -50,13 +58,41 @@ class Readings:
 
     def __init__(self, session: Session, filesystem: Filesystem) -> None:
         self._session = session
+        self._files = filesystem
         self._name = str(getattr(filesystem, "filesystem_id", ""))
         self._lock = Lock()
-        self._anonymous: OrderedDict[str, Sight] = OrderedDict()
-        install(session)
+        self._anonymous: OrderedDict[str, tuple[Version, int]] = OrderedDict()
+        self._calls = install(session)
         self._seen = install_seen(session)
+        # How many calls were looked at for one that has a caller, and whether there is one.
+        self._looked_at = 0
+        self._have_callers = False
 
-    def saw(self, caller: Who, path: str, version: str | None, *, seq: int, call_id: str) -> None:
+    def matter_to(self, caller: Who) -> bool:
+        """Return whether a call can be stale: for one without a caller, whether any call ever had one.
+
+        O(calls since this was last asked).
+        """
+        if caller is None and not self._have_callers:
+            calls = self._calls._values()
+            self._have_callers = any(call.caller is not None for call in calls.since(min(self._looked_at, len(calls))))
+            self._looked_at = len(calls)
+        return caller is not None or self._have_callers
+
+    def version(self, caller: Who, path: str) -> Version:
+        """Return what identifies the contents of a file for a caller; `None` for no file."""
+        files = self._files
+        if type(files) is not InMemoryFilesystem:
+            return version_of(files, path)
+        try:
+            leaf = files._file(path, "read")[1]
+        except (OSError, ValueError):
+            return None
+        if caller is None:
+            return leaf[CELL]
+        return version_of(files, path) if size_of(leaf) > MOST_HASHED else blob_digest(leaf).hex()
+
+    def saw(self, caller: Who, path: str, version: Version, *, seq: int, call_id: str) -> None:
         """Remember that a caller has seen a version of a file, after record `seq`."""
         if caller is None:
             with self._lock:
@@ -66,46 +102,50 @@ class Readings:
                     self._anonymous.popitem(last=False)
             return
         known = self._sight(caller, path)
-        if known is None or known[0] != version:
-            self._session.dispatch(FileSeen(caller, path, version, seq, self._name), cause=call_id)
+        if not isinstance(version, bytearray) and (known is None or known[0] != version):
+            self._session._dispatch(FileSeen(caller, path, version, seq, self._name), call_id)
 
-    def changed(self, caller: Who, records: Iterable[Record], fs: Filesystem) -> dict[str, str | None]:
+    def changed(self, caller: Who, rows: Iterable[Row]) -> dict[str, Version]:
         """Return what a caller's call leaves in each file that it changed, or that lies in what it changed."""
         paths: dict[str, None] = {}
         above: set[str] = set()
-        for record in records:
-            changed = self._paths(record.event)
-            paths.update(dict.fromkeys(changed))
-            if not isinstance(record.event, OF_FILES):
+        for row in rows:
+            tag, fields = row[2], row[3]
+            if tag in OF_FILES:
+                if fields[-1] is None or fields[-1] == self._name:
+                    paths[fields[0]] = None
+            else:
+                changed = self._paths(event_of(self._session._rules, row))
+                paths.update(dict.fromkeys(changed))
                 above.update(changed)
         inside: list[str] = []
         if above:
             known = [path for path in self._known_paths(caller) if path not in paths]
             inside = [path for path in known if not above.isdisjoint(_with_parents(path))]
-        return {path: version_of(fs, path) for path in (*paths, *inside)}
+        return {path: self.version(caller, path) for path in (*paths, *inside)}
 
-    def check(self, caller: Who, path: str, fs: Filesystem, *, may_show: bool) -> None:
+    def check(self, caller: Who, path: str, *, may_show: bool) -> None:
         """Raise `StaleRead` if a file is another than this caller last saw.
 
         The message quotes what changed if it `may_show` it and the old contents are still there.
         """
         sight = self._sight(caller, path)
-        now = None if sight is None else version_of(fs, path)
-        if sight is None or sight[0] == now:
+        now = None if sight is None else self.version(caller, path)
+        if sight is None or _is_same(sight[0], now):
             return
         # What an anonymous call may change depends on the answer; for any other it is only told.
         last = self._last_change(caller, path, sight[1], most=None if caller is None else MOST_WINDOWS)
         # A file that no other caller removed, but a rollback, is not overwritten: making it again is fine.
         if last is None and (caller is None or now is None):
             return
-        raise StaleRead(_told(path, last, self._difference(path, sight, fs) if may_show else None))
+        raise StaleRead(_told(path, last, self._difference(path, sight) if may_show else None))
 
     def check_was_read(self, caller: Who, path: str) -> None:
         """Raise `UnreadFile` for a file that this caller never saw; a call without a caller may change any."""
         if caller is not None and self._sight(caller, path) is None:
             raise UnreadFile(f"cannot change {path!r}: you have not read it; read it first, so that nothing is lost")
 
-    def _sight(self, caller: Who, path: str) -> Sight | None:
+    def _sight(self, caller: Who, path: str) -> tuple[Version, int] | None:
         if caller is None:
             with self._lock:
                 return self._anonymous.get(path)
@@ -152,16 +192,16 @@ class Readings:
     def _paths(self, event: object) -> tuple[str, ...]:
         return paths_of(event) if getattr(event, "filesystem", None) in (None, self._name) else ()
 
-    def _difference(self, path: str, sight: Sight, fs: Filesystem) -> str | None:
+    def _difference(self, path: str, sight: tuple[Version, int]) -> str | None:
         """Return what changed since a file was seen, `None` if the old contents are gone or no short text."""
         before = b"" if sight[0] is None else self._content_at(path, sight)
-        now = _content(fs, path)
+        now = _content(self._files, path)
         if before is None or now is None or b"\0" in before[:8192] + now[:8192]:
             return None
         lines = b"".join(hunks(split_lines(before), split_lines(now))).decode("utf-8", "replace")
         return clip(lines, SHOWN)
 
-    def _content_at(self, path: str, sight: Sight) -> bytes | None:
+    def _content_at(self, path: str, sight: tuple[Version, int]) -> bytes | None:
         """Find the contents that a caller saw in the history of the session."""
         with suppress(SessionError, MissingBlob, OSError):
             then = self._session.at(sight[1])
@@ -174,8 +214,16 @@ class Readings:
             content = node[CONTENT] if type(node) is tuple else ""
             if not isinstance(content, str) and len(content) <= MOST_COMPARED:
                 data = joined(content)
-                return data if digest_of(data).hex() == sight[0] else None
+                digest = digest_of(data)
+                return data if sight[0] in (digest, digest.hex()) else None
         return None
+
+
+def _is_same(one: Version, other: Version) -> bool:
+    if isinstance(one, bytearray) or isinstance(other, bytearray):
+        # Empty until the digest of the contents is computed.
+        return one is other or (bool(one) and one == other)
+    return one == other
 
 
 def version_of(fs: Filesystem, path: str) -> str | None:

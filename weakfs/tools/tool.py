@@ -13,7 +13,7 @@ from attrs import Factory, field, frozen
 from weakfs.tools.permissions.operations import OPERATIONS, Operation
 from weakfs.tools.results import Receipt, ToolResult
 from weakfs.tools.schemas import Schema, schema_of
-from weakfs.tools.schemas.arguments import Parameter, build, parameters_of
+from weakfs.tools.schemas.arguments import Parameter, parameters_of, reader
 
 # `handler(params, *, context) -> ToolResult`, where params is an instance of the tool's `params` class.
 Handler = Callable[..., ToolResult[object]] | Callable[..., Awaitable[ToolResult[object]]]
@@ -78,6 +78,7 @@ class Tool:
     # Whether the handler is a coroutine function.
     is_async: bool = field(init=False, repr=False, default=Factory(_is_async, takes_self=True))
     parameters: tuple[Parameter, ...] = field(init=False, repr=False, default=Factory(_parameters, takes_self=True))
+    _read: Callable[[object], object] = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -97,6 +98,8 @@ class Tool:
                     f"{', '.join(sorted(known))}; map a new name to one of them"
                 )
 
+        object.__setattr__(self, "_read", reader(self.params, self.parameters, self.aliases))
+
     @property
     def json_schema(self) -> Schema:
         """The JSON Schema (2020-12) of the parameters, under their own names."""
@@ -104,4 +107,4 @@ class Tool:
 
     def read_arguments(self, arguments: object) -> object:
         """Make the handler's parameters from a call's JSON; `ToolValidationError` names every problem."""
-        return build(self.params, self.parameters, arguments, self.aliases)
+        return self._read(arguments)

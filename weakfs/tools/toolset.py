@@ -16,7 +16,7 @@ from weakfs.messages import clip, one_line
 from weakfs.session import Cancellation, Session
 from weakfs.tools.call import Call
 from weakfs.tools.call_json import read_json, recorded
-from weakfs.tools.context import CallOptions, context_of, tighter
+from weakfs.tools.context import build_tool_context, tighter
 from weakfs.tools.defaults import DEFAULT_TOOLS
 from weakfs.tools.errors import ToolValidationError, UnknownTool
 from weakfs.tools.permissions import Capability, Policy, guarded
@@ -147,17 +147,9 @@ class Toolset:
         context. Raises what is not a failure of the call but a fault of a program, after it was rolled back and
         recorded, and `TransactionCancelled`.
         """
-        options = CallOptions(
-            call_id=call_id,
-            caller=caller,
-            deadline=self._earlier(deadline, timeout),
-            cancellation=cancellation,
-            prompt=prompt,
-            rendered_prompt=rendered_prompt,
-            adapter=adapter,
-            budget_tracker=budget_tracker,
-        )
-        return self._perform(self._call(name, arguments, options))
+        deadline = self._earlier(deadline, timeout)
+        runtime = (prompt, rendered_prompt, adapter, budget_tracker)
+        return self._perform(self._call(name, arguments, call_id, caller, deadline, cancellation, runtime))
 
     async def acall(
         self,
@@ -183,16 +175,9 @@ class Toolset:
         """
         import asyncio
 
-        options = CallOptions(
-            call_id=call_id,
-            caller=caller,
-            deadline=self._earlier(deadline, timeout),
-            prompt=prompt,
-            rendered_prompt=rendered_prompt,
-            adapter=adapter,
-            budget_tracker=budget_tracker,
-        )
-        call = self._call(name, arguments, options)
+        deadline = self._earlier(deadline, timeout)
+        runtime = (prompt, rendered_prompt, adapter, budget_tracker)
+        call = self._call(name, arguments, call_id, caller, deadline, None, runtime)
         if isinstance(call.tool, Tool) and call.tool.is_async:
             return await self._await(call)
         loop = asyncio.get_running_loop()
@@ -214,32 +199,49 @@ class Toolset:
         # No clock gets to the end of an endless timeout.
         return deadline if timeout == inf else tighter(deadline, self.session.now() + int(timeout * 1e9))
 
-    def _call(self, name: str, arguments: object, options: CallOptions) -> Call:
-        for what, text in (("call_id", options.call_id), ("caller", options.caller)):
+    def _call(
+        self,
+        name: str,
+        arguments: object,
+        call_id: str | None,
+        caller: str | None,
+        deadline: int | None,
+        cancellation: Cancellation | None,
+        runtime: tuple[object, object, object, object],
+    ) -> Call:
+        for what, text in (("call_id", call_id), ("caller", caller)):
             if text is not None and not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(f"{what} is {text!r}; give text, or leave it out")
-        started_at = self.session.now()
+        session = self.session
+        started_at = session.now()
         name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
-        call_id = self.session.next_id("call") if options.call_id is None else one_line(options.call_id)
+        call_id = session.next_id("call") if call_id is None else one_line(call_id)
         tool = self._tools.get(name)
-        context = context_of(
-            options,
-            call_id=call_id,
-            session=self.session,
+        prompt, rendered_prompt, adapter, budget_tracker = runtime
+        context = build_tool_context(
+            session=session,
             filesystem=self.filesystem,
             limits=self.limits,
+            deadline=deadline,
             capability=self.capability,
             policy=self.policy,
             operation=None if tool is None else tool.operation,
+            cancellation=cancellation,
+            call_id=call_id,
+            caller=caller,
+            prompt=prompt,
+            rendered_prompt=rendered_prompt,
+            adapter=adapter,
+            budget_tracker=budget_tracker,
         )
         given, sent = _values(arguments)
         return Call(
-            self.session,
+            session,
             self._unknown(name) if tool is None else tool,
             name,
             given if tool is None else with_defaults(tool, given, self.provider),
             call_id,
-            options.caller,
+            caller,
             context,
             self._readings,
             self._require_read,
@@ -256,26 +258,30 @@ class Toolset:
         steps = call.steps()
         try:
             params, context = next(steps)
+            try:
+                given = cast(Tool, call.tool).handler(params, context=context)
+            except BaseException as error:
+                steps.throw(error)
+            else:
+                steps.send(given)
         except StopIteration as end:
             return cast("ToolResult[object]", end.value)
-        try:
-            given = cast(Tool, call.tool).handler(params, context=context)
-        except BaseException as error:
-            return _ended(partial(steps.throw, error))
-        return _ended(partial(steps.send, given))
+        raise RuntimeError("a call has one handler")
 
     async def _await(self, call: Call) -> ToolResult[object]:
         steps = call.steps()
         try:
             params, context = next(steps)
+            try:
+                handler = cast("Callable[..., Awaitable[object]]", cast(Tool, call.tool).handler)
+                given = await handler(params, context=context)
+            except BaseException as error:
+                steps.throw(error)
+            else:
+                steps.send(given)
         except StopIteration as end:
             return cast("ToolResult[object]", end.value)
-        try:
-            handler = cast("Callable[..., Awaitable[object]]", cast(Tool, call.tool).handler)
-            given = await handler(params, context=context)
-        except BaseException as error:
-            return _ended(partial(steps.throw, error))
-        return _ended(partial(steps.send, given))
+        raise RuntimeError("a call has one handler")
 
     def _unknown(self, name: str) -> UnknownTool:
         near = get_close_matches(name, self._tools, n=1)
@@ -312,15 +318,6 @@ def _values(arguments: object) -> tuple[object, object]:
     except ToolValidationError as error:
         return error, arguments if isinstance(arguments, str) else arguments.decode("utf-8", "replace")
     return given, given
-
-
-def _ended(step: Callable[[], object]) -> ToolResult[object]:
-    """Take the last step of a call and return its answer."""
-    try:
-        step()
-    except StopIteration as end:
-        return cast("ToolResult[object]", end.value)
-    raise RuntimeError("a call has one handler")
 
 
 def _heard(work: Future[ToolResult[object]]) -> None:

@@ -28,6 +28,7 @@ CONTENT: Final = 0
 MODE: Final = 1
 MODIFIED_AT: Final = 2
 CREATED_AT: Final = 3
+CELL: Final = 4
 
 
 @final

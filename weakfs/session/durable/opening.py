@@ -13,6 +13,7 @@ from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.storage.event_store import EventStore
+from weakfs.storage.locations import open_event_store
 from weakfs.storage.storage import Storage
 
 if TYPE_CHECKING:
@@ -26,10 +27,21 @@ LEASE = 30.0
 
 
 def event_store(where: Where, durability: Durability) -> EventStore:
-    """Return the event streams at a path, a URL, or in a storage."""
+    """Return the event streams in a folder, at a URL, or in a storage.
+
+    For a storage, and a server, `durability` is what they were set up for.
+    """
     if isinstance(where, EventStore):
         return where
-    raise SessionError(f"cannot open {where!r:.60}: pass a path, a URL or a storage")
+    if durability not in ("process", "power", "manual"):
+        raise ValueError(f"durability is {durability!r}; pass 'process', 'power' or 'manual'")
+    if not isinstance(where, str | os.PathLike):
+        return open_event_store(where)
+    if isinstance(where, str) and where.startswith(("folder:", "sqlite:")):
+        return open_event_store(where if "?" in where else f"{where}?durability={durability}")
+    if isinstance(where, str) and ":" in where:
+        return open_event_store(where)
+    return open_event_store(f"folder:{os.path.abspath(where)}?durability={durability}")
 
 
 def stream_of(store: EventStore, session_id: str | None) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
@@ -81,18 +82,37 @@ def _parameters_of_model(schema: Schema) -> tuple[Parameter, ...]:
     )
 
 
-def build(
-    params: type,
-    parameters: Sequence[Parameter],
-    arguments: object,
-    aliases: Mapping[str, str],
-) -> object:
-    """Return the parameters of a call; raises `ToolValidationError`, which names every problem of the arguments."""
-    problems: list[str] = []
-    made = _build(params, parameters, arguments, aliases, "", problems)
-    if problems:
-        raise ToolValidationError(*problems)
-    return made
+def reader(params: type, parameters: Sequence[Parameter], aliases: Mapping[str, str]) -> Callable[[object], object]:
+    """Return the function that makes the parameters of a call from its arguments.
+
+    It raises `ToolValidationError`, which names every problem of the arguments.
+    """
+    by_name = {parameter.name: parameter for parameter in parameters}
+    known = {**by_name, **{alias: by_name[name] for alias, name in aliases.items()}}
+    required = {parameter.init_name for parameter in parameters if parameter.required}
+    made_at_once = not is_model(params)
+
+    def read(arguments: object) -> object:
+        if made_at_once and type(arguments) is dict:
+            # Arguments without anything odd, in a third of the time that the careful way takes.
+            values: dict[str, object] = {}
+            problems: list[str] = []
+            given = cast("dict[object, object]", arguments)
+            for key, value in given.items():
+                parameter = known.get(cast(str, key))
+                if parameter is None or value is None:
+                    break
+                values[parameter.init_name] = parameter.read(value, "", problems)
+            if len(values) == len(given) and not problems and required <= values.keys():
+                with suppress(ValueError, TypeError):
+                    return cast(object, params(**values))
+        problems = []
+        made = _build(params, parameters, arguments, aliases, "", problems)
+        if problems:
+            raise ToolValidationError(*problems)
+        return made
+
+    return read
 
 
 def _build(
