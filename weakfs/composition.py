@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import ClassVar, Self
 
@@ -9,6 +10,7 @@ from attrs import frozen
 
 from weakfs import session
 from weakfs.filesystem.registry import with_file_types
+from weakfs.session.history.resolver import same_path
 from weakfs.tools.slices import EVENTS, SLICES
 
 
@@ -37,3 +39,17 @@ class Session(session.Session):
     __slots__ = ()
 
     _registry_type: ClassVar[type[session.Registry]] = Registry
+
+    @staticmethod
+    def _path_matcher(path: str) -> Callable[[str], bool]:
+        """Return a test for a path or glob."""
+        from weakfs.search import compile_glob
+
+        try:
+            glob = compile_glob(path, hidden=True)
+        except ValueError:
+            # A path with a bracket that no glob would have.
+            if path.startswith("/"):
+                return same_path(path)
+            raise
+        return lambda other: other == path or glob.matches_path(other)

@@ -208,7 +208,7 @@ class FilesystemMachine(RuleBasedStateMachine):
             else:
                 with pytest.raises(MergeConflict) as caught:
                     self.session.merge(fork)
-                assert wanted <= set(caught.value.conflicts)
+                assert wanted <= set(caught.value.paths)
                 assert (self.fs.tree(), self.session.seq, fork_fs.tree(), fork.seq) == before
             self.remember()
 

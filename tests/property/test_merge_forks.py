@@ -118,7 +118,7 @@ def test_any_changes_merge_as_plain_dictionaries_do_or_leave_both_sides_as_they_
     else:
         with pytest.raises(MergeConflict) as caught:
             session.merge(fork)
-        assert wanted <= set(caught.value.conflicts)
+        assert wanted <= set(caught.value.paths)
         assert (fs.tree(), session.seq, fork_fs.tree(), fork.seq) == before
 
 
@@ -152,7 +152,7 @@ def test_a_conflict_can_be_solved_in_the_fork_and_merged_then() -> None:
     bound.write("/b", "more\n")
     with pytest.raises(MergeConflict) as caught:
         session.merge(fork)
-    assert caught.value.conflicts == ("/a",)
+    assert caught.value.paths == ("/a",)
     bound.write("/a", "ours\n")
     session.merge(fork)
     assert fs.read("/a").content == "ours\n"
@@ -188,5 +188,5 @@ def test_lines_that_take_too_long_to_compare_conflict_and_do_not_hang() -> None:
     before = fs.tree()
     with pytest.raises(MergeConflict) as caught:
         session.merge(fork)
-    assert caught.value.conflicts == ("/noise.txt",)
+    assert caught.value.paths == ("/noise.txt",)
     assert fs.tree() is before

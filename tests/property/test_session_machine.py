@@ -160,7 +160,7 @@ class SessionMachine(RuleBasedStateMachine):
         if differing:
             with pytest.raises(MergeConflict) as caught:
                 self.open.pop().__exit__(None, None, None)
-            assert sorted(caught.value.conflicts) == differing
+            assert sorted(caught.value.paths) == differing
             self.undo(branch, merged)
         else:
             self.open.pop().__exit__(None, None, None)
@@ -218,7 +218,7 @@ class SessionMachine(RuleBasedStateMachine):
         if differing:
             with pytest.raises(MergeConflict) as caught:
                 into.merge(fork)
-            assert sorted(caught.value.conflicts) == differing
+            assert sorted(caught.value.paths) == differing
             return
         into.merge(fork)
         if self.merged and into is self.session:

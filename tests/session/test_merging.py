@@ -100,7 +100,7 @@ def test_a_conflict_lists_everything_and_changes_nothing() -> None:
     with pytest.raises(MergeConflict) as caught:
         session.merge(fork)
 
-    assert sorted(caught.value.conflicts) == ["a", "b", "ledger/total"]
+    assert sorted(caught.value.paths) == ["a", "b", "ledger/total"]
     assert everything(session) == before
     assert everything(fork) == theirs
 
@@ -114,7 +114,7 @@ def test_the_message_of_a_conflict_names_things_and_a_remedy() -> None:
     with pytest.raises(MergeConflict, match=r"cannot merge: .*k00, .*and 2 more.*[Mm]ake the change again") as caught:
         session.merge(fork)
 
-    assert len(caught.value.conflicts) == 12
+    assert len(caught.value.paths) == 12
     assert isinstance(caught.value, SessionError)
 
 
@@ -144,7 +144,7 @@ def test_a_conflict_without_a_name_names_the_slice() -> None:
     with pytest.raises(MergeConflict) as caught:
         session.merge(fork)
 
-    assert caught.value.conflicts == ("ledger/total",)
+    assert caught.value.paths == ("ledger/total",)
     assert total_of(session) == 2
 
 
@@ -250,7 +250,7 @@ def test_older_values_that_differ_are_a_conflict() -> None:
     with pytest.raises(MergeConflict) as caught:
         session.merge(fork)
 
-    assert caught.value.conflicts == ("ledger/shelf",)
+    assert caught.value.paths == ("ledger/shelf",)
 
 
 def test_clearing_a_slice_against_a_change_of_it_is_a_conflict() -> None:
@@ -263,7 +263,7 @@ def test_clearing_a_slice_against_a_change_of_it_is_a_conflict() -> None:
         with pytest.raises(MergeConflict) as caught:
             session.merge(fork)
 
-        assert caught.value.conflicts == ("ledger/shelf",)
+        assert caught.value.paths == ("ledger/shelf",)
 
 
 def test_a_slice_that_one_side_made_anew_as_it_was_is_no_conflict_with_clearing_it() -> None:

@@ -64,7 +64,7 @@ def test_a_conflict_rolls_the_transaction_back_and_says_what_conflicts() -> None
         elsewhere(lambda: session.dispatch(Put("a", 2)))
         elsewhere(lambda: session.dispatch(Put("b", 2)))
 
-    assert caught.value.conflicts == ("a", "b")
+    assert caught.value.paths == ("a", "b")
     assert shelf_of(session) == {"a": 2, "b": 2}
 
 
@@ -75,7 +75,7 @@ def test_a_slice_without_a_merge_function_conflicts_as_a_whole() -> None:
         session.dispatch(Added(1))
         elsewhere(lambda: session.dispatch(Added(2)))
 
-    assert caught.value.conflicts == ("ledger/total",)
+    assert caught.value.paths == ("ledger/total",)
     assert total_of(session) == 2
 
 

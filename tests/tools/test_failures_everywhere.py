@@ -119,7 +119,7 @@ RAISED: list[tuple[Exception, str, str]] = [
     (OSError(errno.ELOOP, "x"), "error", "too_many_links"),
     (OSError("x"), "error", "io_error"),
     (TimeoutError("x"), "error", "timed_out"),
-    (MergeConflict(("/a",)), "conflict", "merge_conflict"),
+    (MergeConflict((ConflictEntry("/a", "content", "fs/tree"),)), "conflict", "merge_conflict"),
     (SessionClosed("x"), "error", "session_closed"),
 ]
 

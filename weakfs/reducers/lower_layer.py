@@ -9,14 +9,12 @@ from attrs import field, frozen
 from weakfs.reducers.apply import on_entry_found
 from weakfs.reducers.events import EntryFound, EntryHidden, LayerEmptied
 from weakfs.reducers.lower_entries import LowerEntry
-from weakfs.reducers.tree.merge import merge
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.packed import Packed
 from weakfs.reducers.tree.partial import filled, missing, with_changes
 from weakfs.session import event
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted
-from weakfs.session.slices.slice import Conflict
 from weakfs.session.slices.table import Table
 
 
@@ -87,23 +85,18 @@ def merge_entries(base: Log[LowerEntry], ours: Log[LowerEntry], theirs: Log[Lowe
     return ours.extend(theirs.since(len(base)))
 
 
-def merge_files(base: Table, ours: Table, theirs: Table) -> Log[Any]:
-    """Merge the files of two sides. Each is first completed with what only the others found in the lower layer.
+def completed(base: Table, ours: Table, theirs: Table) -> list[FileTree]:
+    """Return the files of three versions, each completed with what only the others found in the lower layer.
 
     Two forks that edit the same lower file both copied it up: that copy is their merge base.
     """
-    slices = [cast("Log[FileTree]", table.get("fs/tree", Log())) for table in (base, ours, theirs)]
-    if any(len(values) > 1 for values in slices) or not slices[1] or not slices[2]:
-        # A merge only handles latest values: not a slice that one side emptied, nor several values.
-        raise Conflict
     found = [_found(table) for table in (base, ours, theirs)]
-    trees = [values.last() or EMPTY_TREE for values in slices]
-    if any(one is not EMPTY_TREE for one in found):
-        trees = [
-            _completed(_completed(tree, known, found[1]), known, found[2])
-            for tree, known in zip(trees, found, strict=True)
-        ]
-    return slices[1].replace_last(merge(*trees))
+    trees = [cast("Log[FileTree]", table.get("fs/tree", Log())).last() or EMPTY_TREE for table in (base, ours, theirs)]
+    if all(one is EMPTY_TREE for one in found):
+        return trees
+    return [
+        _completed(_completed(tree, known, found[1]), known, found[2]) for tree, known in zip(trees, found, strict=True)
+    ]
 
 
 def _completed(tree: FileTree, known: FileTree, other: FileTree) -> FileTree:

@@ -10,6 +10,7 @@ from weakfs.reducers.apply import REDUCERS
 from weakfs.reducers.events import EntryFound, EntryHidden, LayerEmptied, TreeMounted
 from weakfs.reducers.external_snapshots import ExternalFsSnapshot
 from weakfs.reducers.external_trees import NO_TREES, ExternalTrees, merge_external, on_external
+from weakfs.reducers.file_merge import merge_files
 from weakfs.reducers.lower_entries import LowerEntry
 from weakfs.reducers.lower_layer import (
     NOTHING_FOUND,
@@ -18,7 +19,6 @@ from weakfs.reducers.lower_layer import (
     entry_hidden,
     entry_read,
     merge_entries,
-    merge_files,
     merge_found,
     on_emptied,
     on_found,

@@ -9,6 +9,16 @@ if __name__ != "weakfs.session":  # pragma: no cover  # reached in a process of 
 
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.cancellation import Cancellation
+from weakfs.session.conflicts import (
+    Choice,
+    ConflictEntry,
+    ConflictHunk,
+    ConflictKind,
+    MergedPath,
+    MergeReport,
+    OnConflict,
+    Resolution,
+)
 from weakfs.session.errors import (
     MergeConflict,
     MissingBlob,
@@ -36,6 +46,7 @@ from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted, Packable, PackedValue
 from weakfs.session.session import Session
 from weakfs.session.slices.registry import Registry, Shape, event
+from weakfs.session.slices.sides import BranchHistory, Sides
 from weakfs.session.slices.slice import (
     Concern,
     Conflict,
@@ -58,10 +69,15 @@ from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snap
 
 __all__ = [
     "Attachable",
+    "BranchHistory",
     "Bus",
     "Cancellation",
+    "Choice",
     "Concern",
     "Conflict",
+    "ConflictEntry",
+    "ConflictHunk",
+    "ConflictKind",
     "ContentSource",
     "Counted",
     "Declaration",
@@ -69,14 +85,18 @@ __all__ = [
     "Journal",
     "Log",
     "MergeConflict",
+    "MergeReport",
     "Merged",
+    "MergedPath",
     "Missing",
     "MissingBlob",
+    "OnConflict",
     "Packable",
     "PackedValue",
     "Record",
     "Records",
     "Registry",
+    "Resolution",
     "RollbackIncomplete",
     "RolledBack",
     "SaveReport",
@@ -87,6 +107,7 @@ __all__ = [
     "SessionFileError",
     "SessionView",
     "Shape",
+    "Sides",
     "Slice",
     "SliceAppended",
     "SliceCleared",

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, Literal, Self, TypeVar, overload
 from weakref import ref
 
 from attrs import evolve
 
 from weakfs.session.cancellation import Cancellation
+from weakfs.session.conflicts import MergeReport, OnConflict
 from weakfs.session.core import checked_text
 from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError, TransactionCancelled
 from weakfs.session.events import Record, RolledBack
 from weakfs.session.external import begin_all, close_all, inexact_notes, undo_all
 from weakfs.session.history.log import Log
-from weakfs.session.history.merge import absorb, drop_snapshots, merge_snapshots
+from weakfs.session.history.merge import absorb, drop_snapshots, merge_snapshots, merged_state
 from weakfs.session.history.record_numbers import Renumbering, Shift
+from weakfs.session.history.resolver import Resolver, same_path
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible, uninterrupted
 from weakfs.session.rollback import History
@@ -35,6 +38,11 @@ class Branching(History):
     """The part of a session that deals with concurrent work."""
 
     __slots__ = ()
+
+    @staticmethod
+    def _path_matcher(path: str) -> Callable[[str], bool]:
+        """Return a test for what a mapping of `merge` has as a key: a path here; a subclass may know globs."""
+        return same_path(path)
 
     def transaction(
         self, *, cause: str | None = None, cancellation: Cancellation | None = None, shared: bool = False
@@ -205,13 +213,35 @@ class Branching(History):
             fork._parent = ref(self)
             return fork
 
-    def merge(self, fork: Self, *, cause: str | None = None) -> Record:
+    @overload
+    def merge(
+        self,
+        fork: Self,
+        *,
+        cause: str | None = None,
+        on_conflict: OnConflict = "raise",
+        preview: Literal[False] = False,
+    ) -> Record: ...
+    @overload
+    def merge(
+        self, fork: Self, *, cause: str | None = None, on_conflict: OnConflict = "raise", preview: Literal[True]
+    ) -> MergeReport: ...
+    def merge(
+        self, fork: Self, *, cause: str | None = None, on_conflict: OnConflict = "raise", preview: bool = False
+    ) -> Record | MergeReport:
         """Merge what a fork of this session did since it was forked or last merged.
 
         STATE slices are merged three-way with the merge function of their type, LOG slices are concatenated, and the
         fork's records follow the returned record. Raise `MergeConflict`, which lists everything that both sides changed
         differently, with nothing changed; raise `ValueError` if `fork` was not forked from this session.
+
+        `on_conflict` resolves conflicts: `"ours"` takes our side of each hunk of a text and of everything else,
+        `"theirs"` the other, and `"markers"` writes both into a text as git does; what has no lines to mark remains a
+        conflict. A function gets each `ConflictEntry` and returns one of these or a `Resolution`, and a mapping has
+        one of these for each path or glob: the first key that matches counts. With `preview`, return a `MergeReport` of
+        what the merge would do, and change nothing.
         """
+        resolver = Resolver(on_conflict, self._path_matcher, wants_changes=preview)
         with self.lock, fork.lock:
             line = self._writable()
             parent = fork._parent() if fork._parent is not None else None
@@ -220,6 +250,17 @@ class Branching(History):
                 raise ValueError(
                     f"cannot merge {fork.session_id!r} into {self.session_id!r}: it was not forked from it; {remedy}"
                 )
+            if preview:
+                merged_state(
+                    self._rules.joined(fork._rules),
+                    line,
+                    fork._base,
+                    fork._trunk,
+                    fork=fork.session_id,
+                    own=self.session_id,
+                    resolver=resolver,
+                )
+                return resolver.report()
             known = self._rules
             self._rules = known.joined(fork._rules)
             if self._rules is not known:
@@ -235,6 +276,8 @@ class Branching(History):
                 fork=fork.session_id,
                 at=self.now(),
                 cause=line.cause if cause is None else checked_text("cause", cause),
+                own=self.session_id,
+                resolver=resolver,
             )
             if fork._trunk.touches_snapshots_since(base):
                 merge_snapshots(
@@ -249,7 +292,7 @@ class Branching(History):
             now = evolve(fork._trunk.point(), numbering=base.numbering, shifts=renumbering.shifts)
             own = innermost(self, ACTIVE.get())
             if not self._stored(line, merged):
-                return self.merge(fork, cause=cause)
+                return self.merge(fork, cause=cause, on_conflict=on_conflict)
             if own is None:
                 self._trunk, fork._base = merged, now
                 self._post_since(merged, line.seq)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from weakfs.errors import WeakfsError
+from weakfs.session.conflicts import ConflictEntry, described
 
 
 class SessionError(WeakfsError):
@@ -30,17 +31,19 @@ class UnknownSnapshot(SessionError, LookupError):
 class MergeConflict(SessionError):
     """Both sides changed the same thing differently; nothing was changed.
 
-    `conflicts`, also called `paths`, lists all of them: paths of a file tree, tags of other slices.
+    `conflicts` has a value for each, and `paths` names them: paths of files, names or tags of other slices.
     """
 
-    def __init__(self, conflicts: tuple[str, ...]) -> None:
-        self.conflicts = self.paths = conflicts
-        shown = ", ".join(conflicts[:10]) + (f" and {len(conflicts) - 10} more" if len(conflicts) > 10 else "")
-        super().__init__(
-            f"cannot merge: both sides changed {shown}; nothing was changed. Make the change again on the newer state"
-        )
+    def __init__(self, conflicts: tuple[ConflictEntry, ...]) -> None:
+        self.conflicts = conflicts
+        self.paths = tuple(dict.fromkeys(entry.path for entry in conflicts))
+        super().__init__(described(conflicts))
 
-    def __reduce__(self) -> tuple[type[MergeConflict], tuple[tuple[str, ...]]]:
+    def described(self, *, ours: str, theirs: str, may_show: Callable[[str], bool]) -> str:
+        """Return the message with other names for the sides, and nothing of files that `may_show` refuses."""
+        return described(self.conflicts, ours=ours, theirs=theirs, may_show=may_show)
+
+    def __reduce__(self) -> tuple[type[MergeConflict], tuple[tuple[ConflictEntry, ...]]]:
         return type(self), (self.conflicts,)
 
 

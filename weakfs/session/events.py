@@ -71,7 +71,8 @@ class Merged:
     `base` is the record after which the fork left, or the last of its records that were merged before. The records
     that follow are the fork's own: they document what it did, and only their LOG slices take effect again when history
     is read. If they are `renumbered`, `base` and the record numbers in them are those of this session; in files of
-    format version 1 they are not, and are those of the fork.
+    format version 1 they are not, and are those of the fork. `resolutions` are the answers to the conflicts, if there
+    were any: (tag of the slice, path, kind, answer, content of a `Resolution`).
     """
 
     fork: str
@@ -79,6 +80,7 @@ class Merged:
     count: int
     state: Table = field(repr=False, eq=False)
     renumbered: bool = False
+    resolutions: tuple[tuple[str, str, str, str, bytes | None], ...] | None = None
 
 
 SLICE_EVENTS = (SliceSeeded, SliceAppended, SliceCleared)

@@ -16,7 +16,15 @@ from weakfs.filesystem import Filesystem, normalize
 from weakfs.filesystem.errors import absence_in
 from weakfs.filesystem.missing_path import with_proposal
 from weakfs.messages import one_line
-from weakfs.session import Cancellation, Merged, Session, SessionClosed, SessionError, TransactionCancelled
+from weakfs.session import (
+    Cancellation,
+    MergeConflict,
+    Merged,
+    Session,
+    SessionClosed,
+    SessionError,
+    TransactionCancelled,
+)
 from weakfs.session.external import INEXACT
 from weakfs.session.interruption import interruptible
 from weakfs.tools.call_json import recorded
@@ -159,8 +167,13 @@ class Call:
             return _with_inexact(failed(kind, status, code, message or type(error).__name__, reason=reason), error)
 
     def _told(self, error: Exception) -> str:
-        """Return the message of an error, with the path that may be meant if there is nothing at the given one."""
+        """Return the message of an error, with the path that may be meant if there is nothing at the given one.
+
+        A conflict shows no contents that the policy withholds.
+        """
         fs, absence = self.context.filesystem, absence_in(error)
+        if isinstance(error, MergeConflict):
+            return error.described(ours="now", theirs="this call", may_show=lambda path: may_show(fs, path))
         return str(error) if fs is None or absence is None else with_proposal(fs, absence)
 
     def _undoable(self, tool: Tool, params: object) -> Steps:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attrs import frozen
+
 # How many steps the comparison may take, beyond those of reading the texts; about half a second.
 WORK = 2_000_000
 
@@ -18,6 +20,8 @@ class TooMuchWork(Exception):
 
 # A run of equal items: (start in a, start in b, length).
 Match = tuple[int, int, int]
+# A range of base lines with its replacement: (start, stop, lines).
+Change = tuple[int, int, tuple[bytes, ...]]
 
 
 def split_lines(data: bytes) -> list[bytes]:
@@ -138,27 +142,117 @@ def _furthest(reached: dict[int, int], k: int, d: int) -> int:
     return reached[k - 1] + 1
 
 
+@frozen
+class Hunk:
+    """Lines that two changes of one text replaced differently: `start` is the index of the first of the base lines."""
+
+    start: int
+    base: tuple[bytes, ...]
+    ours: tuple[bytes, ...]
+    theirs: tuple[bytes, ...]
+
+
+# A merged text: lines that both sides agree on, and hunks on which they do not.
+Part = tuple[bytes, ...] | Hunk
+
+
 def merge_lines(base: bytes, ours: bytes, theirs: bytes, *, work: int = WORK) -> bytes | None:
     """Merge two changes of one text. Return `None` if they conflict.
 
     Ranges of base lines conflict if they overlap or insert at the same point, unless both sides made the same
     change; adjacent ranges merge. Raise `TooMuchWork` if the texts cannot be compared within the bound.
     """
-    lines, mine, other = split_lines(base), split_lines(ours), split_lines(theirs)
-    changes = sorted({*_changes(lines, mine, work), *_changes(lines, other, work)})
-    merged: list[bytes] = []
-    end = 0
-    last: tuple[int, int] | None = None
-    for start, stop, replacement in changes:
-        if last is not None and _collide(last, (start, stop)):
-            return None
-        merged += (*lines[end:start], *replacement)
-        end, last = stop, (start, stop)
-    merged += lines[end:]
-    # A base line without a final newline would run into what the other side added after it.
-    if any(not line.endswith(b"\n") for line in merged[:-1]):
+    parts = merge_parts(base, ours, theirs, work=work)
+    if any(isinstance(part, Hunk) for part in parts):
         return None
-    return b"".join(merged)
+    return b"".join(line for part in parts if not isinstance(part, Hunk) for line in part)
+
+
+def merge_parts(base: bytes, ours: bytes, theirs: bytes, *, work: int = WORK) -> list[Part]:
+    """Merge two changes of one text, and return the parts of the result: see `merge_lines`."""
+    lines = split_lines(base)
+    mine, other = _changes(lines, split_lines(ours), work), _changes(lines, split_lines(theirs), work)
+    parts = _parts(lines, mine, other, joins_end=False)
+    # A base line without a final newline would run into what the other side added after it.
+    agreed = [line for part in parts for line in ((part.base or ()) if isinstance(part, Hunk) else part)]
+    if any(not line.endswith(b"\n") for line in agreed[:-1]):
+        parts = _parts(lines, mine, other, joins_end=True)
+    return parts
+
+
+def _parts(lines: list[bytes], mine: list[Change], other: list[Change], *, joins_end: bool) -> list[Part]:
+    """Return the parts of a merge; with `joins_end` all changes at the last line are in one hunk."""
+    parts: list[Part] = []
+    end = 0
+    for group in _groups(sorted({*mine, *other}), len(lines) - 1 if joins_end else None):
+        start, stop = group[0][0], max(change[1] for change in group)
+        parts.append(tuple(lines[end:start]))
+        end = stop
+        if len(group) == 1:
+            parts.append(group[0][2])
+        else:
+            sides = [_replaced(lines, start, stop, [c for c in group if c in changes]) for changes in (mine, other)]
+            parts += _trimmed(start, tuple(lines[start:stop]), *sides)
+    parts.append(tuple(lines[end:]))
+    return [part for part in parts if isinstance(part, Hunk) or part]
+
+
+def _groups(changes: list[Change], last: int | None) -> list[list[Change]]:
+    """Group the changes that collide, directly or by way of another; with `last`, those from that line on as well."""
+    groups: list[list[Change]] = []
+    reach = (0, 0)
+    for change in changes:
+        joined = last is not None and change[1] >= last and reach[1] >= last
+        if groups and (joined or _collide(reach, change[:2])):
+            groups[-1].append(change)
+            reach = (min(reach[0], change[0]), max(reach[1], change[1]))
+        else:
+            groups.append([change])
+            reach = change[:2]
+    return groups
+
+
+def _replaced(lines: list[bytes], start: int, stop: int, changes: list[Change]) -> tuple[bytes, ...]:
+    """Return the lines from `start` to `stop` as one side has them."""
+    found: list[bytes] = []
+    for low, high, replacement in changes:
+        found += (*lines[start:low], *replacement)
+        start = high
+    return (*found, *lines[start:stop])
+
+
+def _trimmed(start: int, base: tuple[bytes, ...], ours: tuple[bytes, ...], theirs: tuple[bytes, ...]) -> list[Part]:
+    """Return a hunk without the lines at its start and end that both sides have."""
+    head = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), min(len(ours), len(theirs)))
+    if len(ours) == len(theirs) == head:
+        return [ours]
+    left = min(len(ours), len(theirs)) - head
+    tail = next((i for i in range(left) if ours[-1 - i] != theirs[-1 - i]), left)
+    middle = Hunk(start, base, ours[head : len(ours) - tail], theirs[head : len(theirs) - tail])
+    return [ours[:head], middle, ours[len(ours) - tail :]]
+
+
+def one_hunk(base: bytes, ours: bytes, theirs: bytes) -> list[Part]:
+    """Return the parts of texts that take too much work to compare: what both sides share at the ends, and a hunk."""
+    parts = _trimmed(0, *(tuple(split_lines(text)) for text in (base, ours, theirs)))
+    return [part for part in parts if isinstance(part, Hunk) or part]
+
+
+def resolved(parts: list[Part], side: str) -> bytes:
+    """Return a merged text with one side's lines in each hunk, `"ours"` or `"theirs"`, or both between `"markers"`."""
+    if side == "markers":
+        return b"".join(_marked(part) if isinstance(part, Hunk) else b"".join(part) for part in parts)
+    chosen = [getattr(part, side) if isinstance(part, Hunk) else part for part in parts]
+    return b"".join(line for part in chosen for line in part)
+
+
+def _marked(hunk: Hunk) -> bytes:
+    """Return a hunk between conflict markers, as git writes them."""
+    lines = (*hunk.ours, *hunk.theirs)
+    end = b"\r\n" if lines and lines[0].endswith(b"\r\n") else b"\n"
+    sides = [b"".join(side) for side in (hunk.ours, hunk.theirs)]
+    ours, theirs = (side if side.endswith(b"\n") or not side else side + end for side in sides)
+    return b"<<<<<<< ours" + end + ours + b"=======" + end + theirs + b">>>>>>> theirs" + end
 
 
 def _collide(one: tuple[int, int], other: tuple[int, int]) -> bool:
@@ -168,9 +262,9 @@ def _collide(one: tuple[int, int], other: tuple[int, int]) -> bool:
     return other[0] < one[1]
 
 
-def _changes(base: list[bytes], new: list[bytes], work: int) -> list[tuple[int, int, tuple[bytes, ...]]]:
+def _changes(base: list[bytes], new: list[bytes], work: int) -> list[Change]:
     """Return the changes from `base` to `new`: ranges of base lines, each with its replacement."""
-    changes: list[tuple[int, int, tuple[bytes, ...]]] = []
+    changes: list[Change] = []
     i = j = 0
     for x, y, length in [*matches(base, new, work=work), (len(base), len(new), 0)]:
         if i < x or j < y:

@@ -1,22 +1,47 @@
 """Three-way merge of trees: by path, and inside a text file by lines.
 
-A move is a deletion and an addition. What `theirs` shares with `base` is skipped: the cost is what `theirs` changed.
+What `theirs` shares with `base` is skipped: the cost is what `theirs` changed. Moves are not known here:
+`weakfs.reducers.relocation` first brings moved entries to the same path in all three trees.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
+
+from attrs import frozen
 
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import differences, equal
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.reducers.tree.line_merge import TooMuchWork, merge_lines
+from weakfs.reducers.tree.line_merge import Hunk, Part, TooMuchWork, merge_parts, one_hunk, resolved
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, put, remove, walk, with_mode
 from weakfs.reducers.tree.repeated_subtrees import Comparisons
+from weakfs.session.conflicts import Choice, ConflictKind, Resolution
 from weakfs.session.slices.slice import Conflict
 
 Path = tuple[str, ...]
+
+
+@frozen(eq=False)
+class TreeConflict:
+    """An entry that both sides changed differently. `parts` are those of a merged text.
+
+    `nodes` are the entry in the base, on our side and on theirs. Of a directory that one side deleted and the other
+    changed, each change inside is a conflict as well, with `inside` set: the answer for the directory covers it.
+    `paths` are those of the three entries, if they differ.
+    """
+
+    path: str
+    kind: ConflictKind
+    nodes: tuple[Node | None, Node | None, Node | None]
+    parts: tuple[Part, ...] = ()
+    inside: bool = False
+    paths: tuple[str | None, str | None, str | None] | None = None
+
+
+Ask = Callable[[TreeConflict], Choice | Resolution]
 
 
 def merge(base: FileTree | None, ours: FileTree, theirs: FileTree) -> FileTree:
@@ -26,12 +51,27 @@ def merge(base: FileTree | None, ours: FileTree, theirs: FileTree) -> FileTree:
     lines overlap, permission bits, kinds, and entries that one side deleted and the other changed. Raise `TreeTooLarge`
     if the directories that `theirs` changed occur in very many places.
     """
-    work = _Merge(Comparisons(ours, theirs))
+    conflicts: set[str] = set()
+
+    def ask(conflict: TreeConflict) -> Choice:
+        conflicts.add(conflict.path)
+        return "raise"
+
+    merged, _ = merge_by_path(base, ours, theirs, ask)
+    if conflicts:
+        raise Conflict(*sorted(conflicts))
+    return merged
+
+
+def merge_by_path(base: FileTree | None, ours: FileTree, theirs: FileTree, ask: Ask) -> tuple[FileTree, bool]:
+    """Merge two trees, and `ask` about each conflict; one that remains keeps our side's entry.
+
+    Also return whether both sides changed any entry: if not, no move can have any bearing on the merge.
+    """
+    work = _Merge(Comparisons(ours, theirs), ask)
     work.directory((), base or EMPTY_TREE, ours, theirs)
     while work.pending:
         work.inside(*work.pending.pop())
-    if work.conflicts:
-        raise Conflict(*sorted(work.conflicts))
     merged = ours
     for path, node, at in work.edits:
         if not path:
@@ -40,30 +80,32 @@ def merge(base: FileTree | None, ours: FileTree, theirs: FileTree) -> FileTree:
             merged = remove(merged, path, at)
         else:
             merged = put(merged, path, node, at)
-    return merged
+    return merged, work.interacts
 
 
 class _Merge:
-    """The state of a merge: edits to make, directories still to compare, and conflicts."""
+    """The state of a merge: edits to make, and directories still to compare."""
 
-    def __init__(self, comparisons: Comparisons) -> None:
+    def __init__(self, comparisons: Comparisons, ask: Ask) -> None:
         self.comparisons = comparisons
+        self.ask = ask
         self.edits: list[tuple[Path, Node | None, int]] = []
         self.pending: list[tuple[Path, FileTree, FileTree, FileTree]] = []
-        self.conflicts: set[str] = set()
+        self.interacts = False
 
     def directory(self, path: Path, base: FileTree, ours: FileTree, theirs: FileTree) -> None:
         """Merge a directory that both sides have: its bits now, its entries later."""
         mode = _merge_bits(base.mode, ours.mode, theirs.mode)
         if mode is None:
-            self.conflicts.add(_shown(path))
-        elif mode != ours.mode:
-            self.pending_mode(path, ours, mode)
+            mode = self.bits(path, (base, ours, theirs), ours.mode, theirs.mode)
+        if mode != ours.mode:
+            # Before the edits inside, which then build on it.
+            self.edits.append((path, with_mode(ours, mode), ours.modified_at))
         self.pending.append((path, base, ours, theirs))
 
-    def pending_mode(self, path: Path, ours: FileTree, mode: int) -> None:
-        # Before the edits inside, which then build on it.
-        self.edits.append((path, with_mode(ours, mode), ours.modified_at))
+    def bits(self, path: Path, nodes: tuple[Node | None, Node, Node], mine: int, new: int) -> int:
+        """Return the permission bits that resolve a conflict."""
+        return new if self.ask(TreeConflict(shown(path), "mode", nodes)) == "theirs" else mine
 
     def inside(self, path: Path, base: FileTree, ours: FileTree, theirs: FileTree) -> None:
         """Merge the entries that `theirs` changed."""
@@ -75,60 +117,106 @@ class _Merge:
 
     def entry(self, path: Path, old: Node | None, mine: Node | None, new: Node | None, at: int) -> None:
         """Merge one entry that `theirs` changed from `old` to `new`, while `ours` has `mine`."""
-        if mine is new:
-            return
         if mine is old:
             self.edits.append((path, new, at))
+        elif mine is new:
+            self.interacts = True
         elif type(mine) is FileTree and type(new) is FileTree:
             self.directory(path, old if type(old) is FileTree else EMPTY_TREE, mine, new)
-        elif equal(mine, new) or equal(old, new):
-            return
-        elif equal(mine, old):
-            self.edits.append((path, new, at))
         else:
-            merged = _merge_leaves(old, mine, new)
-            if merged is not None:
-                self.edits.append((path, merged, at))
-            else:
-                self._replaced(path, old, mine, new, at)
+            self.interacts = True
+            self.both_changed(path, (old, mine, new), at)
 
-    def _replaced(self, path: Path, old: Node | None, mine: Node | None, new: Node | None, at: int) -> None:
-        """Merge a directory that one side kept and the other deleted or replaced.
+    def both_changed(self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
+        """Merge an entry that is not a directory on both sides, and not the same object on any two."""
+        old, mine, new = nodes
+        if equal(mine, new) or equal(old, new):
+            return
+        if equal(mine, old):
+            self.edits.append((path, new, at))
+        elif all(type(node) is tuple and leaves.is_file(node) for node in (mine, new)):
+            self.files(path, nodes, at)
+        else:
+            self.replaced(path, nodes, at)
 
-        Deletions inside it are covered by its own deletion; any other change inside it is a conflict.
+    def files(self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
+        """Merge a file that both sides changed, or made anew."""
+        old, mine, new = nodes[0], cast(Leaf, nodes[1]), cast(Leaf, nodes[2])
+        before = old if type(old) is tuple and leaves.is_file(old) else None
+        merged = _merge_bits(-1 if before is None else before[leaves.MODE], mine[leaves.MODE], new[leaves.MODE])
+        content: Leaf | None
+        if leaves.same_content(mine, new) or (before is not None and leaves.same_content(before, new)):
+            content = mine
+        elif before is not None and leaves.same_content(before, mine):
+            content = new
+        else:
+            content = self.contents(path, nodes, before)
+        if merged is not None:
+            mode = merged
+        elif before is None and not leaves.same_content(mine, new):
+            # One conflict is enough for a file that both sides made.
+            mode = new[leaves.MODE] if content is new else mine[leaves.MODE]
+        else:
+            mode = self.bits(path, (old, mine, new), mine[leaves.MODE], new[leaves.MODE])
+        if content is None:
+            self.edits.append((path, None, at))
+        elif content is not mine or mode != mine[leaves.MODE]:
+            self.edits.append((path, leaves.with_mode(content, mode), at))
+
+    def contents(
+        self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], before: Leaf | None
+    ) -> Leaf | None:
+        """Merge the contents of a file that both sides changed; `None` if it is to be deleted."""
+        mine, new = cast(Leaf, nodes[1]), cast(Leaf, nodes[2])
+        kind: ConflictKind = "content" if before is not None or nodes[0] is None else "type"
+        texts = [b"" if before is None else leaves.content_of(before), leaves.content_of(mine), leaves.content_of(new)]
+        parts: list[Part] = []
+        if all(map(is_text, texts)):
+            try:
+                parts = merge_parts(*texts)
+            except TooMuchWork:
+                parts = one_hunk(*texts)
+        else:
+            kind = "binary"
+        at = max(mine[leaves.MODIFIED_AT], new[leaves.MODIFIED_AT])
+        if before is not None and parts and not any(isinstance(part, Hunk) for part in parts):
+            return leaves.with_content(mine, resolved(parts, "ours"), at)
+        choice = self.ask(TreeConflict(shown(path), kind, nodes, tuple(parts)))
+        if isinstance(choice, Resolution):
+            content = choice.content.encode() if isinstance(choice.content, str) else choice.content
+            return None if content is None else leaves.with_content(mine, content, at)
+        if choice == "raise":
+            return mine
+        if parts:
+            return leaves.with_content(mine, resolved(parts, choice), at)
+        return mine if choice == "ours" else new
+
+    def replaced(self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
+        """Merge an entry that one side deleted or replaced by one of another kind, and the other changed.
+
+        Deletions inside a directory are covered by its own deletion; any other change inside it is a conflict.
         """
-        changed = _changed_paths(path, old, mine, new)
-        if len(changed) == 1 and type(old) is FileTree:
+        old, mine, new = nodes
+        inside = _changed_inside(path, old, mine, new)
+        if not inside and type(old) is FileTree:
             if type(mine) is FileTree and type(new) is not FileTree and mine.mode == old.mode:
                 self.edits.append((path, new, at))
                 return
             if type(new) is FileTree and type(mine) is not FileTree and new.mode == old.mode:
                 return
-        self.conflicts.update(changed)
-
-
-def _merge_leaves(old: Node | None, mine: Node | None, new: Node | None) -> Leaf | None:
-    """Merge two changes of one file. Return `None` if they conflict."""
-    if type(mine) is not tuple or type(new) is not tuple or type(old) is not tuple:
-        return None
-    if not (leaves.is_file(old) and leaves.is_file(mine) and leaves.is_file(new)):
-        return None
-    mode = _merge_bits(old[leaves.MODE], mine[leaves.MODE], new[leaves.MODE])
-    if mode is None:
-        return None
-    at = max(mine[leaves.MODIFIED_AT], new[leaves.MODIFIED_AT])
-    if leaves.same_content(mine, new) or leaves.same_content(old, new):
-        return leaves.with_mode(mine, mode)
-    if leaves.same_content(old, mine):
-        return leaves.with_mode(new, mode)
-    texts = [leaves.content_of(leaf) for leaf in (old, mine, new)]
-    if not all(_is_text(text) for text in texts):
-        return None
-    try:
-        merged = merge_lines(*texts)
-    except TooMuchWork:
-        return None
-    return None if merged is None else leaves.with_mode(leaves.with_content(mine, merged, at), mode)
+        kind: ConflictKind = "deleted" if mine is None or new is None else "type"
+        if mine is not None and new is not None and _kind(mine) == _kind(new):
+            kind = "content"
+        choice = self.ask(TreeConflict(shown(path), kind, nodes))
+        if choice == "theirs":
+            self.edits.append((path, new, at))
+        elif isinstance(choice, Resolution):
+            content = choice.content.encode() if isinstance(choice.content, str) else choice.content
+            self.edits.append((path, None if content is None else leaves.file(content, at=at), at))
+        elif choice == "raise":
+            for below, *versions in inside:
+                before, here, there = versions
+                self.ask(TreeConflict(below, kind, (before, here, there), inside=True))
 
 
 def _merge_bits(old: int, mine: int, new: int) -> int | None:
@@ -137,7 +225,8 @@ def _merge_bits(old: int, mine: int, new: int) -> int | None:
     return new if mine == old else None
 
 
-def _is_text(data: bytes) -> bool:
+def is_text(data: bytes) -> bool:
+    """Return whether a content is merged by lines: UTF-8 without a NUL at its start."""
     if b"\0" in data[:8192]:
         return False
     try:
@@ -147,18 +236,30 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-def _changed_paths(path: Path, old: Node | None, mine: Node | None, new: Node | None) -> list[str]:
-    """Return the paths in conflict: the path, and what one side changed in a directory that the other deleted."""
-    shown = _shown(path)
-    paths = [shown]
+def _kind(node: Node) -> str:
+    return "directory" if type(node) is FileTree else leaves.kind_of(node)
+
+
+def _changed_inside(
+    path: Path, old: Node | None, mine: Node | None, new: Node | None
+) -> list[tuple[str, Node | None, Node | None, Node | None]]:
+    """Return what one side changed in a directory that the other deleted: each path with its three versions."""
+    found: list[tuple[str, Node | None, Node | None, Node | None]] = []
     for node in (mine, new):
         if type(node) is FileTree:
             if type(old) is FileTree:
-                paths += [shown + below for below, _, after in differences(old, node) if after is not None]
+                changed = [
+                    (below, before, after) for below, before, after in differences(old, node) if after is not None
+                ]
             else:
-                paths += [below for below, _ in walk(node, shown)]
-    return paths
+                changed = [(below, None, after) for below, after in walk(node)]
+            found += [
+                (shown(path) + below, before, *((after, None) if node is mine else (None, after)))
+                for below, before, after in changed
+            ]
+    return found
 
 
-def _shown(path: Path) -> str:
+def shown(path: Path) -> str:
+    """Return a path as text."""
     return "/" + "/".join(path)

@@ -2,56 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
 
 from attrs import evolve, fields
 
+from weakfs.session.conflicts import ConflictEntry, MergedPath
 from weakfs.session.errors import MergeConflict
-from weakfs.session.events import Merged, RolledBack, SliceAppended, SliceSeeded
+from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceSeeded
 from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.log import Log
 from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.reduction import Row, changed, event_of
+from weakfs.session.history.resolver import Resolver
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.registry import Shape, tag_of
 from weakfs.session.slices.schema import Rules
-from weakfs.session.slices.slice import Conflict, Merge, StateMerge, WholeMerge
+from weakfs.session.slices.sides import BranchHistory, Sides
+from weakfs.session.slices.slice import Conflict, Merge, SliceSpec, StateMerge, WholeMerge
 from weakfs.session.slices.table import Table
 
+# The events that change one slice, by its tag.
+DIRECT = {tag_of(type_) for type_ in SLICE_EVENTS}
 # The events that hold a state, with its position among the fields.
 WITH_STATE = {tag_of(type_): [field.name for field in fields(type_)].index("state") for type_ in (RolledBack, Merged)}
 
 
-def merge_states(rules: Rules, base: Table, ours: Table, theirs: Table) -> Table:
-    """Merge the STATE slices with each type's merge function. Raise `MergeConflict` listing all conflicts."""
+def merge_states(rules: Rules, sides: Sides) -> Table:
+    """Merge the STATE slices with each type's merge function. What remains in conflict is listed by the resolver."""
+    base, ours, theirs, resolver = sides.base, sides.ours, sides.theirs, sides.resolver
     merged = ours
-    conflicts: list[str] = []
     for tag in sorted({*base, *theirs}):
         spec = rules.specs.get(tag)
         empty = spec.empty if spec is not None else Log[Any]()
         old, mine, other = base.get(tag, empty), ours.get(tag, empty), theirs.get(tag, empty)
         if other is old or other is mine:
             continue
-        if mine is old:
-            merged = merged.set(tag, other)
-        elif spec is not None and spec.merge is not None:
-            try:
-                if isinstance(spec.merge, StateMerge):
-                    merged = merged.set(tag, spec.merge.merge(base, ours, theirs))
-                else:
-                    merged = merged.set(tag, _merged(spec.merge, old, mine, other))
-            except Conflict as conflict:
-                conflicts.extend(conflict.names or (tag,))
-        elif tuple(mine) == tuple(old):
-            merged = merged.set(tag, other)
-        elif tuple(other) not in (tuple(old), tuple(mine)):
-            conflicts.append(tag)
-    if conflicts:
-        raise MergeConflict(tuple(conflicts))
+        listed = len(resolver.changes)
+        try:
+            values = _merged_slice(spec, tag, sides, (old, mine, other))
+        except Conflict as conflict:
+            values = other if _takes_theirs(rules, sides, tag, conflict.names or (tag,)) else mine
+        if values is not mine:
+            merged = merged.set(tag, values)
+            if (
+                resolver.wants_changes
+                and len(resolver.changes) == listed
+                and not isinstance(spec and spec.merge, StateMerge)
+            ):
+                resolver.changes.append(MergedPath(tag, "changed"))
     return merged
+
+
+def _merged_slice(
+    spec: SliceSpec | None, tag: str, sides: Sides, versions: tuple[Log[Any], Log[Any], Log[Any]]
+) -> Log[Any]:
+    """Return the merged values of a slice that theirs changed. Raise `Conflict`."""
+    old, mine, other = versions
+    if spec is not None and isinstance(spec.merge, StateMerge) and (mine is not old or sides.resolver.wants_changes):
+        return spec.merge.merge(sides)
+    if mine is old:
+        return other
+    if spec is not None and spec.merge is not None and not isinstance(spec.merge, StateMerge):
+        return _merged(spec.merge, old, mine, other)
+    if tuple(mine) == tuple(old):
+        return other
+    if tuple(other) not in (tuple(old), tuple(mine)):
+        raise Conflict
+    return mine
+
+
+def _takes_theirs(rules: Rules, sides: Sides, tag: str, names: tuple[str, ...]) -> bool:
+    """Ask about a slice that conflicts as a whole. Return whether the answer for each of its names is theirs."""
+    cls = rules.specs[tag].cls if tag in rules.specs else None
+    reduced = {tag_of(event) for event, steps in rules.steps.items() if any(step.tag == tag for step in steps)}
+
+    def touches(event: str, values: tuple[Any, ...]) -> bool:
+        return event in reduced or (event in DIRECT and values[0] == tag)
+
+    history = sides.history
+    calls = [history.calls(touches, of_ours=of_ours) if history is not None else () for of_ours in (True, False)]
+    entries = [
+        ConflictEntry(name, "slice", tag, our_calls=calls[0], their_calls=calls[1]) for name in dict.fromkeys(names)
+    ]
+    answers = {sides.resolver.resolve(entry) for entry in entries}
+    if len(answers) > 1 and "raise" not in answers:
+        raise ValueError(
+            f"cannot merge {tag!r} partly from each side: {cls.__name__ if cls else tag} is merged as a whole; choose "
+            f"'ours' or 'theirs' for all of {', '.join(names[:5])}"
+        )
+    return answers == {"theirs"}
 
 
 def _merged(merge: Merge | WholeMerge, base: Log[Any], ours: Log[Any], theirs: Log[Any]) -> Log[Any]:
@@ -102,20 +144,29 @@ def touched_since(base: Point, branch: Timeline) -> set[str]:
 
 
 def absorb(
-    rules: Rules, line: Timeline, base: Point, branch: Timeline, *, fork: str, at: int, cause: str | None
+    rules: Rules,
+    line: Timeline,
+    base: Point,
+    branch: Timeline,
+    *,
+    fork: str,
+    at: int,
+    cause: str | None,
+    own: str | None = None,
+    resolver: Resolver | None = None,
 ) -> tuple[int, Renumbering]:
     """Merge `branch`, which left `line` at `base`.
 
     Return the number of the `Merged` record, and the mapping from the branch's record numbers to those of `line`. The
     branch's own records follow that record with new numbers, and its events are reduced into the LOG slices again,
-    after what those already hold. Raise `MergeConflict` with `line` unchanged.
+    after what those already hold. Raise `MergeConflict` with `line` unchanged. `own` is the id of the session, `None`
+    for the end of one of its transactions.
     """
-    shift = Shift(base.seq + 1, line.seq + 1 - base.seq, line.numbering)
-    renumbering = Renumbering(base.numbering, base.shifts.append(shift), line.numbering)
-    before = renumbered_table(rules, base.state, renumbering)
-    state = merge_states(rules, before, line.state, renumbered_table(rules, branch.state, renumbering))
-    rows = [renumbered_row(rules, row, renumbering) for row in branch.rows.since(base.seq - branch.dropped)]
-    event = Merged(fork, renumbering(base.seq), len(rows), state, renumbered=True)
+    resolver = resolver or Resolver()
+    state, rows, renumbering = merged_state(rules, line, base, branch, fork=fork, own=own or fork, resolver=resolver)
+    if resolver.conflicts:
+        raise MergeConflict(resolver.sorted_conflicts())
+    event = Merged(fork, renumbering(base.seq), len(rows), state, renumbered=True, resolutions=resolver.answers())
     _, logs = changed(rules, state, line.logs, event)
     after = logs
     logging = {rules.registry.by_type[type_].tag for type_ in rules.logging if type_ in rules.registry.by_type}
@@ -128,6 +179,46 @@ def absorb(
     line.add_merged(rows, after)
     line.checkpoint(Mark(line.seq, state, after, block_end))
     return seq, renumbering
+
+
+def merged_state(
+    rules: Rules, line: Timeline, base: Point, branch: Timeline, *, fork: str, own: str, resolver: Resolver
+) -> tuple[Table, list[Row], Renumbering]:
+    """Merge the STATE slices of `branch` into those of `line`, and change neither.
+
+    Return the merged slices, the branch's records with their numbers mapped, and that mapping.
+    """
+    shift = Shift(base.seq + 1, line.seq + 1 - base.seq, line.numbering)
+    renumbering = Renumbering(base.numbering, base.shifts.append(shift), line.numbering)
+    rows = [renumbered_row(rules, row, renumbering) for row in branch.rows.since(base.seq - branch.dropped)]
+
+    def ours_since(number: int) -> Iterator[tuple[int, Row]]:
+        return enumerate(line.rows.since(number - line.dropped), number + 1) if number >= line.dropped else iter(())
+
+    def state_at(number: int) -> Table | None:
+        if number < line.dropped:
+            return None
+        mark = line.mark_at(rules, number)
+        return mark.state if mark.block_end <= number else None
+
+    history = BranchHistory(
+        own,
+        fork,
+        renumbering(base.shifts[0].first - 1 if base.shifts else base.seq),
+        renumbering(base.seq),
+        ours_since,
+        rows,
+        state_at,
+        line.seq,
+    )
+    sides = Sides(
+        renumbered_table(rules, base.state, renumbering),
+        line.state,
+        renumbered_table(rules, branch.state, renumbering),
+        resolver,
+        history,
+    )
+    return merge_states(rules, sides), rows, renumbering
 
 
 def renumbered_row(rules: Rules, row: Row, renumbering: Renumbering) -> Row:

@@ -12,16 +12,18 @@ from typing import Literal
 
 from attrs import define, evolve, field, frozen
 
-from weakfs.session.errors import MissingBlob, SessionError
+from weakfs.session.errors import MergeConflict, MissingBlob, SessionError
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.files.content_references import TELLING
 from weakfs.session.files.writer import Document
 from weakfs.session.history.log import Log
 from weakfs.session.history.merge import merge_states
 from weakfs.session.history.reduction import Row, changed, event_of
+from weakfs.session.history.resolver import Resolver
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.sides import BranchHistory, Sides
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 
@@ -110,6 +112,11 @@ class Rebuilding:
     _is_renumbered: bool = field(default=False, init=False)
     # The records of merged transactions and those that they left: a fork with such a base may have left a transaction.
     _near_transactions: set[int] = field(factory=set[int], init=False)
+    # The record after which each fork first left, and the numbers of records inside merges.
+    _left: dict[str, int] = field(factory=dict[str, int], init=False)
+    _inside: set[int] = field(factory=set[int], init=False)
+    # Whether the last merge may depend on records that were dropped since.
+    _reaches_back: bool = field(default=False, init=False)
     _rows: Sequence[Row] = field(init=False)
     _wanted: set[int] = field(factory=set[int], init=False)
 
@@ -160,7 +167,7 @@ class Rebuilding:
             if moment is not None:
                 state = moment.recorded if moment.rebuilt is None else moment.rebuilt
                 yield moment
-            self._keep(seq, state)
+            self._keep(seq, state, is_inside=seq < block_end)
             mark = checkpoints.get(seq)
             if mark is not None:
                 held = mark.open()
@@ -169,9 +176,11 @@ class Rebuilding:
             yield self._snapshot(entry)
         yield self._moment("end", seq, _joined(self.line.state, self.line.logs), _joined(state, logs))
 
-    def _keep(self, seq: int, state: Table) -> None:
+    def _keep(self, seq: int, state: Table, *, is_inside: bool = False) -> None:
         if seq in self._wanted:
             self._kept[seq] = state
+            if is_inside:
+                self._inside.add(seq)
 
     def _moment(
         self, kind: Literal["rollback", "merge", "checkpoint", "end"], seq: int, recorded: Table, rebuilt: Table
@@ -215,10 +224,15 @@ class Rebuilding:
                 self._remember(seq, event, Branch(bases[0], {seq: bases[0]}), is_certain=is_certain)
             return self._moment("merge", seq, event.state, ours)
         moment: Moment | None = None
+        history = self._history(seq, event, block)
         for base in bases:
             try:
                 branch = self._branch(seq, base, block)
-                moment = self._moment("merge", seq, event.state, merge_states(self.rules, base, ours, branch.end))
+                resolver = Resolver.repeating(event.resolutions)
+                sides = Sides(base, ours, branch.end, resolver, history)
+                moment = self._moment("merge", seq, event.state, merge_states(self.rules, sides))
+                if resolver.conflicts:
+                    raise MergeConflict(resolver.sorted_conflicts())
             except MissingBlob:
                 raise
             except Exception as error:
@@ -228,7 +242,26 @@ class Rebuilding:
             if moment.is_same:
                 self._remember(seq, event, branch, is_certain=is_certain)
                 return moment
+        is_certain = is_certain and not self._reaches_back
         return moment if moment is not None and is_certain else Moment("merge", seq, event.state, None)
+
+    def _history(self, seq: int, event: Merged, block: Sequence[Row]) -> BranchHistory | None:
+        """Return the records on both sides of a merge, as it saw them."""
+        if not event.renumbered:
+            return None
+        self._reaches_back = False
+        own = event.fork if self._is_own(event.fork) else self.session_id
+        first = event.base if own == event.fork else self._left.setdefault(event.fork, event.base)
+
+        def ours_since(number: int) -> Iterator[tuple[int, Row]]:
+            self._reaches_back |= number < self.line.dropped
+            return enumerate(self._rows[max(number - self.line.dropped, 0) : seq - 1 - self.line.dropped], number + 1)
+
+        def state_at(number: int) -> Table | None:
+            self._reaches_back |= number < self.line.dropped
+            return None if number in self._inside else self._kept.get(number)
+
+        return BranchHistory(own, event.fork, first, event.base, ours_since, list(block), state_at, seq - 1)
 
     def _bases(self, event: Merged) -> tuple[list[Table], bool]:
         """Return the states that a fork may have started from, and whether it certainly started from one of them.

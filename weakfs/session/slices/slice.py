@@ -11,6 +11,7 @@ from attrs import field, frozen
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import PackedValue
+from weakfs.session.slices.sides import Sides
 from weakfs.session.slices.table import Table
 
 T = TypeVar("T")
@@ -49,12 +50,12 @@ class WholeMerge:
 
 @frozen(eq=False)
 class StateMerge:
-    """A merge function that also sees the other slices: (base, ours, theirs) as tables of all STATE slices.
+    """A merge function that sees all STATE slices and the records of both sides, and resolves conflicts itself.
 
-    It returns the values of its own slice.
+    It returns the values of its own slice: for what remains in conflict, those of ours.
     """
 
-    merge: Callable[[Table, Table, Table], Log[Any]]
+    merge: Callable[[Sides], Log[Any]]
 
 
 @frozen(eq=False)

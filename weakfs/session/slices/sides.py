@@ -1,0 +1,71 @@
+"""What a merge function may look at: the slices of three versions, and the records that led to both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from attrs import field, frozen
+
+from weakfs.session.history.resolver import Resolver
+from weakfs.session.slices.table import Table
+
+# The tags of a session's own events; their classes know tables of slices, and so import this package.
+MERGED, ROLLED_BACK = "session/merged", "session/rolled_back"
+# A record as it is stored: (time, cause, tag of the event, fields of the event).
+Row = tuple[int, "str | None", str, tuple[Any, ...]]
+
+
+@frozen(eq=False)
+class BranchHistory:
+    """The records on both sides of a merge, numbered as in the session `own` that `fork` is merged into.
+
+    `first` is the record after which the fork first left, and `base` the last one that the merge base has.
+    """
+
+    own: str
+    fork: str
+    first: int
+    base: int
+    # The records of the session after a number, each with its number.
+    ours_since: Callable[[int], Iterator[tuple[int, Row]]]
+    theirs: list[Row]
+    # The STATE slices after a record of the session; `None` if that is not kept, or is inside a merged fork's records.
+    state_at: Callable[[int], Table | None]
+    # The number of the session's newest record.
+    last: int
+
+    def theirs_numbered(self) -> Iterator[tuple[int, Row]]:
+        """Yield their records with the numbers that they will have: that of the merge comes before them."""
+        return enumerate(self.theirs, self.last + 2)
+
+    def ours(self) -> Iterator[tuple[int, Row]]:
+        """Yield our records since the fork first left, without those of the fork itself."""
+        own_end = 0
+        for number, row in self.ours_since(self.first):
+            if row[2] == MERGED and row[3][0] == self.fork and self.fork != self.own:
+                own_end = max(own_end, number + row[3][2])
+            if number > own_end:
+                yield number, row
+
+    def calls(self, touches: Callable[[str, tuple[Any, ...]], bool], *, of_ours: bool) -> tuple[str, ...]:
+        """Return the causes of the records that touch something and were not rolled back, oldest first."""
+        rows = self.ours() if of_ours else self.theirs_numbered()
+        found: list[tuple[int, str]] = []
+        for number, (_, cause, tag, values) in rows:
+            if tag == ROLLED_BACK:
+                found = [each for each in found if each[0] <= values[0]]
+            elif cause is not None and touches(tag, values):
+                found.append((number, cause))
+        return tuple(dict.fromkeys(cause for _, cause in found))
+
+
+@frozen(eq=False)
+class Sides:
+    """The tables of all STATE slices of the base, ours and theirs, and how conflicts are resolved."""
+
+    base: Table
+    ours: Table
+    theirs: Table
+    resolver: Resolver = field(factory=Resolver)
+    history: BranchHistory | None = None
