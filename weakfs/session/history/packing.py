@@ -294,12 +294,12 @@ def _packed_values(
     shape = Shape.of(kind, tag)
     rows = list(map(shape.pack, values))
     for fields, block in known:
-        if len(fields) == len(rows) and all(map(_are_same, rows, fields)):
+        if len(fields) == len(rows) and all(map(are_same, rows, fields)):
             return PackedValues(block, shape.build, recent)
     return PackedValues(pack_rows(rows), shape.build, recent)
 
 
-def _are_same(one: Fields, other: Fields) -> bool:
+def are_same(one: Fields, other: Fields) -> bool:
     """Return whether two tuples of fields hold the same: identical objects, or equal text and numbers."""
     if all(map(is_, one, other)):
         return True
