@@ -77,6 +77,11 @@ class TreeDraft:
 
     def _opened(self, head: str, at: int | None) -> DirectoryDraft | None:
         """Return a directory as a draft, or `None` if it is missing; with `at`, make it and its parents instead."""
+        above, _, last = head.rpartition("/")
+        parent = self._directories.get(above)
+        if parent is not None and is_directory(entry := parent.get(last)):
+            directory = self._directories[head] = parent.opened(last, entry)
+            return directory
         directory = self._root
         path = ""
         for name in head[1:].split("/"):

@@ -28,7 +28,7 @@ MAX_NODES = 1 << 30
 class Remembering:
     """Caches on a directory: they are not part of its value, and so they are not copied, pickled or saved."""
 
-    __slots__ = ("_listing", "_packed")
+    __slots__ = ("_listing", "_packed", "_unread")
 
     if TYPE_CHECKING:
         # For type checkers only, so that they are not saved. Unset before the first search: see
@@ -36,6 +36,8 @@ class Remembering:
         _listing: Listing | None
         # Unset before the first permanent checkpoint: see weakfs.reducers.tree.packed.
         _packed: tuple[Any, ...]
+        # Set in a directory whose entries are made when they are first read: see the same module.
+        _unread: Unread
 
 
 @final
@@ -61,6 +63,17 @@ class FileTree(Remembering):
     _digest: bytes | None = field(default=None, init=False)
     _fingerprint: bytes | None = field(default=None, init=False)
     _height: int | None = field(default=None, init=False)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Called for what is not set: the entries of a directory of the past are made when they are first read.
+            if name != "_children":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            from weakfs.reducers.tree.packed import entries_of
+
+            self._children = children = entries_of(self)
+            return children
 
     def __repr__(self) -> str:
         return f"<FileTree of {self.file_count} files and {self.directory_count} directories>"
@@ -127,14 +140,10 @@ class FileTree(Remembering):
 
     @classmethod
     def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
-        """Return the tree, unpacked; with `known`, shares with others that were. O(directories + names / 32)."""
-        from weakfs.reducers.tree.mutable_directory import DirectoryDraft, made
+        """Return the tree; with `known`, it shares with others that were unpacked. O(1): the rest is done when read."""
+        from weakfs.reducers.tree.packed import unpacked
 
-        found = None if known is None else known.get(id(packed))
-        tree = found if type(found) is FileTree else made(DirectoryDraft(packed), known)
-        if known is not None:
-            known[id(packed)] = tree
-        return tree
+        return unpacked(packed, {} if known is None else known)
 
     @classmethod
     def weight(cls, packed: tuple[Any, ...], before: tuple[Any, ...]) -> int:
@@ -145,6 +154,10 @@ class FileTree(Remembering):
 
 
 Node = Leaf | FileTree
+
+# A packed directory, what has changed in it (`None` for a removed name), and the directories of the same tree that were
+# unpacked, by the identity of their packed form.
+Unread = tuple[tuple[Any, ...], dict[str, Any], dict[int, FileTree]]
 
 # The names in a directory in path order; next to each a subdirectory, the bytes of a file or, if these are not in
 # memory, its leaf; and the total size of the bytes if there are only bytes, else `None`.

@@ -160,7 +160,7 @@ class Checkpointing:
         of_records = StateDocument(moment.rules, document.blobs.digests)
         found = of_records.states_of(first, rows)
         if found:
-            text = of_records.text({"states": found})
+            text = of_records.text({"states": found, "dropped": 0, "records": []})
             digest = digest_of(text).hex()
             states = (*states, StatesEntry(first, line.seq, digest))
             contents |= of_records.blobs.by_digest
