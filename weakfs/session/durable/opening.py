@@ -66,7 +66,7 @@ def open_session(session: Session, store: EventStore, stream: str | None, *, mer
     if checkpoint is not None:
         line, header, rules = checkpoints.load(checkpoint.data, f"the checkpoint at frame {checkpoint.number}")
         head = checkpoint.number
-    log = CommitLog(store, name, checkpoints, head, line, frozenset(), merges=merges, lease=lease)
+    log = CommitLog(store, name, checkpoints, head, frozenset(), merges=merges, lease=lease)
     log.header = header
     reader = log.reader(rules, line, header["counter"], is_new=True)
     read = reader.apply(store.read(name, after=head))
@@ -75,6 +75,6 @@ def open_session(session: Session, store: EventStore, stream: str | None, *, mer
         line.loaded = True
         line.forget_checkpoints(line.lasting)
     session._take_over(reader.rules, line, {**log.header, "session_id": name, "counter": reader.counter})
-    log.head, log.stored = read or head, line.copy()
+    log.head, log.externals = read or head, line.externals
     log.known_slices = frozenset(reader.rules.specs)
     session._log = log
