@@ -51,6 +51,9 @@ class CommitLog:
     # Whether changes are merged with what others stored first.
     merges: bool = False
     lease: HeldLease | None = None
+    # Whether closing the session closes the storage.
+    owns_store: bool = False
+    is_closed: bool = False
     # The trunk before it was brought up to date with what others stored, and a copy of it.
     base: tuple[Point, Timeline] | None = None
     # What was stored of the snapshots of attached filesystems from before rollbacks.
@@ -252,12 +255,29 @@ class CommitLog:
         line, self.header, rules = self.checkpoints.load(text, f"frame {number}")
         return line, rules
 
-    def close(self) -> None:
-        """Make everything durable, and give the lease back."""
+    def checkpoint(self, session: SessionCore) -> None:
+        """Write a checkpoint and wait for it; not to be called under the session's lock."""
+        self.checkpoints.wait()
+        with session.lock:
+            if self.head:
+                self.checkpoints.begin(session, self.head)
+        self.checkpoints.wait()
+
+    def flush(self) -> None:
+        """Make everything durable; not to be called under the session's lock."""
         self.checkpoints.wait()
         self.store.flush()
+
+    def close(self) -> None:
+        """Make everything durable, and give back the lease and the storage."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        self.flush()
         if self.lease is not None:
             self.lease.release()
+        if self.owns_store:
+            self.store.close()
 
 
 def undeclared_slices(rules: Rules) -> frozenset[str]:
