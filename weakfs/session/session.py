@@ -167,6 +167,22 @@ class Session(Branching):
 
         return await asyncio.to_thread(opened)
 
+    def copy_to(self, where: Where, *, durability: Durability = "process") -> None:
+        """Store a copy of the session, with its whole history, in a folder, at a URL or in a storage.
+
+        Raises `SessionError` if there is a session with its id already.
+        """
+        from weakfs.session.durable.opening import copy_session
+
+        copy_session(self, where, durability)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing has happened to the session yet: it was just created, in memory or in a storage."""
+        with self.lock:
+            head = 0 if self._log is None else self._log.head
+            return not (head or self._trunk.seq or len(self._trunk.snapshots))
+
     def refresh(self) -> int:
         """Read what other processes stored since, and return the number of new records; 0 for a session in memory."""
         with self.lock:

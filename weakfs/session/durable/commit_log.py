@@ -176,6 +176,11 @@ class CommitLog:
             return ()
         return tuple(spec for tag, spec in sorted(rules.specs.items()) if tag not in self.known_slices)
 
+    def start(self, session: SessionCore, line: Timeline) -> None:
+        """Store the timeline of another session in a stream that is empty. Raise `SessionConflict` if it is not."""
+        if not self._start_anew(session, line):
+            raise SessionConflict(session.session_id, 0, self.head)
+
     def _start_anew(self, session: SessionCore, after: Timeline) -> bool:
         """Store a timeline that does not continue the stored one: a compacted or imported history."""
         history = self.checkpoints.history

@@ -108,3 +108,22 @@ def _filled(session: Session, store: EventStore, *, exclusive: bool) -> CommitLo
     log.known_slices = frozenset(reader.rules.specs)
     session._log = log
     return log
+
+
+def copy_session(source: Session, where: Where, durability: Durability) -> None:
+    """Store a copy of a session; see `Session.copy_to`."""
+    with source.lock:
+        rules, line, header = source._parts()
+        line = line.copy()
+    target = type(source).open(where, source.session_id, durability=durability, registry=rules.registry)
+    try:
+        log = target._log
+        if log is None or log.head:
+            raise SessionError(
+                f"cannot copy session {source.session_id!r}: the storage has a session of that id; delete it first"
+            )
+        with target.lock:
+            target._rules, target.origin_id, target._counter = rules, header["origin_id"], header["counter"]
+            log.start(target, line)
+    finally:
+        target.close()
