@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.session.durable.streams import MemoryStreams
-from weakfs import Session
+from weakfs import session
 from weakfs.backends import StorageFilesystem
 from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
 from weakfs.storage import EventStore, open_event_store
 from weakfs.testing import FilesystemConformance, Prepare
+
+NUMBERS = count()
 
 
 class TestMemoryStreams(FilesystemConformance):
@@ -29,29 +32,32 @@ class TestMemoryStreams(FilesystemConformance):
         follow_symlinks: SymlinkPolicy = "deny",
     ) -> Filesystem:
         store = self.make_store()
+        session_id = f"files{next(NUMBERS)}"
         if prepare is not None:
-            prepare(StorageFilesystem(store, "files"))
+            prepare(StorageFilesystem(store, session_id))
         return StorageFilesystem(
-            store, "files", limits=limits or Limits(), read_only=read_only, follow_symlinks=follow_symlinks
+            store, session_id, limits=limits or Limits(), read_only=read_only, follow_symlinks=follow_symlinks
         )
 
 
+@pytest.mark.exhaustive
 class TestFolder(TestMemoryStreams):
     @pytest.fixture(autouse=True)
     def _folder(self, tmp_path: Path) -> None:
-        self._path = tmp_path
+        self._places = (tmp_path / str(number) for number in count())
 
     def make_store(self) -> EventStore:
-        return open_event_store(self._path / "store")
+        return open_event_store(next(self._places))
 
 
+@pytest.mark.exhaustive
 class TestSqlite(TestFolder):
     def make_store(self) -> EventStore:
-        return open_event_store(f"sqlite:{self._path / 'store.db'}")
+        return open_event_store(f"sqlite:{next(self._places)}")
 
 
 def test_files_are_there_when_a_storage_is_opened_again(tmp_path: Path) -> None:
     StorageFilesystem(tmp_path / "store").write("/a", "1")
     again = StorageFilesystem(str(tmp_path / "store"))
     assert again.read("/a").content == "1"
-    assert isinstance(again.session, Session.__mro__[1])
+    assert isinstance(again.session, session.Session)

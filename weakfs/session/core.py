@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from threading import RLock
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 from uuid import uuid4
 from weakref import ref
 
@@ -245,9 +245,7 @@ class SessionCore:
 
         What led to the event was decided on an older state: it is merged like a transaction.
         """
-        log = self._log
-        assert log is not None and log.base is not None
-        base, branch = log.base
+        base, branch = cast("CommitLog", self._log).before_others()
         branch.add(row, state, logs)
         while True:
             merged = line.copy()

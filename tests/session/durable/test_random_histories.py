@@ -133,7 +133,7 @@ def test_a_session_that_is_opened_again_equals_one_in_memory(seed: int, monkeypa
         expected = portrait(in_memory.session)
         assert portrait(durable.session) == expected, (number, step)
         if dice.random() < 0.4:
-            durable.session._log.checkpoints.wait()
+            durable.session.flush()
             durable = World(Session.open(store, "s", clock=clock))
             assert portrait(durable.session) == expected, (number, step)
             # Ids that only a failed transaction used may be used again.

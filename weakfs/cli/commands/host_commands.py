@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from weakfs.cli.errors import DONE, UNMET
-from weakfs.cli.options import EXIT_STATUSES, directory_argument, json_option, kind_option, registry_option, store_option
+from weakfs.cli.options import (
+    EXIT_STATUSES,
+    directory_argument,
+    json_option,
+    kind_option,
+    registry_option,
+    store_option,
+)
 from weakfs.cli.output import Output
 
 if TYPE_CHECKING:

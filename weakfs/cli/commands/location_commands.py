@@ -28,9 +28,7 @@ def sessions_command(location: str, as_json: bool) -> int:
 @registry_option
 @expansion_option
 @json_option
-def import_command(
-    file: str, location: str, registry: str | None, max_expansion: float | None, as_json: bool
-) -> int:
+def import_command(file: str, location: str, registry: str | None, max_expansion: float | None, as_json: bool) -> int:
     """Copy the session saved in FILE to LOCATION, with its whole history."""
     from weakfs.cli.commands.locations import import_session
 

@@ -51,7 +51,9 @@ def export_session(out: Output, where: str, file: str, registry: str | None, *, 
 def _show_copied(out: Output, what: str, session: Session, where: str, *, as_json: bool) -> None:
     records = len(session.records)
     if as_json:
-        out.record(type=what, session_id=session.session_id, records=records, snapshots=len(session.snapshots), to=where)
+        out.record(
+            type=what, session_id=session.session_id, records=records, snapshots=len(session.snapshots), to=where
+        )
         return
     out.line((what, "bold"), f" {shown(session.session_id)} to {shown(where)}: {counted(records, 'record')}")
 

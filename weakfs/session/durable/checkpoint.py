@@ -28,7 +28,7 @@ from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.log import STRETCH, Log
 from weakfs.session.history.packing import are_same
 from weakfs.session.history.reduction import Row
-from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
+from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.slices.registry import tag_of
 from weakfs.session.slices.schema import Rules
@@ -108,9 +108,7 @@ class StateDocument(Document):
 
     def states_of(self, first: int, rows: Iterable[Row]) -> list[Json]:
         """Return the states in records, each with the number of its record."""
-        return [
-            [seq, self.table(row[3][STATES[row[2]]])] for seq, row in enumerate(rows, first) if row[2] in STATES
-        ]
+        return [[seq, self.table(row[3][STATES[row[2]]])] for seq, row in enumerate(rows, first) if row[2] in STATES]
 
     def written(self, line: Timeline, runs: Mapping[str, EventRun]) -> dict[str, Json]:
         """Return the fields of a timeline."""

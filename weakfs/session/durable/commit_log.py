@@ -17,7 +17,7 @@ from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, parsed
 from weakfs.session.durable.frame_reader import FrameReader
 from weakfs.session.durable.frame_writer import NO_EXTERNALS, Change, FrameWriter
 from weakfs.session.durable.lease import HeldLease
-from weakfs.session.errors import SessionConflict
+from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.events import RolledBack
 from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Point, Timeline
@@ -221,6 +221,12 @@ class CommitLog:
         self.externals = after.externals
         self.checkpoints.replace(session, moment, text, written)
         return True
+
+    def before_others(self) -> tuple[Point, Timeline]:
+        """Return where the trunk was before `commit_row` read what others had stored, and a copy of it."""
+        if self.base is None:
+            raise SessionError("nobody else has changed the session")
+        return self.base
 
     def refresh(self, session: SessionCore) -> int:
         """Apply what others stored, and return the number of new records."""

@@ -91,7 +91,9 @@ class FrameReader:
             _check_place(number, frame, seq)
             seq += len(frame.get("records", ()))
             self.counter = max(self.counter, frame["counter"])
-        self._extend(self.decoder.plain_rows([frame for _, frame in frames], f"frames {frames[0][0]} to {frames[-1][0]}"))
+        self._extend(
+            self.decoder.plain_rows([frame for _, frame in frames], f"frames {frames[0][0]} to {frames[-1][0]}")
+        )
 
     def _extend(self, rows: list[Row]) -> None:
         """Add rows to the timeline, and reduce them."""
@@ -219,4 +221,3 @@ def _check_place(number: int, frame: Frame, seq: int) -> None:
             f"it follows record {frame['after']!r:.60} and not record {seq}: frames are missing or were mixed up",
             where=f"frame {number}",
         )
-

@@ -77,7 +77,6 @@ class FrameBlobs(Blobs):
         self._by_identity[id(content)] = number
         return number
 
-
     def number_all(self, contents: Sequence[Content]) -> list[int]:
         """Return the numbers of many blobs."""
         return [self.number(content) for content in contents]
@@ -170,9 +169,7 @@ class FrameWriter:
         before = Timeline(base=Mark(after, EMPTY_TABLE, EMPTY_TABLE, 0))
         return self.frame(rules, Change(before, before, tuple(rows), before.externals, is_part=True), name, 0)
 
-    def _frame(
-        self, rules: Rules, change: Change, name: str, counter: int, *, fast: bool
-    ) -> tuple[bytes, FrameBlobs]:
+    def _frame(self, rules: Rules, change: Change, name: str, counter: int, *, fast: bool) -> tuple[bytes, FrameBlobs]:
         blobs = FrameBlobs(self._known)
         before, after = change.before, change.after
         frame: dict[str, Json] = {"id": name, "after": before.seq, "counter": counter}
@@ -254,9 +251,7 @@ class FrameWriter:
 
         return write
 
-    def _event(
-        self, rules: Rules, writing: FrameWriting, before: Timeline, tag: str, values: tuple[Any, ...]
-    ) -> Json:
+    def _event(self, rules: Rules, writing: FrameWriting, before: Timeline, tag: str, values: tuple[Any, ...]) -> Json:
         shape = rules.registry.shape(tag)
         if tag == tag_of(RolledBack):
             target, snapshot_id, state = values
@@ -314,8 +309,11 @@ def _snapshot_changes(before: Timeline, after: Timeline) -> tuple[list[SnapshotE
     ids: Iterable[str] = {*before.snapshots, *after.snapshots}
     if before.touched is not None and after.touched is not None and after.touched.extends(before.touched):
         ids = set(after.touched.since(len(before.touched)))
-    taken = [after.snapshots[key] for key in ids if after.snapshots.get(key) is not before.snapshots.get(key, None)
-             and key in after.snapshots]
+    taken = [
+        after.snapshots[key]
+        for key in ids
+        if after.snapshots.get(key) is not before.snapshots.get(key, None) and key in after.snapshots
+    ]
     gone = sorted(key for key in ids if key in before.snapshots and key not in after.snapshots)
     return sorted(taken, key=attrgetter("age")), gone
 
@@ -384,4 +382,3 @@ def _tuple_writer(members: tuple[Any, ...]) -> WriteField | None:
     if len(writers) != len(members):
         return None
     return lambda value, blobs: [own(item, blobs) for own, item in zip(writers, value, strict=True)]
-

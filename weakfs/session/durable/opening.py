@@ -21,7 +21,8 @@ from weakfs.storage.storage import Storage
 if TYPE_CHECKING:
     from weakfs.session.session import Session
 
-    S = TypeVar("S", bound=Session)
+
+S = TypeVar("S", bound="Session")
 
 Durability = Literal["process", "power", "manual"]
 OnOthers = Literal["raise", "merge"]
