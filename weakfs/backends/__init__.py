@@ -5,6 +5,7 @@ from weakfs.backends.host_mount import HostMount
 from weakfs.backends.memory import InMemoryFilesystem
 from weakfs.backends.mock import Call, MockFilesystem, UnansweredCallError
 from weakfs.backends.overlay.filesystem import OverlayFilesystem
+from weakfs.backends.storage import StorageFilesystem
 
 __all__ = [
     "Call",
@@ -13,5 +14,6 @@ __all__ = [
     "InMemoryFilesystem",
     "MockFilesystem",
     "OverlayFilesystem",
+    "StorageFilesystem",
     "UnansweredCallError",
 ]

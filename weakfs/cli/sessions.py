@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
+from errno import ENOENT
 from importlib import import_module
 from pathlib import Path
+
+from attrs import frozen
 
 from weakfs import Registry, Session
 from weakfs.backends import InMemoryFilesystem
@@ -17,18 +22,57 @@ from weakfs.reducers.events import TreeSeen
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, walk
 from weakfs.reducers.tree.partial import filled, missing, without_whiteouts
-from weakfs.session import SessionView
+from weakfs.session import SessionError, SessionView
 from weakfs.transcripts.comparison import IMPORT_CAUSE
 
 # Below this size in bytes no progress is shown: reading finishes too soon to see it.
 LARGE = 4_000_000
 
+# One letter is a drive of Windows.
+_URL = re.compile("[a-zA-Z][a-zA-Z0-9+.-]+:")
+
+
+@frozen
+class Location:
+    """A session in a storage: the folder or URL, and the id of the session if it names one."""
+
+    where: str
+    session_id: str | None
+
+    @classmethod
+    def of(cls, text: str) -> Location:
+        """Read `LOCATION` or `LOCATION#ID`."""
+        where, mark, session_id = text.rpartition("#")
+        if not mark or not session_id or os.path.exists(text):
+            return cls(text, None)
+        return cls(where, session_id)
+
+
+def is_location(text: str) -> bool:
+    """Return whether a command's FILE names a session in a storage: a URL, or a folder."""
+    return (_URL.match(text) is not None and not os.path.exists(text)) or os.path.isdir(Location.of(text).where)
+
+
+def opened(location: Location, registry: str | None) -> Session:
+    """Open a session in a storage; raise `Failure` if there is none."""
+    known = None if registry is None else registry_at(registry)
+    with telling(f"open {location.where!r}"):
+        if not _URL.match(location.where) and not os.path.isdir(location.where):
+            raise FileNotFoundError(ENOENT, "no such folder", location.where)
+        session = Session.open(location.where, location.session_id, registry=known)
+        if session.is_new:
+            session.close()
+            raise SessionError("there is no session; see: weakfs sessions")
+        return session
+
 
 def load(file: str, registry: str | None, max_expansion: float | None) -> Session:
-    """Load a session file; raise `Failure` with the cause if that is impossible.
+    """Load a session file, or open a session in a storage; raise `Failure` with the cause if that is impossible.
 
     `registry` is `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`.
     """
+    if is_location(file):
+        return opened(Location.of(file), registry)
     known = None if registry is None else registry_at(registry)
     with as_failure(f"read the session {file!r}"):
         path = Path(file)

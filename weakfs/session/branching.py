@@ -189,7 +189,8 @@ class Branching(RecordLog):
             drop_snapshots(base, joined, branch)
         if not self._stored(line, joined):
             # Others changed the session in its storage first: join what it is now.
-            return self._join(own)
+            self._join(own)
+            return
         # For the forks that were made or merged inside.
         branch.numbering.shift = shift
         own.joined = joined
@@ -292,7 +293,8 @@ class Branching(RecordLog):
             now = evolve(fork._trunk.point(), numbering=base.numbering, shifts=renumbering.shifts)
             own = innermost(self, ACTIVE.get())
             if not self._stored(line, merged):
-                return self.merge(fork, cause=cause, on_conflict=on_conflict)
+                again: Record = self.merge(fork, cause=cause, on_conflict=on_conflict)
+                return again
             if own is None:
                 self._trunk, fork._base = merged, now
                 self._post_since(merged, line.seq)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from threading import RLock
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
 from uuid import uuid4
 from weakref import ref
 
@@ -233,26 +233,24 @@ class SessionCore:
         at = self.now()
         cause = line.cause if cause is None else checked_text("cause", cause)
         row = (at, cause, shape.tag, values)
-        if self._log is not None and line is self._trunk:
-            seq = self._add_durably(line, row, state, logs)
-        else:
+        if self._log is None or line is not self._trunk or self._log.commit_row(self, row, state, logs):
             seq = line.add(row, state, logs)
+        else:
+            seq = self._merge_row(line, row, state, logs)
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:
             self._delivery.post((Record(seq, at, event, cause),))
         return seq, at, event, cause
 
-    def _add_durably(self, line: Timeline, row: Row, state: Table, logs: Table) -> int:
-        """Add a row to the trunk once it is stored, after what others stored first; return its number."""
-        after = line.copy()
-        after.add(row, state, logs)
-        base = line.point()
-        if self._stored(line, after):
-            line.adopt(after)
-            return line.seq
-        # Others changed the session: the event was decided on an older state, and is merged like a transaction.
+    def _merge_row(self, line: Timeline, row: Row, state: Table, logs: Table) -> int:
+        """Merge a row that was made when others had changed the session in its storage, and return its number.
+
+        What led to the event was decided on an older state: it is merged like a transaction.
+        """
+        base, branch = cast("CommitLog", self._log).before_others()
+        branch.add(row, state, logs)
         while True:
             merged = line.copy()
-            absorb(self._rules, merged, base, after, fork=self.session_id, at=row[0], cause=row[1])
+            absorb(self._rules, merged, base, branch, fork=self.session_id, at=row[0], cause=row[1])
             if self._stored(line, merged):
                 before = line.seq
                 line.adopt(merged)

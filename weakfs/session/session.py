@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.branching import Branching
 from weakfs.session.errors import RollbackIncomplete
+from weakfs.session.events import Record
 from weakfs.session.external import Attachable, External, repair_all
 from weakfs.session.files.expansion import FACTOR
 from weakfs.session.history.timeline import Timeline
@@ -18,7 +19,7 @@ from weakfs.session.subscriptions import Bus
 from weakfs.session.views import SaveReport
 
 if TYPE_CHECKING:
-    from weakfs.session.durable.opening import Durability, OnConflict, Where
+    from weakfs.session.durable.opening import Durability, OnOthers, Where
 
 
 class Session(Branching):
@@ -105,7 +106,7 @@ class Session(Branching):
         session_id: str | None = None,
         *,
         durability: Durability = "process",
-        on_conflict: OnConflict = "raise",
+        on_conflict: OnOthers = "raise",
         exclusive: bool = False,
         registry: Registry | None = None,
         clock: Callable[[], int] | None = None,
@@ -115,22 +116,72 @@ class Session(Branching):
 
         `where` is a folder, a URL such as `sqlite:sessions.db`, or a storage. Without `session_id` it is the only
         session there, or a new one. Every change is stored before it takes effect: if that fails, nothing has changed.
-        `durability` says what an acknowledged change survives: the death of the process, a power failure as well, or
-        with "manual" what `flush` was called after.
+        `durability` says what an acknowledged change survives: with "process" the death of the process, with "power" a
+        power failure as well; "manual" is "process", for programs that call `flush`.
 
         If another process changed the session in the meantime, a change raises `SessionConflict`, or with
         `on_conflict="merge"` it is merged as a fork would be. An `exclusive` session keeps others from changing it
         until it is closed; raises `LeaseLost` if another one does.
-        """
-        from weakfs.session.durable.opening import event_store, open_session, stream_of
 
-        if on_conflict not in ("raise", "merge"):
-            raise ValueError(f"on_conflict is {on_conflict!r}; pass 'raise' or 'merge'")
-        store = event_store(where, durability)
-        stream = stream_of(store, session_id)
-        session = cls(session_id=stream, registry=registry, clock=clock, bus=bus)
-        open_session(session, store, stream, merges=on_conflict == "merge", exclusive=exclusive)
-        return session
+        The state is there when this returns; records and contents from before the newest checkpoint are read when
+        they are needed. Raises `SessionFileError` for a stream that is no session, and `StorageError`.
+        """
+        from weakfs.session.durable.opening import open_session
+
+        return open_session(
+            lambda name: cls(session_id=name, registry=registry, clock=clock, bus=bus),
+            where,
+            session_id,
+            durability=durability,
+            on_conflict=on_conflict,
+            exclusive=exclusive,
+        )
+
+    @classmethod
+    async def aopen(
+        cls,
+        where: Where,
+        session_id: str | None = None,
+        *,
+        durability: Durability = "process",
+        on_conflict: OnOthers = "raise",
+        exclusive: bool = False,
+        registry: Registry | None = None,
+        clock: Callable[[], int] | None = None,
+        bus: Bus | None = None,
+    ) -> Self:
+        """Open a session as `open` does, without blocking the event loop."""
+        import asyncio
+
+        def opened() -> Self:
+            return cls.open(
+                where,
+                session_id,
+                durability=durability,
+                on_conflict=on_conflict,
+                exclusive=exclusive,
+                registry=registry,
+                clock=clock,
+                bus=bus,
+            )
+
+        return await asyncio.to_thread(opened)
+
+    def copy_to(self, where: Where, *, durability: Durability = "process") -> None:
+        """Store a copy of the session, with its whole history, in a folder, at a URL or in a storage.
+
+        Raises `SessionError` if there is a session with its id already.
+        """
+        from weakfs.session.durable.opening import copy_session
+
+        copy_session(self, where, durability)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing has happened to the session yet: it was just created, in memory or in a storage."""
+        with self.lock:
+            head = 0 if self._log is None else self._log.head
+            return not (head or self._trunk.seq or len(self._trunk.snapshots))
 
     def refresh(self) -> int:
         """Read what other processes stored since, and return the number of new records; 0 for a session in memory."""
@@ -138,6 +189,50 @@ class Session(Branching):
             count = 0 if self._log is None else self._log.refresh(self)
         self._notify()
         return count
+
+    def watch(self, *, timeout: float | None = None) -> Iterator[Record]:
+        """Follow the session: yield each new record, also those that other processes store.
+
+        Ends after `timeout` seconds without a new one, or when the session is closed. Raises `SessionError` for a
+        session in memory, which only this process can change: `subscribe` to it.
+        """
+        from weakfs.session.durable.watching import watch
+
+        return watch(self, timeout)
+
+    def flush(self) -> None:
+        """Wait until everything that was stored is as durable as the storage can make it."""
+        with self.lock:
+            log = self._log
+        if log is not None:
+            log.flush()
+
+    def checkpoint(self) -> None:
+        """Store the state, so that opening the session does not have to read what came before.
+
+        That happens by itself after enough changes, beside the work. Does nothing for a session in memory.
+        """
+        with self.lock:
+            log = self._log
+        if log is not None:
+            log.checkpoint(self)
+
+    def close(self, reason: str = "it was closed") -> None:
+        """Refuse every further change, and release the storage of a session that was opened on one.
+
+        Reading still works for what is in memory.
+        """
+        super().close(reason)
+        with self.lock:
+            log = self._log
+        if log is not None:
+            log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def to_bytes(self) -> bytes:
         """Return the session as the bytes of a session file, with all contents in it.

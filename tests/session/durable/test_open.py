@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
 from tests.session.durable.streams import MemoryStreams, failing_once
 from weakfs import InMemoryFilesystem, Session, Toolset
-from weakfs.session import SessionConflict
-from weakfs.storage import StorageError
+from weakfs.reducers import FileTree
+from weakfs.session import SessionClosed, SessionConflict, SessionError, UnknownSnapshot
+from weakfs.storage import LeaseLost, StorageError
+from weakfs.tools import ToolCalls
 
 
 def reopened(store: MemoryStreams) -> Session:
@@ -150,3 +155,75 @@ def test_a_second_worker_merges() -> None:
     assert sorted(entry.name for entry in InMemoryFilesystem(one).list()) == ["a", "b", "c"]
     assert same(one, other)
     assert same(reopened(store), one)
+
+
+def test_a_folder_holds_a_session(tmp_path: Path) -> None:
+    with Session.open(tmp_path / "work", "s") as session:
+        InMemoryFilesystem(session).write("/a", "1" * 3000)
+        expected = session.to_bytes()
+    with pytest.raises(SessionClosed):
+        session.snapshot()
+    with Session.open(str(tmp_path / "work")) as again:
+        assert again.session_id == "s"
+        assert again.to_bytes() == expected
+
+
+def test_a_session_follows_what_another_process_does() -> None:
+    store = MemoryStreams()
+    one, other = Session.open(store, "s"), Session.open(store, "s")
+    InMemoryFilesystem(one).write("/a", "1")
+    assert [record.seq for record in other.watch(timeout=0)] == [1]
+    with pytest.raises(SessionError, match="in memory"):
+        Session().watch()
+
+
+def test_an_exclusive_session_keeps_others_out() -> None:
+    store = MemoryStreams()
+    one = Session.open(store, "s", exclusive=True)
+    with pytest.raises(LeaseLost):
+        Session.open(store, "s", exclusive=True)
+    other = Session.open(store, "s")
+    with pytest.raises(LeaseLost):
+        InMemoryFilesystem(other).write("/a", "1")
+    InMemoryFilesystem(one).write("/a", "1")
+    one.close()
+    other.refresh()
+    InMemoryFilesystem(other).write("/a", "2")
+
+
+def test_a_session_is_opened_in_an_event_loop(tmp_path: Path) -> None:
+    with asyncio.run(Session.aopen(tmp_path)) as session:
+        InMemoryFilesystem(session).write("/a", "1")
+        assert Session.open(tmp_path).session_id == session.session_id
+
+
+def test_the_only_session_of_a_storage_needs_no_name() -> None:
+    store = MemoryStreams()
+    InMemoryFilesystem(Session.open(store, "one")).write("/a", "1")
+    assert Session.open(store).session_id == "one"
+    InMemoryFilesystem(Session.open(store, "two")).write("/a", "1")
+    with pytest.raises(SessionError, match="'one', 'two'"):
+        Session.open(store)
+
+
+def test_a_checkpoint_is_all_that_opening_reads() -> None:
+    store = MemoryStreams()
+    session = Session.open(store, "s")
+    tools = Toolset(session)
+    for number in range(1200):
+        tools.call("write_file", {"path": f"{number % 7}.txt", "content": f"{number}\n" * 300})
+    session.checkpoint()
+    read: list[int] = []
+    own_read = store.read
+    store.read = lambda stream, **options: read.append(1) or own_read(stream, **options)  # type: ignore[method-assign,func-returns-value]
+    again = Session.open(store, "s")
+    assert read == [1]
+    assert InMemoryFilesystem(again).read("/3.txt").content == "1193\n" * 300
+    assert len(again[ToolCalls].all()) == 1200
+    assert len(read) > 3
+    assert again.to_bytes() == session.to_bytes()
+    with pytest.raises(UnknownSnapshot):
+        again.rollback("nothing")
+    again.rollback(700)
+    assert again[FileTree].latest() is not None
+    assert again[FileTree].latest().digest == session.at(700)[FileTree].latest().digest  # type: ignore[union-attr]

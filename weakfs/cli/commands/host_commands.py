@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from weakfs.cli.errors import DONE, UNMET
-from weakfs.cli.options import EXIT_STATUSES, directory_argument, json_option, kind_option, store_option
+from weakfs.cli.options import (
+    EXIT_STATUSES,
+    directory_argument,
+    json_option,
+    kind_option,
+    registry_option,
+    store_option,
+)
 from weakfs.cli.output import Output
 
 if TYPE_CHECKING:
@@ -132,15 +139,30 @@ def drop_command(
 @click.command("compact")
 @directory_argument
 @store_option
+@click.option("--keep", metavar="N", type=click.IntRange(min=0), help="DIR is a session in a storage: keep N records.")
+@click.option("--keep-calls", metavar="N", type=click.IntRange(min=0), help="Of such a session, keep N calls only.")
+@registry_option
 @json_option
-def compact_command(directory: str, store: str | None, as_json: bool) -> int:
+def compact_command(
+    directory: str, store: str | None, keep: int | None, keep_calls: int | None, registry: str | None, as_json: bool
+) -> int:
     """Free the contents that no snapshot of DIR needs any more.
 
     Contents needed only by a running session that is not saved yet are not known here: let the session end first.
+
+    With --keep, DIR is the location of a session in a storage, such as sqlite:sessions.db#ID: its older records are
+    dropped, and what only they needed.
     """
     from weakfs.cli.commands.snapshots import compact
-    from weakfs.cli.directories import open_directory
+    from weakfs.cli.directories import open_directory, usage
 
+    if keep is not None:
+        from weakfs.cli.commands.locations import compact_session
+
+        compact_session(Output(finish_unread=True), directory, registry, keep, keep_calls, as_json=as_json)
+        return DONE
+    if keep_calls is not None:
+        raise usage("cannot use --keep-calls alone: it is for sessions in a storage; give --keep N too")
     files = open_directory(directory, store=store, read_only=True)
     compact(Output(finish_unread=True), files, directory, as_json=as_json)
     return DONE

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from weakfs.reducers.codec.tree_writer import TreeWriter
 from weakfs.reducers.tree import children as maps
-from weakfs.reducers.tree.node import FileTree, Node, Segments, find
+from weakfs.reducers.tree.node import FileTree, Node, Segments
 from weakfs.session.codec.shared_values import Blobs, Json
 
-# A directory that differs: its path, its value afterwards, and the names that differ with their nodes.
-Differing = tuple[Segments, FileTree, list[tuple[str, "Node | None", "Node | None"]]]
+# A directory that differs: its path, its values before and afterwards, and the names that differ with their nodes.
+Differing = tuple[Segments, FileTree, FileTree, list[tuple[str, "Node | None", "Node | None"]]]
 
 
 def write_difference(before: FileTree, after: FileTree, blobs: Blobs) -> Json:
@@ -24,9 +24,9 @@ def write_difference(before: FileTree, after: FileTree, blobs: Blobs) -> Json:
     """
     differing = list(_differing((), before, after))
     writer = TreeWriter(blobs)
-    for segments, _, _ in differing:
-        writer.keep_row(None, find(before, segments))
-    for number, (_, tree, changes) in enumerate(differing):
+    for _, old_tree, _, _ in differing:
+        writer.keep_row(None, old_tree)
+    for number, (_, _, tree, changes) in enumerate(differing):
         for _, old, new in changes:
             if type(new) is FileTree and type(old) is not FileTree:
                 writer.number(new)
@@ -38,7 +38,7 @@ def write_difference(before: FileTree, after: FileTree, blobs: Blobs) -> Json:
         old_nodes = {name: old for name, old, _ in changes if old is not None}
         writer.keep_row(writer.entries(row, entries, old_nodes), tree)
     return {
-        "from": ["/" + "/".join(segments) for segments, _, _ in differing],
+        "from": ["/" + "/".join(segments) for segments, _, _, _ in differing],
         "rows": writer.rows[len(differing) :],
     }
 
@@ -49,4 +49,4 @@ def _differing(segments: Segments, before: FileTree, after: FileTree) -> Iterato
     for name, old, new in changes:
         if type(old) is FileTree and type(new) is FileTree:
             yield from _differing((*segments, name), old, new)
-    yield segments, after, changes
+    yield segments, before, after, changes

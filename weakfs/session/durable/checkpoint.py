@@ -125,6 +125,7 @@ class StateDocument(Document):
         return {
             "seq": line.seq,
             "dropped": line.dropped,
+            "records": [],
             "base": base,
             "state": self.table(line.state),
             "logs": self._logs(line.logs, runs),
@@ -224,10 +225,10 @@ class LoadedCheckpoint(LoadedDocument):
         return self._decoder.unread_blobs(rows)
 
     def _line(self, fields: Fields) -> Timeline:
-        seq, dropped = fields.take("seq", int), fields.take("dropped", int)
+        seq, dropped = fields.take("seq", int), self._dropped
         if not 0 <= dropped <= seq:
             raise SessionFileError(f"records {dropped} to {seq} cannot be dropped", where="$.dropped")
-        logs = self._events(self._table(fields.take("logs", list), "log", "$.logs"), fields.take("events", dict))
+        logs = self._with_events(self._table(fields.take("logs", list), "log", "$.logs"), fields.take("events", dict))
         base = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)
         written = fields.take("base", dict, type(None))
         if written is not None:
@@ -259,7 +260,7 @@ class LoadedCheckpoint(LoadedDocument):
             line.externals = line.externals.set(at, self._externals(kept, "$.externals"))
         return line
 
-    def _events(self, logs: Table, runs: dict[str, Json]) -> Table:
+    def _with_events(self, logs: Table, runs: dict[str, Json]) -> Table:
         """Add the values that are events in the history."""
         for tag, (head, first, count) in runs.items():
             shape = self._shape(tag, "$.events")

@@ -111,15 +111,20 @@ class Checkpointing:
             self.history.written(line.dropped),
         )
 
-    def count(self, session: SessionCore, size: int, number: int, line: Timeline) -> None:
-        """Count the bytes of a frame, and write a checkpoint beside if it is due."""
-        self.pending += size
-        if self.pending < max(LEAST, FACTOR * self.last.size) or self._thread is not None:
-            return
-        self.pending = 0
-        moment = self.moment(session, number, line)
-        self._thread = Thread(target=self._write_beside, args=(session, moment), name="weakfs-checkpoint", daemon=True)
-        self._thread.start()
+    @property
+    def due(self) -> int:
+        """How many bytes of frames a checkpoint follows."""
+        return max(LEAST, FACTOR * self.last.size)
+
+    def begin(self, session: SessionCore, number: int) -> None:
+        """Write a checkpoint of the trunk, which is the state after a frame, beside the work."""
+        if self._thread is None:
+            self.pending = 0
+            moment = self.moment(session, number, session._trunk)
+            self._thread = Thread(
+                target=self._write_beside, args=(session, moment), name="weakfs-checkpoint", daemon=True
+            )
+            self._thread.start()
 
     def _write_beside(self, session: SessionCore, moment: Moment) -> None:
         try:
@@ -160,7 +165,7 @@ class Checkpointing:
         of_records = StateDocument(moment.rules, document.blobs.digests)
         found = of_records.states_of(first, rows)
         if found:
-            text = of_records.text({"states": found})
+            text = of_records.text({"states": found, "dropped": 0, "records": []})
             digest = digest_of(text).hex()
             states = (*states, StatesEntry(first, line.seq, digest))
             contents |= of_records.blobs.by_digest

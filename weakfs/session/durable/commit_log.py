@@ -15,13 +15,15 @@ from weakfs.session.durable.checkpointing import Checkpointing
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, parsed
 from weakfs.session.durable.frame_reader import FrameReader
-from weakfs.session.durable.frame_writer import FrameWriter
+from weakfs.session.durable.frame_writer import NO_EXTERNALS, Change, FrameWriter
 from weakfs.session.durable.lease import HeldLease
-from weakfs.session.errors import SessionConflict
+from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.events import RolledBack
-from weakfs.session.history.timeline import Timeline
+from weakfs.session.history.reduction import Row
+from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
+from weakfs.session.slices.table import Table
 from weakfs.storage.errors import OutcomeUnknown, StreamConflict
 from weakfs.storage.event_store import EventStore
 from weakfs.storage.event_store import Frame as StoredFrame
@@ -44,13 +46,18 @@ class CommitLog:
     checkpoints: Checkpointing
     # The number of the newest frame that the session has read or written.
     head: int
-    # The trunk as it was stored last.
-    stored: Timeline
     # The slices that a reader knows.
     known_slices: frozenset[str]
     # Whether changes are merged with what others stored first.
     merges: bool = False
     lease: HeldLease | None = None
+    # Whether closing the session closes the storage.
+    owns_store: bool = False
+    is_closed: bool = False
+    # The trunk before it was brought up to date with what others stored, and a copy of it.
+    base: tuple[Point, Timeline] | None = None
+    # What was stored of the snapshots of attached filesystems from before rollbacks.
+    externals: Mapping[int, Any] = NO_EXTERNALS
     # The session's own fields in the document that was read last.
     header: dict[str, Any] = field(factory=dict[str, Any])
     # Identifies this writer in the names of its frames.
@@ -69,20 +76,31 @@ class CommitLog:
 
     def commit(self, session: SessionCore, after: Timeline) -> bool:
         """Store the change to `after`; see `SessionCore._stored`."""
-        before = self.stored
+        before = session._trunk
         if after.base is not before.base or (after.seq > before.seq + PART and not before.seq):
             return self._start_anew(session, after)
-        installed = self._follow_rules(session._rules)
-        name = self._next_name()
-        data, blobs = self._frames.frame(
-            session._rules,
-            before,
-            after,
-            name=name,
-            counter=session._counter,
-            installed=installed,
-            undeclared=self._undeclared,
-        )
+        rows = tuple(after.rows.since(len(before.rows))) if after.rows is not before.rows else ()
+        return self._commit(session, before, after, rows)
+
+    def commit_row(self, session: SessionCore, row: Row, state: Table, logs: Table) -> bool:
+        """Store one row that is about to be added to the trunk, with the slices that it leads to."""
+        before = session._trunk
+        if session._rules is self._rules and not self._undeclared and before.externals is self.externals:
+            return self._commit(session, before, before, (row,))
+        after = before.copy()
+        after.state, after.logs = state, logs
+        return self._commit(session, before, after, (row,))
+
+    def _commit(self, session: SessionCore, before: Timeline, after: Timeline, rows: tuple[Row, ...]) -> bool:
+        checkpoints = self.checkpoints
+        if checkpoints.pending > checkpoints.due:
+            checkpoints.begin(session, self.head)
+        rules = session._rules
+        installed = () if rules is self._rules else self._follow_rules(rules)
+        self._count += 1
+        name = f"{self.writer}-{self._count}"
+        change = Change(before, after, rows, self.externals, installed, self._undeclared)
+        data, blobs = self._frames.frame(rules, change, name, session._counter)
         contents = blobs.by_digest
         if blobs.stored:
             contents.update(self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()}))
@@ -90,11 +108,10 @@ class CommitLog:
             return False
         if installed:
             self.known_slices |= {spec.tag for spec in installed}
-        history = self.checkpoints.history
-        if after.rows is not before.rows:
-            history.add(self.head, before.seq, [row[2] for row in after.rows.since(len(before.rows))])
-        self.stored = after.copy()
-        self.checkpoints.count(session, len(data), self.head, self.stored)
+        self.externals = after.externals
+        if rows:
+            checkpoints.history.add(self.head, before.seq, rows)
+        checkpoints.pending += len(data)
         return True
 
     def _next_name(self) -> str:
@@ -106,6 +123,7 @@ class CommitLog:
         try:
             self.head = self._append_once(frames, contents)
         except StreamConflict as conflict:
+            base = session._trunk.point(), session._trunk.copy()
             others = list(self.store.read(self.stream, after=self.head))
             first = _name(others[0]) if others else None
             if first == name:
@@ -114,10 +132,11 @@ class CommitLog:
                 return True
             if first in self._uncertain:
                 self._undo(session, others)
-                return False
-            if not self.merges:
+            elif self.merges:
+                self._take(session, others)
+            else:
                 raise SessionConflict(session.session_id, conflict.expected, conflict.actual) from None
-            self._take(session, others)
+            self.base = base
             return False
         except BaseException:
             self._uncertain.add(name)
@@ -125,7 +144,13 @@ class CommitLog:
         return True
 
     def _append_once(self, frames: list[bytes], contents: Mapping[str, bytes]) -> int:
-        fencing = None if self.lease is None else self.lease.fencing()
+        if self.lease is None:
+            try:
+                return self.store.append(self.stream, self.head, frames, contents=contents or None)
+            except OutcomeUnknown:
+                fencing = None
+        else:
+            fencing = self.lease.fencing()
         for _ in range(RETRIES - 1):
             try:
                 return self.store.append(self.stream, self.head, frames, contents=contents or None, fencing=fencing)
@@ -151,13 +176,19 @@ class CommitLog:
             return ()
         return tuple(spec for tag, spec in sorted(rules.specs.items()) if tag not in self.known_slices)
 
+    def start(self, session: SessionCore, line: Timeline) -> None:
+        """Store the timeline of another session in a stream that is empty. Raise `SessionConflict` if it is not."""
+        if not self._start_anew(session, line):
+            raise SessionConflict(session.session_id, 0, self.head)
+
     def _start_anew(self, session: SessionCore, after: Timeline) -> bool:
         """Store a timeline that does not continue the stored one: a compacted or imported history."""
         history = self.checkpoints.history
+        before = session._trunk
         name = self._next_name()
         frames: list[bytes] = []
         contents: dict[str, bytes] = {}
-        if not self.stored.seq:
+        if not before.seq:
             # Nothing of its history is in the storage yet.
             history.forget()
             rows = iter(after.rows)
@@ -169,14 +200,14 @@ class CommitLog:
                 contents.update(
                     self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()})
                 )
-                history.add(self.head + len(frames), seq, [row[2] for row in part])
+                history.add(self.head + len(frames), seq, part)
                 seq += len(part)
-        whole = self.stored if self.stored.seq else after
+        whole = before if before.seq else after
         moment = self.checkpoints.moment(session, self.head + len(frames) + 1, after, whole)
         text, written, needed = self.checkpoints.document(moment)
         digest = digest_of(text).hex()
         self.checkpoints.put(needed | {digest: text})
-        reset: Frame = {"id": name, "after": self.stored.seq, "counter": session._counter, "reset": digest}
+        reset: Frame = {"id": name, "after": before.seq, "counter": session._counter, "reset": digest}
         frames.append(orjson.dumps(reset))
         is_stored = False
         try:
@@ -187,9 +218,15 @@ class CommitLog:
         if not is_stored:
             return False
         self.known_slices = frozenset(session._rules.specs)
-        self.stored = after.copy()
+        self.externals = after.externals
         self.checkpoints.replace(session, moment, text, written)
         return True
+
+    def before_others(self) -> tuple[Point, Timeline]:
+        """Return where the trunk was before `commit_row` read what others had stored, and a copy of it."""
+        if self.base is None:
+            raise SessionError("nobody else has changed the session")
+        return self.base
 
     def refresh(self, session: SessionCore) -> int:
         """Apply what others stored, and return the number of new records."""
@@ -210,7 +247,7 @@ class CommitLog:
         line.adopt(after)
         line.base, line.snapshots, line.touched = after.base, after.snapshots, after.touched
         self.head = last
-        self.stored = line.copy()
+        self.externals = line.externals
         session._post_since(line, before)
 
     def reader(self, rules: Rules, line: Timeline, counter: int, *, is_new: bool = False) -> FrameReader:
@@ -229,12 +266,29 @@ class CommitLog:
         line, self.header, rules = self.checkpoints.load(text, f"frame {number}")
         return line, rules
 
-    def close(self) -> None:
-        """Make everything durable, and give the lease back."""
+    def checkpoint(self, session: SessionCore) -> None:
+        """Write a checkpoint and wait for it; not to be called under the session's lock."""
+        self.checkpoints.wait()
+        with session.lock:
+            if self.head:
+                self.checkpoints.begin(session, self.head)
+        self.checkpoints.wait()
+
+    def flush(self) -> None:
+        """Make everything durable; not to be called under the session's lock."""
         self.checkpoints.wait()
         self.store.flush()
+
+    def close(self) -> None:
+        """Make everything durable, and give back the lease and the storage."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        self.flush()
         if self.lease is not None:
             self.lease.release()
+        if self.owns_store:
+            self.store.close()
 
 
 def undeclared_slices(rules: Rules) -> frozenset[str]:

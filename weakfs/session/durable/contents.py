@@ -52,10 +52,10 @@ class StreamContents:
             return {}
         there = self.store.has_contents(self.stream, list(elsewhere))
         read: dict[str, bytes] = {}
-        for digest, content in elsewhere.items():
-            if digest not in there:
+        for name, content in elsewhere.items():
+            if name not in there:
                 try:
-                    read[digest] = content.join()
+                    read[name] = content.join()
                 except MissingBlob:
                     # It was lost before; only what needs it fails.
                     continue

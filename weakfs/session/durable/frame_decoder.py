@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
@@ -19,6 +20,7 @@ from weakfs.session.files.expansion import unlimited
 from weakfs.session.history.reduction import Row
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.table import Table
 
 Frame = dict[str, Json]
 
@@ -108,7 +110,9 @@ class FrameDecoder:
         values: list[Any] = [None] * len(records)
         for tag, positions in places.items():
             columns = self.columns(tag)
-            read = columns and columns.read([records[place]["event"] for place in positions], blobs, unlimited())
+            read: list[tuple[Any, ...]] | None = None
+            if columns is not None:
+                read = columns.read([records[place]["event"] for place in positions], blobs, unlimited())
             if read is None:
                 reading = self.reading(blobs, {})
                 shape = self.shape(tag)
@@ -121,7 +125,7 @@ class FrameDecoder:
         """Return whether all records of a frame are plain."""
         return all(self.columns(record["type"]) is not None for record in frame.get("records", ()))
 
-    def rows(self, frames: Sequence[tuple[int, Frame]], state_of: Callable[[int], Any]) -> list[Row]:
+    def rows(self, frames: Sequence[tuple[int, Frame]], state_of: Callable[[int], Table]) -> list[Row]:
         """Return the records of frames. The states in them are asked for by record number."""
         rows: list[Row] = []
         plain: list[Frame] = []
@@ -135,10 +139,14 @@ class FrameDecoder:
             reading = self.reading(self.blobs(frame.get("blobs", [])), frame)
             for seq, record in enumerate(frame["records"], frame["after"] + 1):
                 shape = self.shape(record["type"])
-                reading.table = lambda _, seq=seq: state_of(seq)
+                reading.table = partial(_state_at, state_of, seq)
                 event = reading.value(record["event"], shape.cls, where)
                 rows.append(head(record, where, shape.pack(event)))
         return rows + self.plain_rows(plain, "the records")
+
+
+def _state_at(state_of: Callable[[int], Table], seq: int, row: Json) -> Table:
+    return state_of(seq)
 
 
 def head(record: Frame, where: str, values: tuple[Any, ...]) -> Row:

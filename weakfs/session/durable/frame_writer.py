@@ -7,13 +7,14 @@ under the session's lock: an event costs one dict, made by a function that is co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
 import orjson
+from attrs import frozen
 
 from weakfs.session.blobs.blob import Stored, digest_of
 from weakfs.session.blobs.rope import Content, joined
@@ -37,6 +38,8 @@ INLINE = 512
 
 ATOMS: frozenset[Any] = frozenset({str, int, bool, type(None)})
 
+NO_EXTERNALS = Timeline().externals
+
 WriteField = Callable[[Any, "FrameBlobs"], Json]
 WriteEvent = Callable[[tuple[Any, ...], "FrameBlobs"], Json]
 
@@ -45,7 +48,11 @@ class FrameBlobs(Blobs):
     """The blobs of one frame. Large ones are written as their digest, and collected in `contents_by_digest`."""
 
     def __init__(self, known: KnownDigests) -> None:
-        super().__init__()
+        # Not the rest of the attributes: one of these is made for each frame.
+        self.rows = []
+        self.contents = []
+        self.stored = {}
+        self._by_identity = {}
         self.by_digest: dict[str, bytes] = {}
         self._known = known
 
@@ -70,6 +77,14 @@ class FrameBlobs(Blobs):
         self.contents.append(content)
         self._by_identity[id(content)] = number
         return number
+
+    def number_all(self, contents: Sequence[Content]) -> list[int]:
+        """Return the numbers of many blobs."""
+        return [self.number(content) for content in contents]
+
+    def are_equal(self, one: Content, other: Content) -> bool:
+        """Return whether two blobs are the same object: others count as different, which is always right."""
+        return one is other
 
 
 class KnownDigests:
@@ -117,6 +132,23 @@ class FrameWriting(Writing):
         return self._converter.unstructure(value, unstructure_as=type_)
 
 
+@frozen(eq=False)
+class Change:
+    """What a frame holds: the change from one timeline to the one that continues it, and its rows.
+
+    `externals` are those of `Timeline.externals` that were stored, `installed` the slices that readers do not know. The
+    values of `undeclared` slices are part of the frame. One that is a part of a history has no states.
+    """
+
+    before: Timeline
+    after: Timeline
+    rows: tuple[Row, ...]
+    externals: Mapping[int, Any]
+    installed: tuple[SliceSpec, ...] = ()
+    undeclared: frozenset[str] = frozenset()
+    is_part: bool = False
+
+
 class FrameWriter:
     """Writes the frames of one session."""
 
@@ -125,91 +157,62 @@ class FrameWriter:
         self._events: dict[str, WriteEvent | None] = {}
         self._writing: FrameWriting | None = None
 
-    def frame(
-        self,
-        rules: Rules,
-        before: Timeline,
-        after: Timeline,
-        *,
-        name: str,
-        counter: int,
-        installed: tuple[SliceSpec, ...] = (),
-        undeclared: frozenset[str] = frozenset(),
-    ) -> tuple[bytes, FrameBlobs]:
-        """Return the frame of the change from `before` to `after`, which must continue it, and its blobs.
-
-        `name` identifies it among all frames. The values of `undeclared` slices are part of it.
-        """
-        rows = tuple(after.rows.since(len(before.rows))) if after.rows is not before.rows else ()
+    def frame(self, rules: Rules, change: Change, name: str, counter: int) -> tuple[bytes, FrameBlobs]:
+        """Return the frame of a change, and its blobs. `name` identifies it among all frames."""
         try:
-            return self._frame(rules, before, after, rows, name, counter, installed, undeclared, fast=True)
+            return self._frame(rules, change, name, counter, fast=True)
         except (TypeError, ValueError):
             # A value that JSON does not have, such as a large number: the slow way marks it.
-            return self._frame(rules, before, after, rows, name, counter, installed, undeclared, fast=False)
+            return self._frame(rules, change, name, counter, fast=False)
 
     def part(self, rules: Rules, rows: Sequence[Row], after: int, *, name: str) -> tuple[bytes, FrameBlobs]:
         """Return a frame of history: the records that follow record `after`, without the states in them."""
         before = Timeline(base=Mark(after, EMPTY_TABLE, EMPTY_TABLE, 0))
-        try:
-            return self._frame(rules, before, before, tuple(rows), name, 0, (), frozenset(), fast=True, is_part=True)
-        except (TypeError, ValueError):
-            return self._frame(rules, before, before, tuple(rows), name, 0, (), frozenset(), fast=False, is_part=True)
+        return self.frame(rules, Change(before, before, tuple(rows), before.externals, is_part=True), name, 0)
 
-    def _frame(
-        self,
-        rules: Rules,
-        before: Timeline,
-        after: Timeline,
-        rows: tuple[Row, ...],
-        name: str,
-        counter: int,
-        installed: tuple[SliceSpec, ...],
-        undeclared: frozenset[str],
-        *,
-        fast: bool,
-        is_part: bool = False,
-    ) -> tuple[bytes, FrameBlobs]:
+    def _frame(self, rules: Rules, change: Change, name: str, counter: int, *, fast: bool) -> tuple[bytes, FrameBlobs]:
         blobs = FrameBlobs(self._known)
+        before, after = change.before, change.after
         frame: dict[str, Json] = {"id": name, "after": before.seq, "counter": counter}
-        if is_part:
-            frame["part"] = True
         writing: FrameWriting | None = None
-        if installed:
-            writing = self._begin(rules, blobs, before, None)
+        if change.is_part:
+            frame["part"] = True
+        if change.installed:
+            writing = self._begin(rules, blobs, before)
             frame["installed"] = [
                 {"tag": spec.tag, "kind": spec.kind, "initial": [writing.row(value, spec.cls) for value in spec.empty]}
-                for spec in installed
+                for spec in change.installed
             ]
-        records: list[Json] = []
-        for at, cause, tag, values in rows:
-            write = self._event_writer(rules, tag) if fast else None
-            if write is not None:
-                event = write(values, blobs)
-            else:
-                writing = writing or self._begin(rules, blobs, before, None)
-                if is_part:
-                    writing.write_state = lambda table: None
-                event = self._event(rules, writing, before, tag, values)
-            records.append({"at": at, "type": tag, "cause": cause, "event": event})
-        if records:
+        if change.rows:
+            records: list[Json] = []
+            for at, cause, tag, values in change.rows:
+                write = self._event_writer(rules, tag) if fast else None
+                if write is not None:
+                    event = write(values, blobs)
+                else:
+                    writing = writing or self._begin(rules, blobs, before)
+                    if change.is_part:
+                        writing.write_state = _no_state
+                    event = self._event(rules, writing, before, tag, values)
+                records.append({"at": at, "type": tag, "cause": cause, "event": event})
             frame["records"] = records
-        slices = undeclared and self._undeclared(rules, before, after, undeclared)
-        has_more = slices or after.snapshots is not before.snapshots or after.externals is not before.externals
-        if has_more:
-            writing = writing or self._begin(rules, blobs, before, None)
-            if slices:
-                frame["slices"] = self._slices(rules, writing, blobs, before, after, slices)
-            if after.snapshots is not before.snapshots:
-                writing.write_state = self._state_writer(rules, writing, blobs, before, after)
-                taken, gone = _snapshot_changes(before, after)
-                frame["snapshots"] = [self._snapshot(writing, entry) for entry in taken]
-                frame["dropped"] = gone
-            if after.externals is not before.externals:
-                frame["externals"] = [
-                    [seq, writing.any(kept)]
-                    for seq, kept in sorted(after.externals.items())
-                    if before.externals.get(seq) is not kept
-                ]
+        slices = self._undeclared(rules, change) if change.undeclared else []
+        if slices:
+            writing = writing or self._begin(rules, blobs, before)
+            frame["slices"] = self._slices(rules, writing, blobs, before, after, slices)
+        if after.snapshots is not before.snapshots:
+            writing = writing or self._begin(rules, blobs, before)
+            writing.write_state = self._state_writer(rules, writing, blobs, before, after)
+            taken, gone = _snapshot_changes(before, after)
+            frame["snapshots"] = [self._snapshot(writing, entry) for entry in taken]
+            frame["dropped"] = gone
+        if after.externals is not change.externals:
+            writing = writing or self._begin(rules, blobs, before)
+            frame["externals"] = [
+                [seq, writing.any(kept)]
+                for seq, kept in sorted(after.externals.items())
+                if change.externals.get(seq) is not kept
+            ]
         if writing is not None:
             for pool, pool_writer in writing.pools.values():
                 if pool_writer.rows:
@@ -225,13 +228,13 @@ class FrameWriter:
             write = self._events[tag] = event_writer(rules.registry.shape(tag))
             return write
 
-    def _begin(self, rules: Rules, blobs: FrameBlobs, before: Timeline, after: Timeline | None) -> FrameWriting:
+    def _begin(self, rules: Rules, blobs: FrameBlobs, before: Timeline) -> FrameWriting:
         writing = self._writing
         if writing is None or writing.registry.pools != rules.registry.pools:
             writing = self._writing = FrameWriting(rules.registry)
         writing.registry = rules.registry
         writing.begin(blobs)
-        writing.write_state = self._state_writer(rules, writing, blobs, before, after)
+        writing.write_state = self._state_writer(rules, writing, blobs, before, None)
         return writing
 
     def _state_writer(
@@ -258,13 +261,11 @@ class FrameWriter:
                 return {"target": target, "snapshot_id": snapshot_id, "state": {"snapshot": snapshot_id}}
         return writing.row(shape.build(*values), shape.cls)
 
-    def _undeclared(
-        self, rules: Rules, before: Timeline, after: Timeline, undeclared: Iterable[str]
-    ) -> list[tuple[str, str]]:
+    def _undeclared(self, rules: Rules, change: Change) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = []
-        for tag in sorted(undeclared):
+        for tag in sorted(change.undeclared):
             kind = "logs" if rules.specs[tag].kind == "log" else "state"
-            if getattr(before, kind).get(tag) is not getattr(after, kind).get(tag):
+            if getattr(change.before, kind).get(tag) is not getattr(change.after, kind).get(tag):
                 found.append((tag, kind))
         return found
 
@@ -298,6 +299,10 @@ class FrameWriter:
         if entry.externals:
             row["externals"] = writing.any(entry.externals)
         return row
+
+
+def _no_state(state: Table) -> Json:
+    return None
 
 
 def _snapshot_changes(before: Timeline, after: Timeline) -> tuple[list[SnapshotEntry], list[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from threading import RLock
 from typing import Any
@@ -63,14 +63,21 @@ class StreamHistory:
 
     def note(self, number: int, frame: Frame) -> None:
         """Count a frame that was read."""
-        self.add(number, frame["after"], [record["type"] for record in frame.get("records", ())])
+        self._open(number, frame["after"])
+        for record in frame.get("records", ()):
+            self.counts[record["type"]] += 1
 
-    def add(self, number: int, after: int, tags: list[str]) -> None:
-        """Count the frame that follows record `after`."""
-        if not self.index or after - self.index[-1].seq >= GAP:
-            self.index.append(IndexEntry(number, after, dict(self.counts)))
-        for tag in tags:
-            self.counts[tag] += 1
+    def add(self, number: int, after: int, rows: Iterable[Row]) -> None:
+        """Count a frame of rows that follow record `after`."""
+        self._open(number, after)
+        counts = self.counts
+        for row in rows:
+            counts[row[2]] += 1
+
+    def _open(self, number: int, after: int) -> None:
+        index = self.index
+        if not index or after - index[-1].seq >= GAP:
+            index.append(IndexEntry(number, after, dict(self.counts)))
 
     def first_frame(self, dropped: int) -> int:
         """Return the number of the first frame that is needed once the records up to `dropped` are."""

@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
 
 from weakfs.session.durable.checkpointing import Checkpointing
 from weakfs.session.durable.commit_log import CommitLog
 from weakfs.session.durable.lease import HeldLease
 from weakfs.session.errors import SessionError
+from weakfs.session.history.garbage_collection import collector_at_rest
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.storage.event_store import EventStore
+from weakfs.storage.locations import open_event_store
 from weakfs.storage.storage import Storage
 
 if TYPE_CHECKING:
     from weakfs.session.session import Session
 
+
+S = TypeVar("S", bound="Session")
+
 Durability = Literal["process", "power", "manual"]
-OnConflict = Literal["raise", "merge"]
+OnOthers = Literal["raise", "merge"]
+# A folder, a URL, or a storage.
 Where = str | os.PathLike[str] | Storage | EventStore
 # How long a lease lasts, in seconds.
 LEASE = 30.0
 
 
 def event_store(where: Where, durability: Durability) -> EventStore:
-    """Return the event streams at a path, a URL, or in a storage."""
+    """Return the event streams in a folder, at a URL, or in a storage.
+
+    For a storage, and a server, `durability` is what they were set up for.
+    """
     if isinstance(where, EventStore):
         return where
-    raise SessionError(f"cannot open {where!r:.60}: pass a path, a URL or a storage")
+    if durability not in ("process", "power", "manual"):
+        raise ValueError(f"durability is {durability!r}; pass 'process', 'power' or 'manual'")
+    if not isinstance(where, str | os.PathLike):
+        return open_event_store(where)
+    if isinstance(where, str) and where.startswith(("folder:", "sqlite:")):
+        return open_event_store(where if "?" in where else f"{where}?durability={durability}")
+    if isinstance(where, str) and ":" in where:
+        return open_event_store(where)
+    return open_event_store(f"folder:{os.path.abspath(where)}?durability={durability}")
 
 
 def stream_of(store: EventStore, session_id: str | None) -> str | None:
@@ -43,26 +61,70 @@ def stream_of(store: EventStore, session_id: str | None) -> str | None:
     return found[0] if found else None
 
 
-def open_session(session: Session, store: EventStore, stream: str | None, *, merges: bool, exclusive: bool) -> None:
+def open_session(
+    create: Callable[[str | None], S],
+    where: Where,
+    session_id: str | None,
+    *,
+    durability: Durability,
+    on_conflict: OnOthers,
+    exclusive: bool,
+) -> S:
+    """Open a session, or create one; see `Session.open`. `create` makes an empty session with an id."""
+    if on_conflict not in ("raise", "merge"):
+        raise ValueError(f"on_conflict is {on_conflict!r}; pass 'raise' or 'merge'")
+    store = event_store(where, durability)
+    try:
+        session = create(stream_of(store, session_id))
+        log = _filled(session, store, exclusive=exclusive)
+    except BaseException:
+        if store is not where:
+            store.close()
+        raise
+    log.merges, log.owns_store = on_conflict == "merge", store is not where
+    return session
+
+
+def _filled(session: Session, store: EventStore, *, exclusive: bool) -> CommitLog:
     """Fill a new session from its stream, and let its changes be stored there."""
-    name = stream if stream is not None else session.session_id
+    name = session.session_id
     lease = HeldLease(store, store.lease(name, uuid4().hex, LEASE)) if exclusive else None
     checkpoints = Checkpointing.of(store, name, session._rules)
     line, rules, head = Timeline(touched=Log()), session._rules, 0
-    header: dict[str, Any] = {"session_id": name, "origin_id": name, "counter": 0}
-    checkpoint = store.get_checkpoint(name)
-    if checkpoint is not None:
-        line, header, rules = checkpoints.load(checkpoint.data, f"the checkpoint at frame {checkpoint.number}")
-        head = checkpoint.number
-    log = CommitLog(store, name, checkpoints, head, line, frozenset(), merges=merges, lease=lease)
-    log.header = header
-    reader = log.reader(rules, line, header["counter"], is_new=True)
-    read = reader.apply(store.read(name, after=head))
+    header: dict[str, Any] = {"origin_id": name, "counter": 0}
+    with collector_at_rest():
+        checkpoint = store.get_checkpoint(name)
+        if checkpoint is not None:
+            line, header, rules = checkpoints.load(checkpoint.data, f"the checkpoint at frame {checkpoint.number}")
+            head = checkpoint.number
+        log = CommitLog(store, name, checkpoints, head, frozenset(), lease=lease, header=header)
+        reader = log.reader(rules, line, header["counter"], is_new=True)
+        read = reader.apply(store.read(name, after=head))
     line = reader.line
     if read and line.seq:
         line.loaded = True
         line.forget_checkpoints(line.lasting)
     session._take_over(reader.rules, line, {**log.header, "session_id": name, "counter": reader.counter})
-    log.head, log.stored = read or head, line.copy()
+    log.head, log.externals = read or head, line.externals
     log.known_slices = frozenset(reader.rules.specs)
     session._log = log
+    return log
+
+
+def copy_session(source: Session, where: Where, durability: Durability) -> None:
+    """Store a copy of a session; see `Session.copy_to`."""
+    with source.lock:
+        rules, line, header = source._parts()
+        line = line.copy()
+    target = type(source).open(where, source.session_id, durability=durability, registry=rules.registry)
+    try:
+        log = target._log
+        if log is None or log.head:
+            raise SessionError(
+                f"cannot copy session {source.session_id!r}: the storage has a session of that id; delete it first"
+            )
+        with target.lock:
+            target._rules, target.origin_id, target._counter = rules, header["origin_id"], header["counter"]
+            log.start(target, line)
+    finally:
+        target.close()

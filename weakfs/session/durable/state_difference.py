@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from weakfs.session.codec.shared_values import Blobs, Json
@@ -51,6 +52,10 @@ def _shared(before: Log[Any], after: Log[Any]) -> int:
     return count
 
 
+def _write_item(write: Callable[[Any, type], Json], cls: type, item: Any) -> Json:
+    return write(item, cls)
+
+
 def read_values(before: Log[Any], row: Json, read: Callable[[Json], Any], changed: Callable[[Any, Json], Any]) -> Any:
     """Return the values that `write_values` wrote."""
     if type(row) is dict and row.keys() == {"changed"} and len(before) == 1:
@@ -82,5 +87,5 @@ def write_table(
             continue
         spec = rules.specs[tag]
         start = spec.empty if old is None else old
-        found[tag] = write_values(start, new, lambda item, cls=spec.cls: write(item, cls), pools.get(spec.cls), blobs)
+        found[tag] = write_values(start, new, partial(_write_item, write, spec.cls), pools.get(spec.cls), blobs)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import starmap
 from typing import Any
 
@@ -74,6 +75,10 @@ class LoadedDocument:
         self._successors: dict[int, Log[Any]] = {}
         for number, row in enumerate(fields.take("installed", list)):
             self._installed(row, f"$.installed[{number}]")
+        self._dropped = fields.take("dropped", int)
+        self._records: list[Json] = fields.take("records", list)
+        # The events of the types that were read, by tag and then by the number of their record.
+        self._events: dict[str, dict[int, tuple[Any, ...]]] = {}
         self._slices: list[tuple[str, str, Log[Any]]] = []
         for number, row in enumerate(fields.take("slices", list)):
             self._slices.append(self._slice(row, f"$.slices[{number}]"))
@@ -84,7 +89,7 @@ class LoadedDocument:
         return read_blobs(rows, source)
 
     def _line(self, fields: Fields) -> Timeline:
-        dropped = fields.take("dropped", int)
+        dropped = self._dropped
         before = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)
         base = fields.take("base", dict, type(None))
         if dropped < 0 or (base is None) != (dropped == 0):
@@ -95,7 +100,8 @@ class LoadedDocument:
             logs = self._table(base_fields.take("logs", list), "log", "$.base.logs")
             before = Mark(dropped, state, logs, base_fields.take("block_end", int))
             base_fields.done()
-        rows = Log(self._rows(fields.take("records", list), dropped))
+        rows = Log(self._rows(self._records, dropped))
+        self._records, self._events = [], {}
         snapshots: dict[str, SnapshotEntry] = {}
         for number, row in enumerate(fields.take("snapshots", list)):
             entry = self._snapshot(row, f"$.snapshots[{number}]", dropped + len(rows))
@@ -173,17 +179,13 @@ class LoadedDocument:
             places.setdefault(tag, []).append(place)
         for tag, positions in places.items():
             shape = self._shape(tag, f"$.records[{positions[0]}].type")
-            columns = Columns.of(shape)
-            read = None
-            if columns is not None:
-                read = columns.read([events[place] for place in positions], self._blobs, self._expansion)
-            if read is None:
-                for place in positions:
-                    event = self._reading.value(events[place], shape.cls, f"$.records[{place}].event")
-                    values[place] = shape.pack(event)
+            known = self._events.get(tag)
+            if known is not None:
+                read: Iterable[tuple[Any, ...]] = known.values()
             else:
-                for place, value in zip(positions, read, strict=True):
-                    values[place] = value
+                read = self._read_events(shape, [events[place] for place in positions], positions)
+            for place, value in zip(positions, read, strict=True):
+                values[place] = value
         return list(zip(ats, causes, tags, values, strict=True))  # type: ignore[arg-type]  # every position is filled
 
     def _shape(self, tag: Json, where: str) -> Shape:
@@ -220,6 +222,7 @@ class LoadedDocument:
         tag, kind = fields.take("tag", str), fields.take("kind", str)
         shape = self._install(tag, kind, where)
         items = self._items(shape, fields.take("items", list), f"{where}.items")
+        items += self._recorded(shape, fields.take("records", list, default=[]), f"{where}.records")
         after = fields.take("after", int, default=None)
         fields.done()
         if after is None:
@@ -239,6 +242,46 @@ class LoadedDocument:
         if rows is not None:
             return list(starmap(shape.build, rows))
         return [self._reading.value(item, shape.cls, f"{where}[{index}]") for index, item in enumerate(items)]
+
+    def _recorded(self, shape: Shape, numbers: list[Json], where: str) -> list[Any]:
+        """Return the events of records that are the values of a slice."""
+        if not numbers:
+            return []
+        events = self._events_of(shape)
+        self._expansion.take(len(numbers) * (32 + 8 * len(shape.names)), "the values of a slice that are events", where)
+        try:
+            return [shape.build(*events[number]) for number in numbers]
+        except (KeyError, TypeError):
+            is_known = [type(number) is int and number in events for number in numbers]
+            place = is_known.index(False)
+            raise SessionFileError(
+                f"there is no record {numbers[place]!r:.60} of type {shape.tag!r}", where=f"{where}[{place}]"
+            ) from None
+
+    def _events_of(self, shape: Shape) -> dict[int, tuple[Any, ...]]:
+        """Read the events of one type."""
+        if shape.tag not in self._events:
+            places = [
+                place
+                for place, record in enumerate(self._records)
+                if type(record) is dict and record.get("type") == shape.tag and "event" in record
+            ]
+            values = self._read_events(shape, [self._records[place]["event"] for place in places], places)
+            numbers = [place + self._dropped + 1 for place in places]
+            self._events[shape.tag] = dict(zip(numbers, values, strict=True))
+        return self._events[shape.tag]
+
+    def _read_events(self, shape: Shape, events: list[Json], places: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Read the events of one type: a field at a time if they are plain."""
+        columns = Columns.of(shape)
+        read = columns.read(events, self._blobs, self._expansion) if columns is not None else None
+        if read is None:
+            built = (
+                self._reading.value(event, shape.cls, f"$.records[{place}].event")
+                for event, place in zip(events, places, strict=True)
+            )
+            read = list(map(shape.pack, built))
+        return read
 
     def _successor(self, number: int) -> tuple[str, Log[Any]]:
         """Return the tag and values of the slice that replaces one of an older file."""

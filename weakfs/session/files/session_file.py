@@ -33,16 +33,17 @@ from weakfs.session.slices.schema import Rules
 from weakfs.session.views import Missing, SaveReport
 
 FORMAT = "weakfs-session"
-# Version 2 states whether merged records were renumbered (`Merged.renumbered`). Both are read, 2 is written.
-VERSION = 2
-READABLE = (1, 2)
+# Version 2 states whether merged records were renumbered (`Merged.renumbered`). Version 3 stores values of slices that
+# are the events of records as the numbers of these. All are read, 3 is written.
+VERSION = 3
+READABLE = (1, 2, 3)
 
 # Enough bytes to tell one document from another: the checksum is among them.
 HEAD = 128
 
 logger = logging.getLogger("weakfs.session")
 
-_HEAD = re.compile(rb'\{"format":"weakfs-session","version":[12],"sha256":"([0-9a-f]{64})",')
+_HEAD = re.compile(rb'\{"format":"weakfs-session","version":[123],"sha256":"([0-9a-f]{64})",')
 
 
 class SavedSession(Protocol):

@@ -2,34 +2,43 @@
 
 Slices, blobs and pooled values (directories) are tables; snapshots, records and the current state refer to their rows
 by number. Moments are visited in order of record number, so that a pool may write a value as its difference
-from the one before. The same state gives the same bytes.
+from the one before. A value of a LOG slice that is the event of a record, such as a tool call, is written as the number
+of that record. The same state gives the same bytes.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import islice
-from typing import Any, TypeVar
+from itertools import chain, groupby, islice
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
+from attrs import define, field
 
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.encoding import Writing
+from weakfs.session.codec.round_trip import difference
 from weakfs.session.codec.scalars import AS_IT_IS
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.errors import SessionError
 from weakfs.session.files.spool import BATCH, JsonArray, JsonObject, Spool
 from weakfs.session.history.checkpoints import PackedMark
 from weakfs.session.history.log import Log
+from weakfs.session.history.packing import are_same
 from weakfs.session.history.reduction import Row, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
+from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
 
 # Blobs up to this size are written at once; it does not matter that a few of them could be stored as tails.
 SMALL = 4096
@@ -52,10 +61,13 @@ class Document:
         self._numbers: dict[int, int] = {}
         self._equals: list[Log[Any]] = []
         self._by_items: dict[tuple[str, bytes], int] = {}
-        self._last_log: dict[str, tuple[int, Log[Any], bytes]] = {}
+        self._last_log: dict[str, tuple[int, Log[Any], Hash]] = {}
         self._columns_of: dict[str, Columns | None] = {}
         # What checkpoints share.
         self._unpacked: dict[int, Any] = {}
+        # The records of the document, and the numbers of those written so far whose event a LOG slice may hold, by tag.
+        self._rows, self._dropped = Log[Row](), 0
+        self._recorded: dict[str, array[int]] = {}
 
     def of(self, line: Timeline) -> dict[str, Json]:
         """Return the document of a timeline, without the session's own fields."""
@@ -81,7 +93,9 @@ class Document:
                 "block_end": mark.block_end,
             }
         records = JsonArray(self._spool)
-        seq = line.dropped
+        self._rows, seq = line.rows, line.dropped
+        self._dropped = seq
+        self._recorded = {tag: array("q") for tag in self._rules.logged_events}
         for batch in batched(line.rows):
             written: list[Json] = []
             plain = self._plain_events(batch)
@@ -90,6 +104,9 @@ class Document:
                 while waiting and waiting[0].seq < seq:
                     show(waiting.popleft())
                 written.append(self._record(seq, row, plain, f"$.records[{seq - line.dropped - 1}].event"))
+                numbers = self._recorded.get(row[2])
+                if numbers is not None:
+                    numbers.append(seq)
             records.add([orjson.dumps(written, option=AS_IT_IS)[1:-1]])
         for moment in waiting:
             show(moment)
@@ -193,34 +210,71 @@ class Document:
         if spec is None:
             raise SessionError(f"cannot save the slice {tag!r}: its type is not installed; call session.install first")
         number = len(self._slices)
-        after, before, last_digest = self._last_log.get(tag, (None, Log[Any](), b""))
-        skip = len(before) if values.extends(before) else 0
-        digest = last_digest if skip else b""
-        items = JsonArray(self._spool)
-        index = 0
-        for batch in batched(values.since(skip)):
-            texts: list[bytes] = []
-            for item in self._items(spec, batch, f"$.slices[{number}].items", index):
-                texts.append(orjson.dumps(item, option=AS_IT_IS))
-                digest = sha256(digest + texts[-1]).digest()
-                index += 1
-                if not skip and index == len(before) and digest == last_digest:
-                    # It begins with equal items that are other objects: loading makes them the same.
-                    items, texts, skip = JsonArray(self._spool), [], len(before)
-            items.add(texts)
-        known = self._by_items.setdefault((tag, digest), number)
-        self._numbers[id(values)] = known
-        if known != number:
+        after, before, last = self._last_log.get(tag, (None, Log[Any](), sha256()))
+        skip = index = len(before) if values.extends(before) else 0
+        hashed = last.copy() if skip else sha256()
+        parts = [Part(JsonArray(self._spool))]
+        for batch, numbers in self._with_records(spec, values, skip, len(before)):
+            for is_recorded, run in groupby(zip(numbers, batch, strict=True), _is_recorded):
+                own = list(run)
+                if is_recorded:
+                    parts[-1].records += [seq for seq, _ in own if seq is not None]
+                    texts = [b"@%d" % seq for seq, _ in own if seq is not None]
+                else:
+                    if parts[-1].records:
+                        parts.append(Part(JsonArray(self._spool)))
+                    items = self._items(spec, [value for _, value in own], f"$.slices[{number}].items", index)
+                    texts = [orjson.dumps(item, option=AS_IT_IS) for item in items]
+                    parts[-1].items.add(texts)
+                hashed.update(b"%b\n" % b"\n".join(texts))
+                index += len(own)
+                parts[-1].end = index
+            if not skip and index == len(before) and hashed.digest() == last.digest():
+                # It begins with equal items that are other objects: loading makes them the same.
+                parts, skip = [Part(JsonArray(self._spool))], len(before)
+        digest = hashed.digest()
+        known = self._by_items.get((tag, digest))
+        if known is not None:
+            self._numbers[id(values)] = known
             self._equals.append(values)
             return known
-        row: dict[str, Json] = {"tag": tag, "kind": spec.kind}
-        if skip:
-            row["after"] = after
-        row["items"] = items
-        self._slices.append(JsonObject(row))
-        self._values.append(values)
-        self._last_log[tag] = (number, values, digest)
+        for part in parts:
+            number = len(self._slices)
+            row: dict[str, Json] = {"tag": tag, "kind": spec.kind}
+            if skip:
+                row["after"] = after
+            row["items"] = part.items
+            if part.records:
+                row["records"] = part.records
+            self._slices.append(JsonObject(row))
+            self._values.append(values if part is parts[-1] else values.prefix(part.end))
+            after, skip = number, part.end
+        self._by_items[tag, digest] = self._numbers[id(values)] = number
+        self._last_log[tag] = (number, values, hashed)
         return number
+
+    def _with_records(
+        self, spec: SliceSpec, values: Log[Any], skip: int, edge: int
+    ) -> Iterator[tuple[list[Any], list[int | None]]]:
+        """Yield the values after the first `skip` in batches, with the number of the record whose event each one is.
+
+        The newest values are compared with the newest records of their type. No batch goes across the place `edge`.
+        """
+        remaining = values.since(skip)
+        batches = chain(batched(islice(remaining, max(edge - skip, 0))), batched(remaining))
+        shape = self._rules.registry.by_type.get(spec.cls)
+        recorded = self._recorded.get(shape.tag) if shape is not None and spec.kind == "log" else None
+        if not recorded or shape is None:
+            for batch in batches:
+                yield batch, [None] * len(batch)
+            return
+        first = len(recorded) - len(values) + skip
+        numbers = recorded[max(first, 0) :]
+        rows = self._rows.since(numbers[0] - self._dropped - 1) if numbers else iter(())
+        fields = (row[3] for row in rows if row[2] == shape.tag)
+        events = chain([None] * -first, zip(numbers, fields, strict=False))
+        for batch in batches:
+            yield batch, [_number_of(shape, value, event) for value, event in zip(batch, events, strict=False)]
 
     def _items(self, spec: SliceSpec, values: Sequence[Any], where: str, start: int) -> Iterator[Json]:
         """Yield the values of a slice as JSON: a field at a time if there are many and they are plain."""
@@ -251,6 +305,28 @@ class Document:
             where = f"the snapshot {entry.snapshot_id!r}"
             row["externals"] = self._writing.value(entry.externals, tuple, where)
         return row
+
+
+@define
+class Part:
+    """One row of a slice: values, then the numbers of records whose events are values. `end` counts the values."""
+
+    items: JsonArray
+    records: list[int] = field(factory=list[int])
+    end: int = 0
+
+
+def _is_recorded(item: tuple[int | None, Any]) -> bool:
+    return item[0] is not None
+
+
+def _number_of(shape: Shape, value: Any, event: tuple[int, tuple[Any, ...]] | None) -> int | None:
+    """Return the number of a record if its event is the given value."""
+    if event is None or type(value) is not shape.cls:
+        return None
+    number, recorded = event
+    fields = shape.pack(value)
+    return number if are_same(fields, recorded) or difference(fields, recorded, "") is None else None
 
 
 def batched(items: Iterable[T]) -> Iterator[list[T]]:

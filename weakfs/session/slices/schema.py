@@ -77,6 +77,12 @@ class Rules:
     # The events that change a LOG slice.
     logging: frozenset[type] = field(init=False, default=Factory(lambda self: _logging(self.steps), takes_self=True))
 
+    @property
+    def logged_events(self) -> tuple[str, ...]:
+        """The tags of the events that a LOG slice may hold as its values."""
+        found = (self.registry.by_type.get(spec.cls) for spec in self.specs.values() if spec.kind == "log")
+        return tuple(shape.tag for shape in found if shape is not None and shape.cls in self.steps)
+
     @staticmethod
     @cache
     def standard(registry: type[Registry]) -> Rules:

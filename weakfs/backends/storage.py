@@ -1,0 +1,38 @@
+"""A filesystem whose session is stored call by call: on a folder, in a database or in an object store."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from weakfs.backends.memory import InMemoryFilesystem
+from weakfs.filesystem import Limits, SymlinkPolicy
+from weakfs.filesystem.registry import with_file_types
+from weakfs.session import Registry, Session
+
+if TYPE_CHECKING:
+    from weakfs.storage import EventStore, Storage
+
+
+class StorageFilesystem(InMemoryFilesystem):
+    """Files in the session that a storage holds: `InMemoryFilesystem(Session.open(storage, session_id))`.
+
+    `storage` is a folder, a URL or a storage. Without `session_id` it is the only session there, or a new one.
+    `registry` lists the types that the session may hold besides files, such as those of tools: `weakfs.Registry()`.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        storage: str | PathLike[str] | Storage | EventStore,
+        session_id: str | None = None,
+        *,
+        limits: Limits = Limits(),  # noqa: B008  # frozen
+        read_only: bool = False,
+        follow_symlinks: SymlinkPolicy = "deny",
+        registry: Registry | None = None,
+    ) -> None:
+        known = with_file_types(Registry.empty()) if registry is None else registry
+        session = Session.open(storage, session_id, registry=known)
+        super().__init__(session, limits=limits, read_only=read_only, follow_symlinks=follow_symlinks)

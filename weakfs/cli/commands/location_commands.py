@@ -1,0 +1,71 @@
+"""The commands for sessions in storage: names, options and help texts."""
+
+from __future__ import annotations
+
+import click
+
+from weakfs.cli.errors import DONE
+from weakfs.cli.options import expansion_option, json_option, registry_option
+from weakfs.cli.output import Output
+
+location_argument = click.argument("location")
+
+
+@click.command("sessions")
+@location_argument
+@json_option
+def sessions_command(location: str, as_json: bool) -> int:
+    """List the sessions at LOCATION: a folder, or a URL such as sqlite:sessions.db."""
+    from weakfs.cli.commands.locations import show_sessions
+
+    show_sessions(Output(), location, as_json=as_json)
+    return DONE
+
+
+@click.command("import")
+@click.argument("file", type=click.Path())
+@location_argument
+@registry_option
+@expansion_option
+@json_option
+def import_command(file: str, location: str, registry: str | None, max_expansion: float | None, as_json: bool) -> int:
+    """Copy the session saved in FILE to LOCATION, with its whole history."""
+    from weakfs.cli.commands.locations import import_session
+
+    import_session(Output(finish_unread=True), file, location, registry, max_expansion, as_json=as_json)
+    return DONE
+
+
+@click.command("export")
+@location_argument
+@click.argument("file", type=click.Path())
+@click.option("--embed", is_flag=True, help="Save everything in that one file, without sidecar files.")
+@registry_option
+@json_option
+def export_command(location: str, file: str, embed: bool, registry: str | None, as_json: bool) -> int:
+    """Save the session at LOCATION to FILE.
+
+    LOCATION#ID names one of several sessions.
+    """
+    from weakfs.cli.commands.locations import export_session
+
+    export_session(Output(finish_unread=True), location, file, registry, embed=embed, as_json=as_json)
+    return DONE
+
+
+@click.command("fsck")
+@location_argument
+@registry_option
+@json_option
+def fsck_command(location: str, registry: str | None, as_json: bool) -> int:
+    """Read the session at LOCATION to its end, and name what is damaged or missing.
+
+    LOCATION#ID names one of several sessions.
+    """
+    from weakfs.cli.commands.locations import check_session
+
+    check_session(Output(), location, registry, as_json=as_json)
+    return DONE
+
+
+LOCATION_COMMANDS = (sessions_command, import_command, export_command, fsck_command)

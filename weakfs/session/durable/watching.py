@@ -1,0 +1,42 @@
+"""Watching a session: its records as they are made, also by other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from weakfs.session.errors import SessionError
+from weakfs.session.events import Record
+
+if TYPE_CHECKING:
+    from weakfs.session.session import Session
+
+# How long to wait for the storage at once, in seconds: what this process does meanwhile is seen afterwards.
+STEP = 1.0
+
+
+def watch(session: Session, timeout: float | None) -> Iterator[Record]:
+    """Yield the records of a session as they are made; see `Session.watch`."""
+    log = session._log
+    if log is None:
+        raise SessionError(
+            f"cannot watch session {session.session_id!r}: it is in memory, and only this process changes it; "
+            f"subscribe to it instead"
+        )
+    return _records(session, timeout, session.seq)
+
+
+def _records(session: Session, timeout: float | None, seq: int) -> Iterator[Record]:
+    log = session._log
+    last = monotonic()
+    while log is not None and not log.is_closed:
+        session.refresh()
+        for record in session.records.since(seq):
+            seq = record.seq
+            last = monotonic()
+            yield record
+        left = STEP if timeout is None else min(STEP, last + timeout - monotonic())
+        if left <= 0:
+            return
+        log.store.wait(log.stream, log.head, left)
