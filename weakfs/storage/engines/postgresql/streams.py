@@ -66,9 +66,7 @@ ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires = excluded.expi
 WHERE old.owner = excluded.owner OR old.expires <= clock_timestamp()
 RETURNING fencing
 """
-_RELEASE = (
-    "UPDATE {schema}.streams SET owner = '', expires = 'epoch' WHERE name = %s AND owner = %s AND fencing = %s"
-)
+_RELEASE = "UPDATE {schema}.streams SET owner = '', expires = 'epoch' WHERE name = %s AND owner = %s AND fencing = %s"
 _STREAMS = "SELECT name FROM {schema}.streams WHERE name >= %s AND name < %s AND name > %s ORDER BY name LIMIT %s"
 
 
