@@ -24,6 +24,8 @@ BUCKETS = itertools.count()
 
 class InBucket:
     location: str | None
+    # The server takes milliseconds for each.
+    many_keys = 40
 
     @pytest.fixture(autouse=True)
     def place(self, s3_server: Server) -> None:

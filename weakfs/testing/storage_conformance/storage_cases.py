@@ -20,6 +20,9 @@ ODD_KEYS = ("%", "_", "*", "?", "[a]", "\\", "'", '"', "a b", "ä", "\ufffd", "\
 class StorageConformance(ABC):
     """Derive a class of tests from it, and say in `open_storage` how the engine is opened."""
 
+    # How many keys take several pages.
+    many_keys = 1203
+
     @abstractmethod
     def open_storage(self) -> Storage:
         """Open the place of the running test, which is empty when the test begins.
@@ -187,7 +190,7 @@ class StorageConformance(ABC):
         assert dict(other.items()) == {"a": b"1", "b": b"2"}
 
     def test_items_and_clear_go_through_all_pages(self, storage: Storage) -> None:
-        values = {f"p/{number:04}": b"%d" % number for number in range(1203)}
+        values = {f"p/{number:04}": b"%d" % number for number in range(self.many_keys)}
         storage.set_many({**values, "o": b"", "q": b""})
         assert list(storage.items("p/")) == sorted(values.items())
         assert storage.clear("p/") == len(values)
