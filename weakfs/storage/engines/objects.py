@@ -66,7 +66,7 @@ class Client(ABC):
     async def delete(self, keys: Sequence[str]) -> None: ...
 
     @abstractmethod
-    def list(self, directory: str, after: str, page: int) -> AsyncIterator[list[str]]: ...
+    def pages(self, directory: str, after: str, page: int) -> AsyncIterator[list[str]]: ...
 
     @abstractmethod
     async def each(self, function: Callable[[str], Awaitable[T]], keys: Sequence[str]) -> list[T]:
@@ -97,7 +97,7 @@ class BlockingClient(Client):
     async def delete(self, keys: Sequence[str]) -> None:
         obstore.delete(self.store, list(keys))
 
-    async def list(self, directory: str, after: str, page: int) -> AsyncIterator[list[str]]:
+    async def pages(self, directory: str, after: str, page: int) -> AsyncIterator[list[str]]:
         for found in obstore.list(self.store, directory or None, offset=after or None, chunk_size=page):
             yield [one["path"] for one in found]
 
@@ -129,7 +129,7 @@ class AsyncClient(Client):
     async def delete(self, keys: Sequence[str]) -> None:
         await obstore.delete_async(self.store, list(keys))
 
-    async def list(self, directory: str, after: str, page: int) -> AsyncIterator[list[str]]:
+    async def pages(self, directory: str, after: str, page: int) -> AsyncIterator[list[str]]:
         async for found in obstore.list(self.store, directory or None, offset=after or None, chunk_size=page):
             yield [one["path"] for one in found]
 
@@ -215,7 +215,7 @@ class AsyncObjectStorage(DerivedStorage):
         start = max(after, _before(prefix) if prefix != f"{directory}/" else "")
         page = LISTED if limit is None else min(LISTED, max(limit, 2))
         with self._errors(is_change=False):
-            async for paths in self._client.list(directory, start, page):
+            async for paths in self._client.pages(directory, start, page):
                 for path in paths:
                     if path.startswith(prefix) and path > after:
                         found.append(path)
@@ -286,9 +286,11 @@ def _open_store(url: str) -> ObjectStore:
     client = {name: options.pop(name) for name in OPTIONS_OF_CLIENT & options.keys()}
     if any(value.startswith("http://") for value in options.values()):
         client.setdefault("allow_http", "true")
+    # The options of each provider have a type of their own; which one is meant is known from the URL.
+    opening: Callable[..., ObjectStore] = from_url
     retries = {"max_retries": 4, "retry_timeout": timedelta(seconds=30)}
     try:
-        return from_url(address, config=options, client_options=client, retry_config=retries)  # type: ignore[call-overload]
+        return opening(address, config=options, client_options=client, retry_config=retries)
     except (BaseError, ValueError) as error:
         why = without_secrets(_summary(str(error)), url)
         raise ValueError(f"cannot open {redacted(url)!r}: {why}; check the options of the URL") from error

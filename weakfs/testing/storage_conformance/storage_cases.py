@@ -7,6 +7,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import pytest
 
@@ -15,6 +16,9 @@ from weakfs.storage import AsyncStorage, Storage, SyncStorage
 INVALID_KEYS = ("", "/a", "a/", "a//b", "a/./b", "..", "a\0b", "a\nb", "\ud800", "x" * 901, "\U0010ffff", "\uffff")
 # What SQL and the shell take for patterns, and the borders of UTF-8 and UTF-16.
 ODD_KEYS = ("%", "_", "*", "?", "[a]", "\\", "'", '"', "a b", "ä", "\ufffd", "\U00010000", "{x}", "a" * 900)
+
+
+T = TypeVar("T")
 
 
 class StorageConformance(ABC):
@@ -284,7 +288,7 @@ class AsyncStorageConformance(StorageConformance):
             for steps in range(25):
                 key = f"k{steps}"
                 task = asyncio.ensure_future(storage.create(key, b"x" * 1000))
-                await _cancel_after(task, steps)
+                await cancel_after(task, steps)
                 assert await storage.get(key) in (None, b"x" * 1000)
                 await storage.set(key, b"2")
                 assert await storage.get(key) == b"2"
@@ -293,7 +297,7 @@ class AsyncStorageConformance(StorageConformance):
         asyncio.run(cancel())
 
 
-async def _cancel_after(task: asyncio.Future[object], steps: int) -> bool:
+async def cancel_after(task: asyncio.Future[T], steps: int) -> bool:
     """Cancel a task after some turns of the loop. Return whether it had been done."""
     for _ in range(steps):
         await asyncio.sleep(0)

@@ -116,7 +116,7 @@ class SyncClient(Client):
         )
 
     async def execute(self, *command: Word) -> object:
-        answer: object = self._redis.execute_command(*command)
+        answer: object = self._redis.execute_command(*command)  # type: ignore[no-untyped-call]  # of redis-py
         return answer
 
     async def close(self) -> None:
@@ -137,7 +137,7 @@ class AsyncClient(Client):
         )
 
     async def execute(self, *command: Word) -> object:
-        answer: object = await self._redis.execute_command(*command)
+        answer: object = await self._redis.execute_command(*command)  # type: ignore[no-untyped-call]  # of redis-py
         return answer
 
     async def close(self) -> None:
