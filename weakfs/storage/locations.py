@@ -2,7 +2,7 @@
 
 | location | what it is |
 | --- | --- |
-| `folder:PATH`, or a path | files in a folder |
+| `folder:PATH`, `file:///PATH`, or a path | files in a folder |
 | `sqlite:PATH` | a SQLite file |
 | `postgresql://USER:PASSWORD@HOST/DATABASE` | tables in PostgreSQL; the option `schema` names their schema |
 | `redis://HOST`, `rediss://HOST` | keys in Redis; the option `namespace` begins their names |
@@ -16,6 +16,7 @@ import os
 import re
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
+from urllib.parse import unquote
 
 from weakfs.storage.adapters import ThreadedEventStore, ThreadedStorage
 from weakfs.storage.engines import Engine
@@ -66,6 +67,12 @@ def _redis() -> Engine:
     return ENGINE
 
 
+def _folder() -> Engine:
+    from weakfs.storage.folder.engine import ENGINE
+
+    return ENGINE
+
+
 class _Scheme(NamedTuple):
     load: Callable[[], Engine]
     # The extra with the packages that the engine needs.
@@ -73,6 +80,7 @@ class _Scheme(NamedTuple):
 
 
 _SCHEMES = {
+    "folder": _Scheme(_folder),
     "memory": _Scheme(_memory),
     "sqlite": _Scheme(_sqlite),
     "postgresql": _Scheme(_postgresql, "postgresql"),
@@ -138,11 +146,13 @@ def _find(location: str | os.PathLike[str]) -> tuple[Engine, str]:
     text = os.fspath(location)
     found = _URL.fullmatch(text) if isinstance(location, str) else None
     name, url = (found[1].lower(), text) if found is not None else ("folder", f"folder:{text}")
+    if found is not None and name == "file":
+        name, url = "folder", f"folder:{unquote(found[2])}"
     scheme = _SCHEMES.get(name)
     if scheme is None:
         raise ValueError(
             f"cannot open storage '{name}:...': there is no engine of that name; use one of "
-            f"{', '.join(f'{one}:' for one in _SCHEMES)}"
+            f"{', '.join(f'{one}:' for one in _SCHEMES)}, or begin a path with './' or '/'"
         )
     try:
         return scheme.load(), url

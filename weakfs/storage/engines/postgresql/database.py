@@ -6,6 +6,7 @@ import asyncio
 import re
 import threading
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -15,7 +16,7 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
 from weakfs.storage.engines.urls import redacted, take_options, without_secrets
-from weakfs.storage.errors import OutcomeUnknown, StorageError
+from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError
 
 Parameter = str | bytes | int | float | None | Sequence[str] | Sequence[bytes]
 Row = tuple[object, ...]
@@ -81,7 +82,10 @@ class Database(ABC):
         return f"weakfs_{self.schema}"
 
     async def make_tables(self) -> None:
-        """Make the tables where they are missing. Raises `StorageError` if they are those of a newer version."""
+        """Make the tables where they are missing, and warn if the server may lose what it acknowledged.
+
+        Raises `StorageError` if the tables are those of a newer version.
+        """
         ((missing,),) = await self.rows(("SELECT to_regclass('{schema}.checkpoints') IS NULL", ()), is_change=False)
         if missing:
             await self.rows(*((statement, ()) for statement in SCHEMA.split(";\n") if statement))
@@ -90,6 +94,14 @@ class Database(ABC):
             raise StorageError(
                 f"cannot open {self.url!r}: its tables have version {version}, and this weakfs reads up to version "
                 f"{VERSION}; upgrade weakfs"
+            )
+        settings = "SELECT name FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'"
+        if weak := [str(name) for (name,) in await self.rows((settings, ()), is_change=False)]:
+            warnings.warn(
+                f"{self.url!r} may lose what it acknowledged when its machine fails: {' and '.join(weak)} off; turn on "
+                f"{' and '.join(weak)}",
+                DurabilityWarning,
+                stacklevel=6,
             )
 
     def sql(self, statement: str) -> bytes:

@@ -1,0 +1,31 @@
+"""What the folder engine raises, with the place of the damage or the cause of the failure."""
+
+from __future__ import annotations
+
+from weakfs.storage.errors import StorageDamaged, StorageError
+
+
+class JournalDamaged(StorageDamaged):
+    """A file of a stream is damaged.
+
+    `path` is the file, and `offset` where in it the damage begins. `number` is the last frame before the damage, up to
+    which everything is whole; `None` if the damage is in no journal.
+    """
+
+    def __init__(self, path: str, offset: int, number: int | None, cause: str) -> None:
+        self.path, self.offset, self.number, self.cause = path, offset, number, cause
+        whole = "the frames are not concerned" if number is None else f"everything up to frame {number} is whole"
+        super().__init__(
+            f"cannot read {path!r} from byte {offset} on: {cause}; {whole}: restore the file from a backup, or give up "
+            f"what is damaged with `weakfs fsck`"
+        )
+
+    def __reduce__(self) -> tuple[type[JournalDamaged], tuple[str, int, int | None, str]]:
+        return type(self), (self.path, self.offset, self.number, self.cause)
+
+
+def failure(action: str, error: OSError) -> StorageError:
+    """Return the error for a call to the system that failed; `action` is what could not be done, with the path."""
+    failed = StorageError(f"cannot {action}: {error.strerror or error}; fix the cause and try again")
+    failed.errno = error.errno
+    return failed

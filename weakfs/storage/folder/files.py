@@ -1,0 +1,249 @@
+"""The calls to the operating system: opening without following links, whole writes, syncs, temporary files.
+
+Everything that the folder engine changes on a disk goes through the few functions of this module, so that a test can
+stop, fail or record each call.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import stat
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from errno import EEXIST, EINVAL, ENOENT, ENOTDIR, ENOTEMPTY, ENOTSUP
+
+from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, fcntl
+
+# Where files are written before they get their names, and where deleted streams go. No encoded name starts with a dot.
+TEMPORARY = ".temporary"
+
+_READ = os.O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+_FOLDER = os.O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_DIRECTORY
+_counter = itertools.count()
+
+
+class Descriptor:
+    """An open file or directory, closed when nobody holds it any longer."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        close(self.number)
+
+
+def open_root(path: str) -> Descriptor:
+    """Open the folder of an engine, which may be a link."""
+    return Descriptor(os.open(path, os.O_RDONLY | O_CLOEXEC | O_DIRECTORY))
+
+
+def open_folder(name: str, parent: Descriptor) -> Descriptor:
+    """Open a directory in another one; a link is `NotADirectoryError`."""
+    return Descriptor(os.open(name, _FOLDER, dir_fd=parent.number))
+
+
+def make_folder(name: str, parent: Descriptor, *, is_synced: bool) -> Descriptor:
+    """Open a directory, and create it if there is none."""
+    with suppress(FileExistsError):
+        os.mkdir(name, 0o700, dir_fd=parent.number)
+        if is_synced:
+            sync_folder(parent)
+    return open_folder(name, parent)
+
+
+def make_root(path: str, *, is_synced: bool) -> Descriptor:
+    """Open the folder of an engine, and create it and its parents if there is none."""
+    missing: list[str] = []
+    while not os.path.isdir(path):
+        if os.path.lexists(path) and not os.path.isdir(path):
+            raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR), path)
+        missing.append(path)
+        path = os.path.dirname(path)
+    for folder in reversed(missing):
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+        if is_synced:
+            sync_folder(open_root(os.path.dirname(folder)))
+    return open_root(missing[0] if missing else path)
+
+
+def open_file(name: str, folder: Descriptor, flags: int = os.O_RDONLY) -> Descriptor:
+    """Open a regular file in a directory. Raises `OSError` (EINVAL) for a FIFO or a device, ELOOP for a link."""
+    found = Descriptor(os.open(name, _READ | flags, 0o600, dir_fd=folder.number))
+    if not stat.S_ISREG(os.fstat(found.number).st_mode):
+        raise OSError(EINVAL, "it is not a regular file", name)
+    return found
+
+
+def size_of(file: Descriptor) -> int:
+    """Return the size of an open file."""
+    return os.fstat(file.number).st_size
+
+
+def read_at(file: Descriptor, offset: int, size: int) -> bytes:
+    """Read bytes at an offset, fewer only where the file ends."""
+    data = os.pread(file.number, size, offset)
+    if len(data) == size or not data:
+        return data
+    pieces = [data]
+    while data and (got := sum(map(len, pieces))) < size:
+        data = os.pread(file.number, size - got, offset + got)
+        pieces.append(data)
+    return b"".join(pieces)
+
+
+def read_all(name: str, folder: Descriptor) -> bytes:
+    """Return the contents of a file in a directory."""
+    file = open_file(name, folder)
+    return read_at(file, 0, size_of(file))
+
+
+def write_at(file: Descriptor, offset: int, pieces: Sequence[bytes]) -> int:
+    """Write all pieces at an offset, in one call if the system takes them at once; return how many bytes."""
+    data = b"".join(pieces)
+    written = os.pwrite(file.number, data, offset)
+    if written < len(data):
+        view = memoryview(data)
+        while written < len(data):
+            written += os.pwrite(file.number, view[written:], offset + written)
+    return written
+
+
+def cut(file: Descriptor, size: int) -> None:
+    """Shorten a file."""
+    os.ftruncate(file.number, size)
+
+
+def sync_file(file: Descriptor) -> None:
+    """Make the contents and the size of a file survive a power failure."""
+    full = getattr(fcntl, "F_FULLFSYNC", None)
+    if full is not None:
+        fcntl.fcntl(file.number, full)  # on macOS fsync(2) leaves data in the cache of the disk
+    else:
+        os.fdatasync(file.number)
+
+
+def sync_folder(folder: Descriptor) -> None:
+    """Make the names in a directory survive a power failure."""
+    try:
+        os.fsync(folder.number)
+    except OSError as error:
+        # Some network file systems cannot sync a directory; the rename is all that they guarantee.
+        if error.errno not in (EINVAL, ENOTSUP):
+            raise
+
+
+def rename(name: str, folder: Descriptor, new_name: str, new_folder: Descriptor) -> None:
+    """Rename a file or directory; a file that has the new name is replaced."""
+    os.rename(name, new_name, src_dir_fd=folder.number, dst_dir_fd=new_folder.number)
+
+
+def remove(name: str, folder: Descriptor) -> bool:
+    """Remove a file; return whether there was one."""
+    try:
+        os.unlink(name, dir_fd=folder.number)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def remove_folder(name: str, parent: Descriptor) -> None:
+    """Remove a directory and the files in it, which are not followed if they are links."""
+    folder = open_folder(name, parent)
+    for entry in os.listdir(folder.number):
+        try:
+            remove(entry, folder)
+        except OSError:
+            remove_folder(entry, folder)
+    os.rmdir(name, dir_fd=parent.number)
+
+
+def prune(name: str, parent: Descriptor) -> bool:
+    """Remove a directory if it is empty."""
+    try:
+        os.rmdir(name, dir_fd=parent.number)
+    except OSError as error:
+        if error.errno in (ENOTEMPTY, EEXIST, ENOENT, ENOTDIR):
+            return False
+        raise
+    return True
+
+
+class Workplace:
+    """The directory of temporary files of an engine. Each is locked by its writer, so that leftovers are recognized."""
+
+    def __init__(self, root: Descriptor, *, is_synced: bool) -> None:
+        self.folder = make_folder(TEMPORARY, root, is_synced=is_synced)
+        self._remove_leftovers()
+
+    def new_file(self) -> tuple[str, Descriptor]:
+        """Create a temporary file; return its name, and the file."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | O_CLOEXEC | O_NOFOLLOW
+        while True:
+            name = _temporary_name()
+            file = Descriptor(os.open(name, flags, 0o600, dir_fd=self.folder.number))
+            if _is_ours(file):
+                return name, file
+
+    def new_folder(self) -> tuple[str, Descriptor]:
+        """Create a temporary directory; return its name, and the directory."""
+        while True:
+            name = _temporary_name()
+            os.mkdir(name, 0o700, dir_fd=self.folder.number)
+            with suppress(FileNotFoundError):
+                folder = open_folder(name, self.folder)
+                if _is_ours(folder):
+                    return name, folder
+
+    def publish(
+        self, pieces: Sequence[bytes], name: str, folder: Descriptor, *, is_synced: bool, is_new: bool = False
+    ) -> None:
+        """Write a file under a temporary name, and rename it into place.
+
+        With `is_new`, raises `FileExistsError` if the name is taken.
+        """
+        temporary, file = self.new_file()
+        try:
+            write_at(file, 0, pieces)
+            if is_synced:
+                sync_file(file)
+            if is_new:
+                os.link(temporary, name, src_dir_fd=self.folder.number, dst_dir_fd=folder.number)
+                remove(temporary, self.folder)
+            else:
+                rename(temporary, self.folder, name, folder)
+        except BaseException:
+            remove(temporary, self.folder)
+            raise
+        if is_synced:
+            sync_folder(folder)
+
+    def discard(self, name: str, parent: Descriptor) -> str:
+        """Move a directory here, where nobody finds it; return its new name."""
+        temporary = _temporary_name()
+        rename(name, parent, temporary, self.folder)
+        return temporary
+
+    def _remove_leftovers(self) -> None:
+        """Remove what dead processes left."""
+        for name in os.listdir(self.folder.number):
+            with suppress(OSError):
+                found = Descriptor(os.open(name, _READ, dir_fd=self.folder.number))
+                fcntl.flock(found.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if stat.S_ISDIR(os.fstat(found.number).st_mode):
+                    remove_folder(name, self.folder)
+                else:
+                    remove(name, self.folder)
+
+
+def _is_ours(file: Descriptor) -> bool:
+    """Lock a new temporary file; return false if another process has removed it as a leftover before."""
+    fcntl.flock(file.number, fcntl.LOCK_EX)
+    return os.fstat(file.number).st_nlink > 0
+
+
+def _temporary_name() -> str:
+    return f"{os.getpid()}-{next(_counter)}-{os.urandom(4).hex()}"

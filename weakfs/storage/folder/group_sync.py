@@ -1,0 +1,66 @@
+"""Group commit: one sync of the disk for all appends that wait for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Condition
+
+from weakfs.storage.errors import OutcomeUnknown, StorageError
+
+# A segment, and an offset in it.
+Position = tuple[int, int]
+
+
+class GroupSync:
+    """Lets the first thread that waits sync for all others that wait by then; those that come later wait for the next.
+
+    After a sync has failed nothing is synced again: the system may have dropped what it could not write, and the next
+    sync would succeed without it.
+    """
+
+    def __init__(self, stream: str) -> None:
+        self._stream = stream
+        self._changed = Condition()
+        self._is_leading = False
+        self.reached: Position = (0, 0)
+        self.failure: OSError | None = None
+
+    def wait(self, position: Position, sync: Callable[[], Position]) -> None:
+        """Return once everything up to `position` is on the disk. `sync` returns up to where it has made that true.
+
+        Raises `OutcomeUnknown` if a sync fails.
+        """
+        with self._changed:
+            while self._is_leading and self.failure is None and self.reached < position:
+                self._changed.wait()
+            if self.failure is not None:
+                raise self._unknown() from self.failure
+            if self.reached >= position:
+                return
+            self._is_leading = True
+        try:
+            reached = sync()
+        except OSError as error:
+            self.failure = error
+            raise self._unknown() from error
+        else:
+            self.reached = max(self.reached, reached)
+        finally:
+            with self._changed:
+                self._is_leading = False
+                self._changed.notify_all()
+
+    def refuse_after_failure(self) -> None:
+        """Raise `StorageError` if a sync has failed."""
+        if self.failure is not None:
+            raise StorageError(
+                f"cannot append to stream {self._stream!r}: the disk failed to keep an earlier append "
+                f"({self.failure.strerror}); check the disk, then open the store again and see where the stream ends"
+            ) from self.failure
+
+    def _unknown(self) -> OutcomeUnknown:
+        assert self.failure is not None
+        return OutcomeUnknown(
+            f"cannot tell whether the append to stream {self._stream!r} is on the disk: syncing it failed "
+            f"({self.failure.strerror}); check the disk, then open the store again and see where the stream ends"
+        )

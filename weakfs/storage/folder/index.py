@@ -1,0 +1,144 @@
+"""Indexes of segments: where frames and contents are, in a small file beside each sealed segment.
+
+An index only repeats what its segment says, so one that is missing, damaged or of another segment is rebuilt. It stays
+on the disk but for a bit filter of 16 bits a content, which answers most questions for a content that is not there,
+and the place of each 64th frame.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from struct import Struct, error
+from typing import NamedTuple
+from zlib import crc32
+
+from weakfs.storage.folder.files import Descriptor, read_at, size_of
+
+MAGIC = b"weakfs\0I"
+VERSION = 1
+# The place of a frame is kept of so many frames, or after so many bytes.
+EACH = 64
+APART = 1 << 16
+BITS_PER_CONTENT = 16
+TOMBSTONE = 1 << 63
+
+_HEADER = Struct("<8sHHI16sQQQQQQQII")
+_MARK = Struct("<QQ")
+# Big-endian, so that keys compare as numbers do.
+_ROW = Struct(">QQ")
+_CHECKSUM = Struct("<I")
+
+
+class Summary(NamedTuple):
+    """What a segment holds up to an offset."""
+
+    salt: bytes
+    # Up to where in the segment.
+    covered: int
+    first: int
+    last: int
+    # The bytes that frames take, and those that contents take.
+    frames: int
+    contents: int
+    # Where the newest state record is.
+    state_at: int
+    # One more than the number of the segment that follows; 0 while the segment is not sealed.
+    following: int
+
+
+def key_of(digest: bytes) -> int:
+    """Return the number by which a digest is looked up: its first eight bytes."""
+    return int.from_bytes(digest[1:9].ljust(8, b"\0"), "big")
+
+
+def encode_index(summary: Summary, marks: Iterable[tuple[int, int]], rows: Iterable[tuple[int, int]]) -> bytes:
+    """Return the bytes of an index; rows are keys and offsets, with `TOMBSTONE` added to those of tombstones."""
+    marks, rows = list(marks), sorted(rows)
+    bits = 64
+    while bits < len(rows) * BITS_PER_CONTENT:
+        bits *= 2
+    chosen = bytearray(bits // 8)
+    for key, _ in rows:
+        chosen[(key & bits - 1) >> 3] |= 1 << (key & 7)
+    data = b"".join(
+        (
+            _HEADER.pack(MAGIC, VERSION, 0, bits, *summary, len(marks), len(rows)),
+            *(_MARK.pack(*mark) for mark in marks),
+            chosen,
+            *(_ROW.pack(*row) for row in rows),
+        )
+    )
+    return data + _CHECKSUM.pack(crc32(data))
+
+
+class Filter(NamedTuple):
+    """Which keys an index may have: a bit for each, among 16 times as many."""
+
+    bits: bytes
+    mask: int
+
+    def may_have(self, key: int) -> bool:
+        """Return false if there is no content with a key; otherwise there probably is one."""
+        return bool(self.bits[(key & self.mask) >> 3] >> (key & 7) & 1)
+
+
+class Index:
+    """An index that is open. Not for a file that somebody else changes: indexes are replaced, never written over."""
+
+    __slots__ = ("_file", "_numbers", "_offsets", "_rows", "_rows_at", "filter", "summary")
+
+    def __init__(self, file: Descriptor, data: bytes) -> None:
+        self._file = file
+        fields = _HEADER.unpack_from(data)
+        bits, marks, self._rows = fields[3], fields[12], fields[13]
+        self.summary = Summary(*fields[4:12])
+        start = _HEADER.size + marks * _MARK.size
+        pairs = list(_MARK.iter_unpack(data[_HEADER.size : start]))
+        self._numbers = array("Q", [number for number, _ in pairs])
+        self._offsets = array("Q", [offset for _, offset in pairs])
+        self._rows_at = start + bits // 8
+        self.filter = Filter(data[start : self._rows_at], bits - 1)
+
+    def offsets(self, key: int) -> list[int]:
+        """Return where contents and tombstones with a key are, the newest last."""
+        if not self.filter.may_have(key):
+            return []
+        at = bisect_left(range(self._rows), (key, 0), key=self._row)
+        found: list[int] = []
+        while at < self._rows and (row := self._row(at))[0] == key:
+            found.append(row[1])
+            at += 1
+        return sorted(found, key=lambda offset: offset & ~TOMBSTONE)
+
+    def _row(self, at: int) -> tuple[int, int]:
+        key, offset = _ROW.unpack(read_at(self._file, self._rows_at + at * _ROW.size, _ROW.size))
+        return key, offset
+
+    def rows(self) -> Iterator[tuple[int, int]]:
+        """Yield all keys with their offsets."""
+        yield from _ROW.iter_unpack(read_at(self._file, self._rows_at, self._rows * _ROW.size))
+
+    def marks(self) -> Iterator[tuple[int, int]]:
+        """Yield the numbers of some frames with their offsets."""
+        return zip(self._numbers, self._offsets, strict=True)
+
+    def mark(self, number: int) -> int | None:
+        """Return where to begin to look for a frame; `None` for the beginning of the segment."""
+        at = bisect_right(self._numbers, number)
+        return self._offsets[at - 1] if at else None
+
+
+def read_index(file: Descriptor, salt: bytes, size: int) -> Index | None:
+    """Open an index, `None` if it is not a whole one of the segment with this salt and size."""
+    data = read_at(file, 0, size_of(file))
+    try:
+        magic, version, _, bits, own, covered, *_, marks, rows = _HEADER.unpack_from(data)
+        checksum = _CHECKSUM.unpack_from(data, len(data) - 4)[0]
+    except error:
+        return None
+    expected = _HEADER.size + marks * _MARK.size + bits // 8 + rows * _ROW.size + 4
+    is_whole = len(data) == expected and crc32(memoryview(data)[:-4]) == checksum
+    is_right = (magic, version, own) == (MAGIC, VERSION, salt) and covered <= size
+    return Index(file, data) if is_whole and is_right and bits and not bits & bits - 1 else None

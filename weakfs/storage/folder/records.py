@@ -1,0 +1,203 @@
+"""The bytes of a journal: the header of a segment, and the records that follow it. Pure.
+
+`docs/formats/journal.md` describes the format. A record is a length and a kind, a body, and a checksum. The checksum
+covers the record, the checksum before it, and where in the file the record is: a record that was moved, or bytes that
+the file held earlier, do not pass.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+from zlib import crc32
+
+MAGIC = b"weakfs\0J"
+VERSION = 1
+
+CONTENT, FRAME, COMMIT, STATE, TOMBSTONE, SEAL = 1, 2, 3, 4, 5, 6
+KINDS = frozenset((CONTENT, FRAME, COMMIT, STATE, TOMBSTONE, SEAL))
+
+PREFIX = Struct("<IB")
+CHECKSUM = Struct("<I")
+# What a record takes beside its body.
+OVERHEAD = PREFIX.size + CHECKSUM.size
+MASK = 0xFFFFFFFF
+LONGEST_BODY = MASK
+
+# The number of bytes of a digest, with `ODD` added if its first hexadecimal digit is only there to fill a byte.
+ODD = 0x80
+LONGEST_DIGEST = 64
+FRAME_HEAD = Struct("<IBQ")
+NUMBER = Struct("<Q")
+# The marker of the segment, the bytes that may not be synced, and where in the file the commit is.
+COMMIT_BODY = Struct("<4sIQ")
+_COMMIT = Struct("<IB4sIQ")
+_HEADER = Struct("<8sHHIQQ16s16sI")
+_STATE = Struct("<QQQI")
+_ENTRY = Struct("<QQQQQQ")
+# Longer than any name that a file system has room for.
+LONGEST_NAME = 1 << 16
+
+
+class Header(NamedTuple):
+    """The header of a segment: the number of the file, and what distinguishes it from others."""
+
+    sequence: int
+    # The number of the first frame that may be in this segment.
+    first: int
+    stream_id: bytes
+    salt: bytes
+    stream: str
+
+    @property
+    def marker(self) -> bytes:
+        """What each commit of this segment begins with."""
+        return self.salt[:4]
+
+
+class Entry(NamedTuple):
+    """A sealed segment, as a state record lists it. The sizes are in bytes, with all that a record takes."""
+
+    sequence: int
+    first: int
+    # The number of the last frame, `first` - 1 if there is none.
+    last: int
+    size: int
+    frames: int
+    # Contents without those that were deleted since.
+    contents: int
+
+
+class State(NamedTuple):
+    """What a state record holds: what the records before it have come to."""
+
+    # Frames with lower numbers are trimmed.
+    before: int
+    head: int
+    fencing: int
+    sealed: tuple[Entry, ...]
+
+
+class HeaderProblem(Exception):
+    """The first bytes of a file are no header; the message says why."""
+
+
+def encode_header(header: Header) -> bytes:
+    name = header.stream.encode()
+    fields = _HEADER.pack(
+        MAGIC, VERSION, 0, _HEADER.size + len(name) + 4, header.sequence, header.first, header.stream_id, header.salt,
+        len(name),
+    ) + name  # fmt: skip
+    return fields + CHECKSUM.pack(crc32(fields))
+
+
+def decode_header(data: bytes) -> tuple[Header, int]:
+    """Return a header and its size. Raises `HeaderProblem`."""
+    if len(data) < _HEADER.size:
+        raise HeaderProblem(f"its header is cut off after {len(data)} bytes")
+    magic, version, _, size, sequence, first, stream_id, salt, name_size = _HEADER.unpack_from(data)
+    if magic != MAGIC:
+        raise HeaderProblem("it is not a journal of weakfs: it begins with other bytes")
+    if version != VERSION:
+        raise HeaderProblem(
+            f"it has version {version} of the format, and this weakfs reads version {VERSION}; use a newer weakfs"
+        )
+    if name_size > LONGEST_NAME or size != _HEADER.size + name_size + 4:
+        raise HeaderProblem("the sizes in its header contradict each other")
+    if len(data) < size:
+        raise HeaderProblem(f"its header is cut off after {len(data)} bytes")
+    if crc32(data[: size - 4]) != CHECKSUM.unpack_from(data, size - 4)[0]:
+        raise HeaderProblem("its header does not match its checksum")
+    try:
+        stream = data[_HEADER.size : size - 4].decode()
+    except UnicodeDecodeError:
+        raise HeaderProblem("the name in its header is not UTF-8") from None
+    return Header(sequence, first, stream_id, salt, stream), size
+
+
+def decode_state(body: memoryview) -> State | None:
+    """Return the state in the body of a record, `None` if it is malformed."""
+    if len(body) < _STATE.size:
+        return None
+    before, head, fencing, count = _STATE.unpack_from(body)
+    if len(body) != _STATE.size + count * _ENTRY.size:
+        return None
+    return State(before, head, fencing, tuple(map(Entry._make, _ENTRY.iter_unpack(body[_STATE.size :]))))
+
+
+def encode_digest(digest: str) -> bytes:
+    """Return a hexadecimal digest as records hold it: a byte with the length, and its bytes."""
+    size = len(digest)
+    if size % 2:
+        return bytes([size // 2 + 1 | ODD]) + bytes.fromhex("0" + digest)
+    return bytes([size // 2]) + bytes.fromhex(digest)
+
+
+def decode_digest(digest: bytes) -> str:
+    return digest[1:].hex()[1 if digest[0] & ODD else 0 :]
+
+
+def is_digest(data: bytes | memoryview) -> bool:
+    """Return whether a body begins with a digest."""
+    return len(data) > 0 and 0 < data[0] & ~ODD <= min(LONGEST_DIGEST, len(data) - 1)
+
+
+def digest_of(data: bytes | memoryview) -> bytes:
+    """Return the digest that a body begins with, with its length."""
+    return bytes(data[: 1 + (data[0] & ~ODD)])
+
+
+class Batch:
+    """Records under construction, which are written together and end with a commit."""
+
+    __slots__ = ("offset", "pieces", "seed")
+
+    def __init__(self, offset: int, seed: int) -> None:
+        # Where the next record will be, and the checksum before it.
+        self.offset = offset
+        self.seed = seed
+        self.pieces: list[bytes] = []
+
+    def content(self, digest: bytes, data: bytes) -> None:
+        size = len(digest) + len(data)
+        head = PREFIX.pack(size, CONTENT) + digest
+        self.seed = seed = crc32(data, crc32(head, self.seed ^ self.offset & MASK))
+        self.pieces += (head, data, CHECKSUM.pack(seed))
+        self.offset += size + OVERHEAD
+
+    def frame(self, number: int, data: bytes) -> None:
+        size = 8 + len(data)
+        head = FRAME_HEAD.pack(size, FRAME, number)
+        self.seed = seed = crc32(data, crc32(head, self.seed ^ self.offset & MASK))
+        self.pieces += (head, data, CHECKSUM.pack(seed))
+        self.offset += size + OVERHEAD
+
+    def _add_whole(self, record: bytes) -> None:
+        self.seed = seed = crc32(record, self.seed ^ self.offset & MASK)
+        self.pieces += (record, CHECKSUM.pack(seed))
+        self.offset += len(record) + 4
+
+    def commit(self, marker: bytes, unsynced: int) -> None:
+        """End the batch. `unsynced` says how many bytes before the commit may be lost with the power."""
+        self._add_whole(_COMMIT.pack(COMMIT_BODY.size, COMMIT, marker, min(unsynced, MASK), self.offset))
+
+    def tombstone(self, digest: bytes) -> None:
+        self._add_whole(PREFIX.pack(len(digest), TOMBSTONE) + digest)
+
+    def seal(self, following: int) -> None:
+        """End the segment; 0 as the number of the following one means that the stream is deleted."""
+        self._add_whole(PREFIX.pack(8, SEAL) + NUMBER.pack(following))
+
+    def state(self, state: State) -> None:
+        body = _STATE.pack(*state[:3], len(state.sealed)) + b"".join(_ENTRY.pack(*entry) for entry in state.sealed)
+        self._add_whole(PREFIX.pack(len(body), STATE) + body)
+
+
+def commit_pattern(marker: bytes) -> bytes:
+    """Return the bytes that each commit of a segment begins with."""
+    return PREFIX.pack(COMMIT_BODY.size, COMMIT) + marker
+
+
+def is_sound(record: bytes | memoryview, checksum: int, seed: int, offset: int) -> bool:
+    """Return whether a record, without its checksum, passes."""
+    return crc32(record, seed ^ offset & MASK) == checksum

@@ -1,0 +1,154 @@
+"""Reading the records of a segment file, and judging what is not whole: a torn tail, or damage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+from zlib import crc32
+
+from weakfs.storage.folder.files import Descriptor, read_at, size_of
+from weakfs.storage.folder.records import (
+    CHECKSUM,
+    COMMIT_BODY,
+    CONTENT,
+    KINDS,
+    LONGEST_DIGEST,
+    LONGEST_NAME,
+    MASK,
+    OVERHEAD,
+    PREFIX,
+    Header,
+    HeaderProblem,
+    commit_pattern,
+    decode_header,
+    is_sound,
+)
+
+# Read at once.
+WINDOW = 1 << 18
+
+
+class Record(NamedTuple):
+    """A record: its kind, where it begins, how many bytes it takes, and its body."""
+
+    kind: int
+    offset: int
+    size: int
+    # Of a content that was not verified, only the digest.
+    body: memoryview
+    # Its checksum, which the one of the next record continues.
+    seed: int
+
+
+class BadRecord(Exception):
+    """There is no whole record at `offset`; `cause` says why not."""
+
+    def __init__(self, offset: int, cause: str) -> None:
+        self.offset, self.cause = offset, cause
+        super().__init__(offset, cause)
+
+
+def read_header(file: Descriptor) -> tuple[Header, int]:
+    """Return the header of a segment file and its size. Raises `HeaderProblem`."""
+    data = read_at(file, 0, 4096)
+    try:
+        return decode_header(data)
+    except HeaderProblem:
+        if len(data) < 4096:
+            raise
+        return decode_header(read_at(file, 0, LONGEST_NAME + 4096))
+
+
+def seed_at(file: Descriptor, offset: int) -> int:
+    """Return the checksum before a record, which its own continues."""
+    data = read_at(file, offset - 4, 4)
+    if len(data) < 4:
+        raise BadRecord(offset, "the file ends before it")
+    seed: int = CHECKSUM.unpack(data)[0]
+    return seed
+
+
+def records(file: Descriptor, start: int, end: int, *, verify_contents: bool = True) -> Iterator[Record]:
+    """Yield the records between two offsets. Raises `BadRecord` where there is no whole one.
+
+    Without `verify_contents`, contents are not read but for their digests.
+    """
+    seed = seed_at(file, start)
+    window, base, offset, stop = memoryview(b""), start, start, 0
+    unpack_prefix, unpack_checksum, head_size = PREFIX.unpack_from, CHECKSUM.unpack_from, PREFIX.size
+    while offset < end:
+        at = offset - base
+        if at + head_size > len(window):
+            window, base, at = memoryview(read_at(file, offset, min(WINDOW, end - offset))), offset, 0
+            if len(window) < head_size:
+                raise BadRecord(offset, "the record is cut off")
+        length, kind = unpack_prefix(window, at)
+        size = length + OVERHEAD
+        if kind not in KINDS:
+            raise BadRecord(offset, f"there is no record of kind {kind}")
+        # Before anything of that length is read.
+        if offset + size > end:
+            raise BadRecord(offset, "the record is cut off")
+        is_skipped = kind == CONTENT and not verify_contents
+        needed = min(size, head_size + 1 + LONGEST_DIGEST) if is_skipped else size
+        if at + needed > len(window):
+            window, base, at = memoryview(read_at(file, offset, min(max(WINDOW, needed), end - offset))), offset, 0
+            if len(window) < needed:
+                raise BadRecord(offset, "the record is cut off")
+        stop = at + size - 4
+        if is_skipped:
+            seed = unpack_checksum(window, stop)[0] if stop + 4 <= len(window) else seed_at(file, offset + size)
+            yield Record(kind, offset, size, window[at + head_size : at + needed], seed)
+        else:
+            checksum = unpack_checksum(window, stop)[0]
+            # `is_sound`, without a call.
+            if crc32(window[at:stop], seed ^ offset & MASK) != checksum:
+                raise BadRecord(offset, "the record does not match its checksum")
+            seed = checksum
+            yield Record(kind, offset, size, window[at + head_size : stop], seed)
+        offset += size
+
+
+def record_at(file: Descriptor, offset: int, end: int) -> Record:
+    """Return the record at an offset. Raises `BadRecord`."""
+    for found in records(file, offset, end):
+        return found
+    raise BadRecord(offset, "the file ends before it")
+
+
+def head_at(file: Descriptor, offset: int, end: int) -> Record:
+    """Return the record at an offset, unverified and without the data of a content. Raises `BadRecord`."""
+    data = memoryview(read_at(file, offset, PREFIX.size + 1 + LONGEST_DIGEST))
+    if len(data) < PREFIX.size:
+        raise BadRecord(offset, "the record is cut off")
+    length, kind = PREFIX.unpack_from(data)
+    if kind not in KINDS or offset + length + OVERHEAD > end:
+        raise BadRecord(offset, "there is no such record")
+    return Record(kind, offset, length + OVERHEAD, data[PREFIX.size : PREFIX.size + length], 0)
+
+
+def later_commit(file: Descriptor, bad: int, marker: bytes) -> int | None:
+    """Return where a whole commit follows a bad record that was on the disk by then, `None` if there is none.
+
+    If there is one, the bad record is damaged. If not, it was never finished: the process or the power failed. A commit
+    is also found where bytes were put in or taken out before it. One that lies in a content, as part of a copy of this
+    file, is from before the bad record.
+    """
+    pattern, end = commit_pattern(marker), size_of(file)
+    size = PREFIX.size + COMMIT_BODY.size
+    offset = bad
+    while offset < end:
+        window = read_at(file, offset, WINDOW + size)
+        at = window.find(pattern)
+        while at >= 0:
+            place = offset + at
+            record = read_at(file, place, size + CHECKSUM.size)
+            if len(record) == size + CHECKSUM.size:
+                _, unsynced, own = COMMIT_BODY.unpack_from(record, PREFIX.size)
+                checksum = CHECKSUM.unpack_from(record, size)[0]
+                is_later = own - unsynced > bad or own == bad
+                if is_later and is_sound(record[:size], checksum, seed_at(file, place), own):
+                    return place
+            at = window.find(pattern, at + 1)
+        offset += WINDOW
+    return None

@@ -1,0 +1,267 @@
+"""`FolderEventStore`: event streams in a folder, each with a journal of its own. The default engine."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from errno import ENOTSUP
+from itertools import islice
+from threading import Lock
+from typing import Literal, NoReturn
+
+from weakfs.platforms import HAS_FILE_LOCKS
+from weakfs.storage.errors import StorageError
+from weakfs.storage.event_store import Checkpoint, Frame, Lease
+from weakfs.storage.folder.errors import failure
+from weakfs.storage.folder.names import walk
+from weakfs.storage.folder.records import decode_digest, encode_digest
+from weakfs.storage.folder.stream import SUFFIX, Options, Root, Stream
+from weakfs.storage.folder.trim import trim
+from weakfs.storage.keys import check_digest, check_stream
+
+Durability = Literal["process", "power", "manual"]
+
+# So many streams are kept open, each with a few descriptors.
+OPEN_STREAMS = 64
+
+
+class FolderEventStore:
+    """Event streams in a folder of a local disk, for any number of threads and processes of one machine.
+
+    `durability` says what an append that has returned survives: with "process" the death of the process, with "power"
+    a power failure as well, for which it waits for the disk, together with other appends. "manual" is "process", for
+    programs that call `flush` where it matters.
+
+    `segment_size` and `fold_budget` are in bytes: when a journal goes on in a new file, and how much `trim` writes anew
+    at most. `lock_timeout` is how long to wait for another process, and `clock` the time in seconds since 1970, for
+    leases. Needs flock(2): raises `StorageError` (ENOTSUP) on Windows.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        durability: Durability = "process",
+        *,
+        segment_size: int = 32 << 20,
+        fold_budget: int = 64 << 20,
+        lock_timeout: float = 30.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if durability not in ("process", "power", "manual"):
+            raise ValueError(f"cannot open a store with durability {durability!r}: use 'process', 'power' or 'manual'")
+        self.path = os.path.abspath(os.fspath(path))
+        require_file_locks(self.path)
+        self._is_flushed = durability == "power"
+        self._options = Options(durability == "power", segment_size, lock_timeout, clock)
+        self._fold_budget = fold_budget
+        self._is_closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Forget everything that is open: at the start, and in a process that was forked."""
+        self._process = os.getpid()
+        self._root = Root(self.path, is_synced=self._options.is_synced)
+        self._mutex = Lock()
+        self._streams: OrderedDict[str, Stream] = OrderedDict()
+        # The streams with appends that may not be on the disk yet.
+        self._unsynced: set[str] = set()
+
+    @property
+    def url(self) -> str:
+        """Where the streams are stored; `weakfs.storage.open` accepts it."""
+        return f"folder:{self.path}"
+
+    def _stream(self, name: str) -> Stream:
+        stream = self._streams.get(name)
+        if stream is not None and self._process == os.getpid():
+            self._streams.move_to_end(name)
+            return stream
+        self._check()
+        check_stream(name)
+        with self._mutex:
+            stream = self._streams.get(name)
+            if stream is None:
+                stream = self._streams[name] = Stream(self._root, name, self._options)
+                if len(self._streams) > OPEN_STREAMS:
+                    self._streams.popitem(last=False)
+            return stream
+
+    def _check(self) -> None:
+        # A forked process shares descriptors, and so locks, with its parent: it opens its own.
+        if self._process != os.getpid():
+            self._begin()
+        if self._is_closed:
+            raise StorageError(f"cannot use {self.url!r}: the store is closed; open it again")
+
+    def head(self, stream: str) -> int:
+        """Return the number of the newest frame, 0 if there is none."""
+        try:
+            return self._stream(stream).head()
+        except OSError as error:
+            self._fail("read", stream, error)
+
+    def append(
+        self,
+        stream: str,
+        expected: int,
+        frames: Sequence[bytes],
+        *,
+        contents: Mapping[str, bytes] | None = None,
+        fencing: int | None = None,
+    ) -> int:
+        """Append frames, and return the number of the last one; see `EventStore.append`."""
+        found = [(_digest(digest), data) for digest, data in contents.items()] if contents else ()
+        try:
+            number = self._stream(stream).append(expected, frames, found, fencing)
+        except OSError as error:
+            self._fail("append to", stream, error)
+        if not self._is_flushed:
+            self._unsynced.add(stream)
+        return number
+
+    def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> Iterator[Frame]:
+        """Yield the frames that follow frame `after`, in order. Frames that were trimmed are left out."""
+        try:
+            yield from self._stream(stream).read(after, limit)
+        except OSError as error:
+            self._fail("read", stream, error)
+
+    def wait(self, stream: str, after: int, timeout: float) -> int:
+        """Wait until the stream has a frame after `after`, at most `timeout` seconds; return the number of its head."""
+        try:
+            return self._stream(stream).wait(after, timeout)
+        except OSError as error:
+            self._fail("read", stream, error)
+
+    def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
+        """Store contents by hex digest; those that the stream already has are not written again."""
+        found = [(_digest(digest), data) for digest, data in contents.items()]
+        try:
+            self._stream(stream).put_contents(found)
+        except OSError as error:
+            self._fail("write contents of", stream, error)
+        if not self._is_flushed:
+            self._unsynced.add(stream)
+
+    def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
+        """Return those of the contents that the stream has."""
+        wanted = list(dict.fromkeys(map(_digest, digests)))
+        try:
+            return {decode_digest(digest): data for digest, data in self._stream(stream).contents(wanted)}
+        except OSError as error:
+            self._fail("read contents of", stream, error)
+
+    def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
+        """Return which of the contents the stream has."""
+        wanted = list(map(_digest, digests))
+        try:
+            return {decode_digest(digest) for digest in self._stream(stream).having(wanted)}
+        except OSError as error:
+            self._fail("read contents of", stream, error)
+
+    def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
+        """Store a checkpoint; it replaces older ones once it is complete. Appends go on meanwhile."""
+        try:
+            self._stream(stream).put_checkpoint(checkpoint)
+        except OSError as error:
+            self._fail("write a checkpoint of", stream, error)
+
+    def get_checkpoint(self, stream: str) -> Checkpoint | None:
+        """Return the newest checkpoint, or `None` if there is none."""
+        try:
+            return self._stream(stream).get_checkpoint()
+        except OSError as error:
+            self._fail("read the checkpoint of", stream, error)
+
+    def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
+        """Delete the frames numbered below `before`, and the contents with these digests.
+
+        Their space is free once the segments that hold them are folded, which one call does up to `fold_budget`.
+        """
+        digests = list(map(_digest, contents))
+        try:
+            trim(self._stream(stream), before, digests, fold_budget=self._fold_budget)
+        except OSError as error:
+            self._fail("trim", stream, error)
+
+    def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        """Return the names of streams, in order, at most `limit` of them."""
+        self._check()
+        try:
+            root = self._root.folder()
+            found = walk(root, SUFFIX, prefix=prefix.encode(), after=after.encode()) if root is not None else iter(())
+            return list(islice(found, limit))
+        except OSError as error:
+            raise failure(f"list the streams in {self.path!r}", error) from error
+
+    def delete(self, stream: str) -> bool:
+        """Delete a stream with its contents and checkpoints. Return whether there was one."""
+        try:
+            found = self._stream(stream)
+            with found:
+                return found.delete()
+        except OSError as error:
+            self._fail("delete", stream, error)
+
+    def lease(self, stream: str, owner: str, seconds: float) -> Lease:
+        """Take or renew the lease of a stream. Raises `LeaseLost` if somebody else holds it and it has not expired."""
+        try:
+            return self._stream(stream).lease(owner, seconds)
+        except OSError as error:
+            self._fail("lease", stream, error)
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back; one that has expired or was taken over is left alone."""
+        try:
+            self._stream(lease.stream).release(lease)
+        except OSError as error:
+            self._fail("release", lease.stream, error)
+
+    def flush(self) -> None:
+        """Wait until everything that this store appended survives a power failure."""
+        for name in sorted(self._unsynced):
+            self._unsynced.discard(name)
+            try:
+                self._stream(name).flush()
+            except OSError as error:
+                self._unsynced.add(name)
+                self._fail("flush", name, error)
+
+    def close(self) -> None:
+        """Release descriptors; closing again does nothing. Whoever wants the disk to be synced calls `flush` first."""
+        if self._process != os.getpid():
+            self._begin()
+        with self._mutex:
+            self._is_closed = True
+            self._streams.clear()
+            self._root = Root(self.path, is_synced=False)
+
+    def __enter__(self) -> FolderEventStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _fail(self, action: str, stream: str, error: OSError) -> NoReturn:
+        """Raise an error of the engine as it is, and any other as `StorageError`."""
+        if isinstance(error, StorageError):
+            raise error
+        raise failure(f"{action} stream {stream!r} in {self.path!r}", error) from error
+
+
+def require_file_locks(path: str) -> None:
+    """Raise `StorageError` (ENOTSUP) on a system without flock(2)."""
+    if not HAS_FILE_LOCKS:
+        error = StorageError(
+            f"cannot open the folder {path!r} as a store: that needs flock, and this platform is {sys.platform!r}; use "
+            f"a 'sqlite:' URL instead"
+        )
+        error.errno = ENOTSUP
+        raise error
+
+
+def _digest(digest: str) -> bytes:
+    return encode_digest(check_digest(digest))

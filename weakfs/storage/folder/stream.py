@@ -1,0 +1,483 @@
+"""`Stream`: one stream as all threads of a process use it. Its lock excludes other threads and other processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from errno import EEXIST, ENOTEMPTY
+from itertools import islice
+from threading import Condition, Lock
+from types import TracebackType
+
+from attrs import frozen
+
+from weakfs.platforms import fcntl
+from weakfs.storage.engines.leases import check_fencing, lease_is_held
+from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
+from weakfs.storage.event_store import Checkpoint, Frame, Lease
+from weakfs.storage.folder.checkpoints import read_checkpoint, write_checkpoint
+from weakfs.storage.folder.files import (
+    Descriptor,
+    Workplace,
+    make_folder,
+    make_root,
+    open_folder,
+    open_root,
+    remove_folder,
+    rename,
+    sync_file,
+    sync_folder,
+)
+from weakfs.storage.folder.group_sync import GroupSync, Position
+from weakfs.storage.folder.journal import Journal, Place, create_segment, open_journal
+from weakfs.storage.folder.leases import Holder, read_lease, write_lease
+from weakfs.storage.folder.names import components
+from weakfs.storage.folder.records import FRAME, NUMBER
+from weakfs.storage.folder.scan import BadRecord, records
+
+SUFFIX = ".stream"
+# A reader of frames holds the lock for one segment, a reader of contents for so many of them.
+CONTENTS_AT_ONCE = 64
+_LONGEST_POLL = 0.05
+# With a checkpoint, what was appended is indexed if it is more than this, so that opening need not read it again.
+_INDEX_EACH = 1 << 20
+
+
+class Root:
+    """The folder of a store, opened when it is first needed, and created when something is first written."""
+
+    def __init__(self, path: str, *, is_synced: bool) -> None:
+        self.path, self.is_synced = path, is_synced
+        self._folder: Descriptor | None = None
+        self._workplace: Workplace | None = None
+
+    def folder(self) -> Descriptor | None:
+        """Return the folder, `None` if there is none."""
+        if self._folder is None:
+            with suppress(FileNotFoundError):
+                self._folder = open_root(self.path)
+        return self._folder
+
+    def made(self) -> Descriptor:
+        """Return the folder, and create it if there is none."""
+        if self._folder is None:
+            self._folder = make_root(self.path, is_synced=self.is_synced)
+        return self._folder
+
+    def workplace(self) -> Workplace:
+        """Return the directory of temporary files."""
+        if self._workplace is None:
+            self._workplace = Workplace(self.made(), is_synced=self.is_synced)
+        return self._workplace
+
+
+@frozen
+class Options:
+    """How the streams of a store are kept."""
+
+    # Appends wait for the disk.
+    is_synced: bool
+    # A segment that has reached this size is sealed by the next append.
+    segment_size: int
+    # How long to wait for another process, in seconds.
+    lock_timeout: float
+    # The time in seconds since 1970, for leases.
+    clock: Callable[[], float]
+
+
+class Stream:
+    """A stream. `with stream:` holds its lock, in which `journal` is up to date, or `None` if there is no stream."""
+
+    def __init__(self, root: Root, name: str, options: Options) -> None:
+        self._root, self._options, self.name = root, options, name
+        self._parts = components(name, SUFFIX)
+        self.path = os.path.join(root.path, *self._parts)
+        self._place = Place(name, self.path, root.workplace, options.is_synced)
+        self._mutex = Lock()
+        self._opened: Journal | None = None
+        self._sync = GroupSync(name)
+        self._arrived = Condition()
+        self._waiting = 0
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether appends wait for the disk."""
+        return self._options.is_synced
+
+    # The lock
+
+    @property
+    def journal(self) -> Journal | None:
+        """Return the journal, `None` if the stream does not exist. Only for who holds the lock."""
+        return self._opened
+
+    def __enter__(self) -> Stream:
+        self._mutex.acquire()
+        try:
+            while True:
+                journal = self._opened
+                if journal is None:
+                    journal = self._opened = self._open()
+                    if journal is None:
+                        return self
+                else:
+                    self._lock(journal.folder)
+                active = journal.active
+                if os.lseek(active.file.number, 0, os.SEEK_END) != active.end:
+                    journal.catch_up()
+                if not journal.is_deleted:
+                    return self
+                self._finish_deletion(journal)
+        except BaseException:
+            self._unlock()
+            self._mutex.release()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None and not isinstance(error, StreamConflict | LeaseLost):
+            # What is in memory may be behind what is on the disk.
+            self._unlock()
+        elif self._opened is not None:
+            fcntl.flock(self._opened.folder.number, fcntl.LOCK_UN)
+        self._mutex.release()
+
+    def _unlock(self) -> None:
+        """Forget the journal, so that it is opened again."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            with suppress(OSError):
+                fcntl.flock(opened.folder.number, fcntl.LOCK_UN)
+
+    def _lock(self, folder: Descriptor) -> None:
+        try:
+            return fcntl.flock(folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pass
+        deadline, delay = time.monotonic() + self._options.lock_timeout, 0.0001
+        while True:
+            time.sleep(delay)
+            try:
+                return fcntl.flock(folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise StorageError(
+                        f"cannot use the stream {self.name!r}: another process has held the lock of {self.path!r} for "
+                        f"{self._options.lock_timeout:g} s; see whether it is stopped"
+                    ) from None
+                delay = min(2 * delay, 0.01)
+
+    # Opening, creating and deleting
+
+    def _open(self) -> Journal | None:
+        """Open the journal under its lock; return `None` if there is no stream."""
+        root = self._root.folder()
+        if root is None:
+            return None
+        while True:
+            try:
+                folder = root
+                for part in self._parts:
+                    folder = open_folder(part, folder)
+            except FileNotFoundError:
+                return None
+            self._lock(folder)
+            try:
+                # It may have been deleted while this waited.
+                if self._is_current(folder):
+                    return open_journal(self._place, folder)
+            except BaseException:
+                # The traceback of the error may keep the directory open.
+                fcntl.flock(folder.number, fcntl.LOCK_UN)
+                raise
+
+    def _is_current(self, folder: Descriptor) -> bool:
+        try:
+            return os.path.samestat(os.fstat(folder.number), os.stat(self.path))
+        except FileNotFoundError:
+            return False
+
+    def create(self) -> Journal:
+        """Return the journal, and create the stream if it does not exist. Only for who holds the lock."""
+        while self._opened is None:
+            folder = self._root.made()
+            for part in self._parts[:-1]:
+                folder = make_folder(part, folder, is_synced=self._options.is_synced)
+            workplace = self._root.workplace()
+            temporary, made = workplace.new_folder()
+            try:
+                create_segment(self._place, made)
+                rename(temporary, workplace.folder, self._parts[-1], folder)
+            except OSError as error:
+                remove_folder(temporary, workplace.folder)
+                if error.errno not in (EEXIST, ENOTEMPTY):
+                    raise
+                # Another process was first.
+                journal = self._opened = self._open()
+                if journal is not None and journal.is_deleted:
+                    self._finish_deletion(journal)
+                continue
+            if self._options.is_synced:
+                sync_folder(folder)
+            # Its lock is held since it was made.
+            self._opened = open_journal(self._place, made)
+        return self._opened
+
+    def delete(self) -> bool:
+        """Delete the stream; return whether there was one. Only for who holds the lock."""
+        journal = self._opened
+        if journal is None:
+            return False
+        journal.delete()
+        self._finish_deletion(journal)
+        return True
+
+    def _finish_deletion(self, journal: Journal) -> None:
+        """Remove the files of a stream that says that it is deleted, if nobody has."""
+        self._opened = None
+        parent = self._root.made()
+        for part in self._parts[:-1]:
+            parent = open_folder(part, parent)
+        if self._is_current(journal.folder):
+            workplace = self._root.workplace()
+            remove_folder(workplace.discard(self._parts[-1], parent), workplace.folder)
+            if self._options.is_synced:
+                sync_folder(parent)
+        fcntl.flock(journal.folder.number, fcntl.LOCK_UN)
+
+    # Appending and reading
+
+    def append(
+        self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
+    ) -> int:
+        """Append frames and contents; see `EventStore.append`."""
+        with self:
+            self._sync.refuse_after_failure()
+            journal = self._opened
+            head = journal.head if journal is not None else 0
+            if expected != head and journal is not None and frames and self._holds(journal, expected, frames):
+                number = expected + len(frames)
+            else:
+                if fencing is not None or (journal is not None and journal.fencing):
+                    self._check_lease(journal, fencing)
+                if expected != head:
+                    raise StreamConflict(self.name, expected, head)
+                if journal is None:
+                    if not frames and not contents:
+                        return 0
+                    journal = self.create()
+                if journal.active.end >= self._options.segment_size:
+                    journal.roll_over()
+                journal.append(frames, contents)
+                number = journal.head
+            position = journal.active.sequence, journal.active.end
+        if self._options.is_synced:
+            self._sync.wait(position, self._sync_written)
+        if self._waiting:
+            with self._arrived:
+                self._arrived.notify_all()
+        return number
+
+    def put_contents(self, contents: Sequence[tuple[bytes, bytes]]) -> None:
+        """Append contents alone, whatever the number of the newest frame."""
+        with self:
+            self._sync.refuse_after_failure()
+            if not contents:
+                return
+            journal = self.create()
+            if journal.active.end >= self._options.segment_size:
+                journal.roll_over()
+            journal.append((), contents)
+            position = journal.active.sequence, journal.active.end
+        if self._options.is_synced:
+            self._sync.wait(position, self._sync_written)
+
+    def _holds(self, journal: Journal, expected: int, frames: Sequence[bytes]) -> bool:
+        """Return whether frames that are appended were appended before."""
+        if not journal.before - 1 <= expected <= journal.head - len(frames):
+            return False
+        found = islice(self._frames(journal, expected + 1), len(frames))
+        return [frame.data for frame in found] == list(frames)
+
+    def head(self) -> int:
+        """Return the number of the newest frame."""
+        with self:
+            return self._opened.head if self._opened is not None else 0
+
+    def read(self, after: int, limit: int | None) -> Iterator[Frame]:
+        """Yield frames; the lock is not held meanwhile."""
+        number, left = max(after, 0) + 1, limit
+        while left is None or left > 0:
+            with self:
+                journal = self._opened
+                if journal is None or (number := max(number, journal.before)) > journal.head:
+                    return
+                found = self._frames_of_segment(journal, number)
+            for frame in found:
+                yield frame
+                number = frame.number + 1
+                if left is not None:
+                    left -= 1
+                    if not left:
+                        return
+
+    def _frames(self, journal: Journal, number: int) -> Iterator[Frame]:
+        while number <= journal.head:
+            for frame in self._frames_of_segment(journal, number):
+                yield frame
+                number = frame.number + 1
+
+    def _frames_of_segment(self, journal: Journal, number: int) -> Iterator[Frame]:
+        """Return the frames of one segment, from a frame on. What they are read from stays as it is."""
+        holding = next((entry.sequence for entry in journal.sealed if number <= entry.last), journal.active.sequence)
+        segment = journal.segment(holding)
+        if not segment.first <= number <= segment.last:
+            raise journal.damaged(holding, BadRecord(0, f"frame {number} is missing"), number - 1)
+        file, start, end, last = segment.file, segment.place(number), segment.end, segment.last
+
+        def frames(number: int = number) -> Iterator[Frame]:
+            try:
+                for kind, offset, _, body, _ in records(file, start, end, verify_contents=False):
+                    if kind != FRAME:
+                        continue
+                    found: int = NUMBER.unpack_from(body)[0]
+                    if found < number:
+                        continue
+                    if found > number:
+                        raise BadRecord(offset, f"frame {number} is missing")
+                    yield Frame(found, bytes(body[8:]))
+                    number += 1
+                    if found == last:
+                        return
+                raise BadRecord(end, f"frame {number} is missing")
+            except BadRecord as bad:
+                raise journal.damaged(holding, bad, number - 1) from None
+
+        return frames()
+
+    def contents(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        """Yield those of the contents that the stream has."""
+        for start in range(0, len(digests), CONTENTS_AT_ONCE):
+            with self:
+                if self._opened is None:
+                    return
+                chosen = digests[start : start + CONTENTS_AT_ONCE]
+                found = [(digest, self._opened.content(digest)) for digest in chosen]
+            yield from ((digest, data) for digest, data in found if data is not None)
+
+    def having(self, digests: Sequence[bytes]) -> set[bytes]:
+        """Return which of the contents the stream has."""
+        with self:
+            journal = self._opened
+            return {digest for digest in digests if journal is not None and journal.locate(digest) is not None}
+
+    def wait(self, after: int, timeout: float) -> int:
+        """Wait until there is a frame after `after`: this process is told, other processes are looked for."""
+        deadline, delay = time.monotonic() + timeout, 0.001
+        while True:
+            head = self.head()
+            left = deadline - time.monotonic()
+            if head > after or left <= 0:
+                return head
+            with self._arrived:
+                self._waiting += 1
+                try:
+                    self._arrived.wait(min(delay, left))
+                finally:
+                    self._waiting -= 1
+            delay = min(2 * delay, _LONGEST_POLL)
+
+    # Checkpoints
+
+    def put_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint, after what it follows is on the disk. The lock is not held meanwhile."""
+        with self:
+            journal = self.create()
+            folder = journal.folder
+            if journal.active.uncovered > _INDEX_EACH:
+                journal.active.save_index(folder, self._root.workplace())
+        self.flush()
+        write_checkpoint(checkpoint, folder, self._root.workplace())
+
+    def get_checkpoint(self) -> Checkpoint | None:
+        """Return the newest checkpoint."""
+        with self:
+            folder = self._opened.folder if self._opened is not None else None
+        return read_checkpoint(folder, self.path) if folder is not None else None
+
+    # Syncing
+
+    def flush(self) -> None:
+        """Wait until everything that was appended is on the disk."""
+        with self:
+            journal = self._opened
+            if journal is None:
+                return
+            position = journal.active.sequence, journal.active.end
+        self._sync.wait(position, self._sync_written)
+
+    def _sync_written(self) -> Position:
+        """Sync everything that is not synced yet; appends go on meanwhile."""
+        with self:
+            journal, synced = self._opened, self._sync.reached
+            if journal is None:
+                return synced  # deleted meanwhile
+            reached = journal.active.sequence, journal.active.end
+            sealed = [entry.sequence for entry in journal.sealed if entry.sequence >= synced[0]]
+            files = [*(journal.segment(sequence).file for sequence in sealed), journal.active.file]
+            folder = journal.folder
+        for file in files:
+            sync_file(file)
+        if reached[0] != synced[0]:
+            self._sync_names(folder)
+        if self._mutex.acquire(blocking=False):
+            # Only a help for who judges a torn tail: it may come late.
+            if self._opened is journal and journal.active.sequence == reached[0]:
+                journal.synced = max(journal.synced, reached[1])
+            self._mutex.release()
+        return reached
+
+    def _sync_names(self, folder: Descriptor) -> None:
+        """Sync the directory of the stream, and those above it."""
+        sync_folder(folder)
+        above = self._root.made()
+        for part in self._parts:
+            sync_folder(above)
+            above = open_folder(part, above)
+
+    # Leases
+
+    def lease(self, owner: str, seconds: float) -> Lease:
+        """Take or renew the lease; see `EventStore.lease`."""
+        now = self._options.clock()
+        with self:
+            journal = self.create()
+            holder = read_lease(journal.folder, self.path)
+            left = holder.expires - now if holder is not None and holder.fencing == journal.fencing else 0
+            is_held = lease_is_held(self.name, owner, by=holder.owner if holder is not None else "", left=left)
+            if not is_held:
+                # The lease may have reached the disk when the journal did not.
+                journal.fencing = max(journal.fencing, holder.fencing if holder is not None else 0) + 1
+                journal.write_state(journal.batch(), journal.state())
+            granted = Holder(owner, journal.fencing, now + seconds)
+            write_lease(granted, journal.folder, self._root.workplace(), is_synced=self._options.is_synced)
+            return Lease(self.name, owner, granted.fencing, seconds)
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back if nobody else has taken it."""
+        with self:
+            journal = self._opened
+            holder = read_lease(journal.folder, self.path) if journal is not None else None
+            if journal is not None and holder is not None and holder.fencing == lease.fencing == journal.fencing:
+                workplace = self._root.workplace()
+                write_lease(holder._replace(expires=0), journal.folder, workplace, is_synced=self._options.is_synced)
+
+    def _check_lease(self, journal: Journal | None, fencing: int | None) -> None:
+        newest = journal.fencing if journal is not None else 0
+        holder = read_lease(journal.folder, self.path) if journal is not None and fencing is None else None
+        is_held = holder is not None and holder.fencing == newest and self._options.clock() < holder.expires
+        owner = holder.owner if holder is not None else ""
+        check_fencing(self.name, fencing, newest=newest, owner=owner, is_held=is_held)
