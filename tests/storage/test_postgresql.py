@@ -9,7 +9,7 @@ import pytest
 from tests.storage import servers
 from tests.storage.servers import Server
 from weakfs import storage
-from weakfs.storage import AsyncEventStore, AsyncStorage, EventStore, Storage
+from weakfs.storage import AsyncEventStore, AsyncStorage, EventStore, Storage, StorageError
 from weakfs.testing import (
     AsyncEventStoreConformance,
     AsyncStorageConformance,
@@ -39,6 +39,8 @@ class OnServer:
         return self.location
 
 
+# With and without `async` the engine is the same code over two clients: a sample has each client and each part once.
+@pytest.mark.exhaustive
 class TestPostgresStorage(OnServer, StorageConformance):
     def open_storage(self) -> Storage:
         return storage.open(self.url())
@@ -54,6 +56,7 @@ class TestPostgresEventStore(OnServer, EventStoreConformance):
         return storage.open_event_store(self.url())
 
 
+@pytest.mark.exhaustive
 class TestAsyncPostgresEventStore(OnServer, AsyncEventStoreConformance):
     async def aopen_event_store(self) -> AsyncEventStore:
         return await storage.aopen_event_store(self.url())

@@ -34,6 +34,8 @@ class OnServer:
         return self.location
 
 
+# With and without `async` the engine is the same code over two clients: a sample has each client and each part once.
+@pytest.mark.exhaustive
 class TestRedisStorage(OnServer, StorageConformance):
     def open_storage(self) -> Storage:
         return storage.open(self.url())
@@ -49,6 +51,7 @@ class TestRedisEventStore(OnServer, EventStoreConformance):
         return storage.open_event_store(self.url())
 
 
+@pytest.mark.exhaustive
 class TestAsyncRedisEventStore(OnServer, AsyncEventStoreConformance):
     async def aopen_event_store(self) -> AsyncEventStore:
         return await storage.aopen_event_store(self.url())

@@ -105,7 +105,7 @@ class Database(ABC):
             )
 
     def sql(self, statement: str) -> bytes:
-        return statement.replace("{schema}", self.schema).encode()
+        return statement.replace("{schema}", f'"{self.schema}"').encode()
 
     @contextmanager
     def errors(self, *, is_change: bool) -> Iterator[None]:
@@ -170,7 +170,7 @@ class SyncDatabase(Database):
     def _connect_listener(self) -> psycopg.Connection:
         with self.errors(is_change=False):
             connection = psycopg.connect(self._conninfo, **self._settings)  # type: ignore[arg-type]
-            connection.execute(f"LISTEN {self.channel}".encode())
+            connection.execute(f'LISTEN "{self.channel}"'.encode())
             return connection
 
     def _listen(self) -> None:
@@ -267,7 +267,7 @@ class AsyncDatabase(Database):
     async def _listening(self) -> AsyncIterator[psycopg.AsyncConnection]:
         connection = await psycopg.AsyncConnection.connect(self._conninfo, **self._settings)  # type: ignore[arg-type]
         try:
-            await connection.execute(f"LISTEN {self.channel}".encode())
+            await connection.execute(f'LISTEN "{self.channel}"'.encode())
             yield connection
         finally:
             await connection.close()
