@@ -50,7 +50,7 @@ def _sqlite() -> Engine:
 
 
 def _postgresql() -> Engine:
-    from weakfs.storage.engines.postgresql import ENGINE
+    from weakfs.storage.engines.postgresql.opening import ENGINE
 
     return ENGINE
 
@@ -62,7 +62,7 @@ def _objects() -> Engine:
 
 
 def _redis() -> Engine:
-    from weakfs.storage.engines.redis import ENGINE
+    from weakfs.storage.engines.redis.opening import ENGINE
 
     return ENGINE
 
