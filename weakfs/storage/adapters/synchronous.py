@@ -93,7 +93,11 @@ class SyncStorage:
     def opened(cls, opening: Coroutine[object, None, AsyncStorage]) -> Self:
         """Return a storage that is opened on its own loop in the background."""
         loop = BackgroundLoop()
-        storage = cls(loop(opening), run=loop)
+        try:
+            storage = cls(loop(opening), run=loop)
+        except BaseException:
+            loop.close()
+            raise
         storage._own_loop = loop
         return storage
 
@@ -164,7 +168,11 @@ class SyncEventStore:
     def opened(cls, opening: Coroutine[object, None, AsyncEventStore]) -> Self:
         """Return an event store that is opened on its own loop in the background."""
         loop = BackgroundLoop()
-        streams = cls(loop(opening), run=loop)
+        try:
+            streams = cls(loop(opening), run=loop)
+        except BaseException:
+            loop.close()
+            raise
         streams._own_loop = loop
         return streams
 

@@ -33,7 +33,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
 # Segments that are read at once, and how often a frame is looked for that is not where it should be.
 READ_SEGMENTS, ATTEMPTS = 8, 3
 # Heads, and digests for each of them, that are remembered.
-HEADS, DIGESTS = 256, 20_000
+HEADS, DIGESTS = 256, 2_000
 
 
 @define
