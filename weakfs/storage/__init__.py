@@ -1,8 +1,16 @@
 """Storage: key-value engines, and the event streams that durable sessions are kept in."""
 
 from weakfs.storage.adapters import SyncEventStore, SyncStorage, ThreadedEventStore, ThreadedStorage
+from weakfs.storage.derived import DerivedStorage
 from weakfs.storage.engines.memory import AsyncMemoryStorage, MemoryStorage
-from weakfs.storage.errors import LeaseLost, OutcomeUnknown, StorageDamaged, StorageError, StreamConflict
+from weakfs.storage.errors import (
+    DurabilityWarning,
+    LeaseLost,
+    OutcomeUnknown,
+    StorageDamaged,
+    StorageError,
+    StreamConflict,
+)
 from weakfs.storage.event_store import AsyncEventStore, Checkpoint, EventStore, Frame, Lease
 from weakfs.storage.locations import aopen, aopen_event_store, open, open_event_store
 from weakfs.storage.storage import AsyncStorage, Storage, Versioned
@@ -14,6 +22,8 @@ __all__ = [
     "AsyncStorage",
     "AsyncStorageEventStore",
     "Checkpoint",
+    "DerivedStorage",
+    "DurabilityWarning",
     "EventStore",
     "Frame",
     "Lease",

@@ -2,9 +2,11 @@
 
 | location | what it is |
 | --- | --- |
-| `folder:PATH`, or a path | files in a folder |
+| `folder:PATH`, `file:///PATH`, or a path | files in a folder |
 | `sqlite:PATH` | a SQLite file |
 | `postgresql://USER:PASSWORD@HOST/DATABASE` | tables in PostgreSQL; the option `schema` names their schema |
+| `redis://HOST`, `rediss://HOST` | keys in Redis; the option `namespace` begins their names |
+| `s3://BUCKET/PREFIX`, `gs://...`, `az://...` | objects; the options are those of obstore |
 | `memory:` | memory of this process, empty whenever it is opened |
 """
 
@@ -14,6 +16,7 @@ import os
 import re
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
+from urllib.parse import unquote
 
 from weakfs.storage.adapters import ThreadedEventStore, ThreadedStorage
 from weakfs.storage.engines import Engine
@@ -47,7 +50,19 @@ def _sqlite() -> Engine:
 
 
 def _postgresql() -> Engine:
-    from weakfs.storage.engines.postgresql import ENGINE
+    from weakfs.storage.engines.postgresql.opening import ENGINE
+
+    return ENGINE
+
+
+def _objects() -> Engine:
+    from weakfs.storage.engines.objects import ENGINE
+
+    return ENGINE
+
+
+def _redis() -> Engine:
+    from weakfs.storage.engines.redis.opening import ENGINE
 
     return ENGINE
 
@@ -70,6 +85,11 @@ _SCHEMES = {
     "sqlite": _Scheme(_sqlite),
     "postgresql": _Scheme(_postgresql, "postgresql"),
     "postgres": _Scheme(_postgresql, "postgresql"),
+    "redis": _Scheme(_redis, "redis"),
+    "rediss": _Scheme(_redis, "redis"),
+    "s3": _Scheme(_objects, "s3"),
+    "gs": _Scheme(_objects, "s3"),
+    "az": _Scheme(_objects, "s3"),
 }
 
 # One letter is a drive of Windows.
@@ -126,11 +146,13 @@ def _find(location: str | os.PathLike[str]) -> tuple[Engine, str]:
     text = os.fspath(location)
     found = _URL.fullmatch(text) if isinstance(location, str) else None
     name, url = (found[1].lower(), text) if found is not None else ("folder", f"folder:{text}")
+    if found is not None and name == "file":
+        name, url = "folder", f"folder:{unquote(found[2])}"
     scheme = _SCHEMES.get(name)
     if scheme is None:
         raise ValueError(
             f"cannot open storage '{name}:...': there is no engine of that name; use one of "
-            f"{', '.join(f'{one}:' for one in _SCHEMES)}"
+            f"{', '.join(f'{one}:' for one in _SCHEMES)}, or begin a path with './' or '/'"
         )
     try:
         return scheme.load(), url

@@ -18,8 +18,9 @@ from weakfs.storage.folder.files import Descriptor, read_at, size_of
 
 MAGIC = b"weakfs\0I"
 VERSION = 1
-# Of so many frames the place of one is kept.
+# The place of a frame is kept of so many frames, or after so many bytes.
 EACH = 64
+APART = 1 << 16
 BITS_PER_CONTENT = 16
 TOMBSTONE = 1 << 63
 

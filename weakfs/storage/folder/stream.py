@@ -101,6 +101,11 @@ class Stream:
         self._arrived = Condition()
         self._waiting = 0
 
+    @property
+    def is_synced(self) -> bool:
+        """Whether appends wait for the disk."""
+        return self._options.is_synced
+
     # The lock
 
     @property

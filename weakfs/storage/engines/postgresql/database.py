@@ -6,6 +6,7 @@ import asyncio
 import re
 import threading
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -15,7 +16,7 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
 from weakfs.storage.engines.urls import redacted, take_options, without_secrets
-from weakfs.storage.errors import OutcomeUnknown, StorageError
+from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError
 
 Parameter = str | bytes | int | float | None | Sequence[str] | Sequence[bytes]
 Row = tuple[object, ...]
@@ -81,7 +82,10 @@ class Database(ABC):
         return f"weakfs_{self.schema}"
 
     async def make_tables(self) -> None:
-        """Make the tables where they are missing. Raises `StorageError` if they are those of a newer version."""
+        """Make the tables where they are missing, and warn if the server may lose what it acknowledged.
+
+        Raises `StorageError` if the tables are those of a newer version.
+        """
         ((missing,),) = await self.rows(("SELECT to_regclass('{schema}.checkpoints') IS NULL", ()), is_change=False)
         if missing:
             await self.rows(*((statement, ()) for statement in SCHEMA.split(";\n") if statement))
@@ -91,9 +95,17 @@ class Database(ABC):
                 f"cannot open {self.url!r}: its tables have version {version}, and this weakfs reads up to version "
                 f"{VERSION}; upgrade weakfs"
             )
+        settings = "SELECT name FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'"
+        if weak := [str(name) for (name,) in await self.rows((settings, ()), is_change=False)]:
+            warnings.warn(
+                f"{self.url!r} may lose what it acknowledged when its machine fails: {' and '.join(weak)} off; turn on "
+                f"{' and '.join(weak)}",
+                DurabilityWarning,
+                stacklevel=6,
+            )
 
     def sql(self, statement: str) -> bytes:
-        return statement.replace("{schema}", self.schema).encode()
+        return statement.replace("{schema}", f'"{self.schema}"').encode()
 
     @contextmanager
     def errors(self, *, is_change: bool) -> Iterator[None]:
@@ -142,10 +154,11 @@ class SyncDatabase(Database):
         with self._pool.connection() as connection:
             if len(statements) == 1:
                 return _fetch(connection.execute(self.sql(statements[0][0]), statements[0][1] or None, binary=True))
+            rows: list[Row] = []
             with connection.transaction():
                 for statement, parameters in statements:
-                    cursor = connection.execute(self.sql(statement), parameters or None, binary=True)
-                return _fetch(cursor)
+                    rows = _fetch(connection.execute(self.sql(statement), parameters or None, binary=True))
+            return rows
 
     async def listen(self) -> None:
         with self._woken:
@@ -157,7 +170,7 @@ class SyncDatabase(Database):
     def _connect_listener(self) -> psycopg.Connection:
         with self.errors(is_change=False):
             connection = psycopg.connect(self._conninfo, **self._settings)  # type: ignore[arg-type]
-            connection.execute(f"LISTEN {self.channel}".encode())
+            connection.execute(f'LISTEN "{self.channel}"'.encode())
             return connection
 
     def _listen(self) -> None:
@@ -219,10 +232,12 @@ class AsyncDatabase(Database):
             if len(statements) == 1:
                 cursor = await connection.execute(self.sql(statements[0][0]), statements[0][1] or None, binary=True)
                 return await cursor.fetchall() if cursor.description else []
+            rows: list[Row] = []
             async with connection.transaction():
                 for statement, parameters in statements:
                     cursor = await connection.execute(self.sql(statement), parameters or None, binary=True)
-                return await cursor.fetchall() if cursor.description else []
+                    rows = await cursor.fetchall() if cursor.description else []
+            return rows
 
     async def listen(self) -> None:
         if self._listener is None:
@@ -252,7 +267,7 @@ class AsyncDatabase(Database):
     async def _listening(self) -> AsyncIterator[psycopg.AsyncConnection]:
         connection = await psycopg.AsyncConnection.connect(self._conninfo, **self._settings)  # type: ignore[arg-type]
         try:
-            await connection.execute(f"LISTEN {self.channel}".encode())
+            await connection.execute(f'LISTEN "{self.channel}"'.encode())
             yield connection
         finally:
             await connection.close()
