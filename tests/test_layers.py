@@ -41,7 +41,11 @@ TOP = len(LAYERS) - 1
 COMPOSITION = {"weakfs", "weakfs.composition", "weakfs._renamed", "weakfs.__main__"}
 
 BASE_DEPENDENCIES = {"attr", "attrs", "cattr", "cattrs", "orjson", "pyrsistent", "re2"}
-OPTIONAL_DEPENDENCIES = {"cli": {"click", "rich"}, "testing": {"pytest", "hypothesis"}}
+OPTIONAL_DEPENDENCIES = {
+    "cli": {"click", "rich"},
+    "storage": {"obstore", "psycopg", "psycopg_pool", "redis"},
+    "testing": {"pytest", "hypothesis"},
+}
 
 
 @frozen

@@ -4,6 +4,9 @@
 | --- | --- |
 | `folder:PATH`, or a path | files in a folder |
 | `sqlite:PATH` | a SQLite file |
+| `postgresql://USER:PASSWORD@HOST/DATABASE` | tables in PostgreSQL; the option `schema` names their schema |
+| `redis://HOST`, `rediss://HOST` | keys in Redis; the option `namespace` begins their names |
+| `s3://BUCKET/PREFIX`, `gs://...`, `az://...` | objects; the options are those of obstore |
 | `memory:` | memory of this process, empty whenever it is opened |
 """
 
@@ -51,6 +54,24 @@ def _folder() -> Engine:
     return ENGINE
 
 
+def _postgresql() -> Engine:
+    from weakfs.storage.engines.postgresql import ENGINE
+
+    return ENGINE
+
+
+def _objects() -> Engine:
+    from weakfs.storage.engines.objects import ENGINE
+
+    return ENGINE
+
+
+def _redis() -> Engine:
+    from weakfs.storage.engines.redis import ENGINE
+
+    return ENGINE
+
+
 class _Scheme(NamedTuple):
     load: Callable[[], Engine]
     # The extra with the packages that the engine needs.
@@ -61,6 +82,13 @@ _SCHEMES = {
     "folder": _Scheme(_folder),
     "memory": _Scheme(_memory),
     "sqlite": _Scheme(_sqlite),
+    "postgresql": _Scheme(_postgresql, "postgresql"),
+    "postgres": _Scheme(_postgresql, "postgresql"),
+    "redis": _Scheme(_redis, "redis"),
+    "rediss": _Scheme(_redis, "redis"),
+    "s3": _Scheme(_objects, "s3"),
+    "gs": _Scheme(_objects, "s3"),
+    "az": _Scheme(_objects, "s3"),
 }
 
 # One letter is a drive of Windows.

@@ -9,13 +9,13 @@ def check_fencing(stream: str, fencing: int | None, *, newest: int, owner: str, 
     """Check the fencing number of an append. Raises `LeaseLost` if somebody else holds the lease, or took it since."""
     if fencing is None and is_held:
         raise LeaseLost(
-            f"cannot append to stream {stream!r}: {owner!r} holds its lease; wait until it is given back or expires, or "
-            f"append with its fencing number"
+            f"cannot append to stream {stream!r}: {owner!r} holds its lease; wait until it is given back or expires, "
+            f"or append with its fencing number"
         )
     if fencing is not None and fencing != newest:
         raise LeaseLost(
-            f"cannot append to stream {stream!r} with lease {fencing}: the newest one is {newest}; take the lease again, "
-            f"and read what was appended since"
+            f"cannot append to stream {stream!r} with lease {fencing}: the newest one is {newest}; take the lease "
+            f"again, and read what was appended since"
         )
 
 

@@ -30,7 +30,7 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS items (key TEXT PRIMARY KEY, value BLOB NOT NULL, version TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS streams (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, number INTEGER NOT NULL DEFAULT 0,
-    first INTEGER NOT NULL DEFAULT 1, fencing INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '',
+    fencing INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '',
     expires REAL NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS frames (
     stream INTEGER NOT NULL, number INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (stream, number)) WITHOUT ROWID;
@@ -69,7 +69,7 @@ class Database:
             ((version,),) = self.rows("PRAGMA user_version")
             if not isinstance(version, int) or version > VERSION:
                 raise StorageError(
-                    f"cannot open {self.path!r}: its schema has version {version}, and this weakfs reads up to "
+                    f"cannot open {self.path!r}: its schema has version {version!r}, and this weakfs reads up to "
                     f"version {VERSION}; upgrade weakfs"
                 )
             if version < VERSION:
@@ -128,7 +128,7 @@ class Database:
 
 
 def _location(url: str) -> tuple[str, str]:
-    """Return the path and the durability in a URL: `sqlite:PATH` or `sqlite:///PATH`, the latter with `%20` and such."""
+    """Return the path and the durability in a URL: `sqlite:PATH`, or `sqlite:///PATH` with `%20` and the like."""
     rest, _, query = url.partition(":")[2].partition("?")
     options = parse_qs(query, keep_blank_values=True)
     if unknown := options.keys() - {"durability"}:
@@ -169,7 +169,7 @@ class _Items(DerivedStorage):
 
     async def create(self, key: str, value: bytes) -> str | None:
         version = secrets.token_hex(8)
-        row = [check_key(key), value, version]
+        row: list[Value] = [check_key(key), value, version]
         return version if self._database.changed("INSERT OR IGNORE INTO items VALUES (?, ?, ?)", row) else None
 
     async def replace(self, key: str, value: bytes, *, version: str) -> str | None:

@@ -33,12 +33,18 @@ def check(stream: Stream) -> list[JournalDamaged]:
                 found.append(damaged)
         try:
             journal = open_journal(stream.place, folder)
+            expected = journal.before
             for entry in (*journal.sealed, journal.active.entry):
                 path, number = os.path.join(stream.path, segment_name(entry.sequence)), entry.first - 1
                 try:
                     segment = open_segment(segment_name(entry.sequence), entry.sequence, folder)
                     number = segment.last
                     segment.read_on(size_of(segment.file))
+                    if segment.first > expected:
+                        newest = os.path.join(stream.path, segment_name(journal.active.sequence))
+                        cause = f"frames {expected} to {segment.first - 1}, which it says are kept, are missing"
+                        found.append(JournalDamaged(newest, 0, journal.head, cause))
+                    expected = max(expected, segment.last + 1)
                     if entry.sequence != journal.active.sequence and segment.following is None:
                         raise BadRecord(segment.end, "the file ends before the segment does")
                 except BadRecord as bad:

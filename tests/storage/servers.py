@@ -1,0 +1,196 @@
+"""Servers for tests: PostgreSQL, Redis and S3, each in a directory of its own, on a socket or a port that is free."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+# The user nobody: PostgreSQL refuses to run as root.
+NOBODY = 65534
+
+
+def need(what: str, *, is_there: bool) -> None:
+    """Skip the test where something is missing; where everything should be there, it fails."""
+    if not is_there:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{what} is not installed")
+
+
+def need_package(name: str) -> None:
+    need(f"the package {name}", is_there=importlib.util.find_spec(name) is not None)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+class Server:
+    """A program that runs until it is stopped, or until the tests are killed."""
+
+    def __init__(self, url: str, command: Sequence[str], is_ready: Callable[[], bool]) -> None:
+        self.url, self._command, self._is_ready = url, command, is_ready
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        # A server does not outlive the tests, whatever ends them.
+        command = ["setpriv", "--pdeathsig", "KILL", *self._command]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(600):
+            if self._process.poll() is not None:
+                break
+            if self._is_ready():
+                return
+            time.sleep(0.05)
+        self.kill()
+        raise RuntimeError(f"cannot start {self._command[0]}: it ended, or did not answer")
+
+    def stop(self) -> None:
+        """Stop it as an administrator would."""
+        if self._process is not None:
+            # For PostgreSQL a fast shutdown; the others take it for an interrupt from the keyboard.
+            self._process.send_signal(2)
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill()
+            self._process = None
+
+    def kill(self) -> None:
+        """Kill it, as a crash of the machine would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def restart(self, *, crash: bool = False) -> None:
+        (self.kill if crash else self.stop)()
+        self.start()
+
+
+@contextmanager
+def postgresql(*, fsync: bool = False) -> Iterator[Server]:
+    need_package("psycopg")
+    programs = next((path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/postgres")), None)
+    need("PostgreSQL", is_there=programs is not None)
+    assert programs is not None
+    import psycopg
+
+    # Not below pytest's directory, which only its owner may enter, and whose name is too long for a socket.
+    place = Path(tempfile.mkdtemp(prefix="w.", dir="/tmp"))
+    user: list[str] = []
+    if os.geteuid() == 0:
+        os.chown(place, NOBODY, NOBODY)
+        user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    try:
+        data, name = place / "data", "weakfs"
+        initialize = [
+            programs / "initdb",
+            "-D",
+            data,
+            "-U",
+            name,
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+        ]
+        subprocess.run([*user, *map(str, initialize)], check=True, capture_output=True, cwd=place)
+        settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": place,
+            "fsync": "on" if fsync else "off",
+            "synchronous_commit": "on" if fsync else "off",
+            "full_page_writes": "on" if fsync else "off",
+            "shared_buffers": "16MB",
+            "max_connections": "60",
+        }
+        command = [programs / "postgres", "-D", data, *(f"--{name}={value}" for name, value in settings.items())]
+        url = f"postgresql://{name}@/postgres?host={place}"
+
+        def is_ready() -> bool:
+            try:
+                psycopg.connect(url).close()
+            except psycopg.OperationalError:
+                return False
+            return True
+
+        server = Server(url, [*user, *map(str, command)], is_ready)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(place)
+
+
+@contextmanager
+def redis(place: Path, *, fsync: str = "always") -> Iterator[Server]:
+    need_package("redis")
+    program = shutil.which("redis-server")
+    need("Redis", is_there=program is not None)
+    assert program is not None
+    port = free_port()
+
+    def is_ready() -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", port), 1) as connection:
+                connection.sendall(b"PING\r\n")
+                return connection.recv(7) == b"+PONG\r\n"
+        except OSError:
+            return False
+
+    settings = {
+        "port": str(port),
+        "bind": "127.0.0.1",
+        "dir": str(place),
+        "save": "",
+        "appendonly": "yes",
+        "appendfsync": fsync,
+    }
+    command = [program, *(word for name, value in settings.items() for word in (f"--{name}", value))]
+    server = Server(f"redis://127.0.0.1:{port}/0", command, is_ready)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def s3() -> Iterator[Server]:
+    need_package("obstore")
+    need_package("moto")
+    port = free_port()
+
+    def is_ready() -> bool:
+        try:
+            with urlopen(f"http://127.0.0.1:{port}/moto-api/", timeout=5):
+                return True
+        except (URLError, OSError):
+            return False
+
+    command = [sys.executable, "-W", "ignore", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = Server(f"http://127.0.0.1:{port}", command, is_ready)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()

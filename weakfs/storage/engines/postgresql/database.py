@@ -1,0 +1,279 @@
+"""A pool of connections to PostgreSQL, with and without `async`, and the tables."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+
+import psycopg
+from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
+
+from weakfs.storage.engines.urls import redacted, take_options, without_secrets
+from weakfs.storage.errors import OutcomeUnknown, StorageError
+
+Parameter = str | bytes | int | float | None | Sequence[str] | Sequence[bytes]
+Row = tuple[object, ...]
+# A statement, in which `{schema}` stands for the schema, and its parameters.
+Statement = tuple[str, Sequence[Parameter]]
+
+VERSION = 1
+SCHEMA = """
+SELECT pg_advisory_xact_lock(8390880602711483);
+CREATE SCHEMA IF NOT EXISTS {schema};
+CREATE TABLE IF NOT EXISTS {schema}.format (version integer NOT NULL PRIMARY KEY);
+CREATE SEQUENCE IF NOT EXISTS {schema}.versions;
+CREATE TABLE IF NOT EXISTS {schema}.items (
+    key text COLLATE "C" PRIMARY KEY, value bytea NOT NULL, version bigint NOT NULL);
+CREATE TABLE IF NOT EXISTS {schema}.streams (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" NOT NULL UNIQUE,
+    number bigint NOT NULL DEFAULT 0, fencing bigint NOT NULL DEFAULT 0, owner text NOT NULL DEFAULT '',
+    expires timestamptz NOT NULL DEFAULT 'epoch');
+CREATE TABLE IF NOT EXISTS {schema}.frames (
+    stream bigint NOT NULL, number bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (stream, number));
+CREATE TABLE IF NOT EXISTS {schema}.contents (
+    stream bigint NOT NULL, digest text NOT NULL, data bytea NOT NULL, PRIMARY KEY (stream, digest));
+CREATE TABLE IF NOT EXISTS {schema}.checkpoints (
+    stream bigint PRIMARY KEY, number bigint NOT NULL, data bytea NOT NULL);
+INSERT INTO {schema}.format VALUES (1) ON CONFLICT DO NOTHING;
+"""
+# The seconds for which a connection is waited for, and for which a listener that lost its own pauses.
+CONNECT, PAUSE = 10.0, 1.0
+# Where a notification was lost with its connection, the stream is looked at after these seconds.
+LONGEST_WAIT = 5.0
+
+
+class Database(ABC):
+    """Statements on a pool of connections, and notifications. Each call is a transaction."""
+
+    def __init__(self, url: str) -> None:
+        self._conninfo, options = take_options(url, {"schema"})
+        self.schema = options.get("schema", "weakfs")
+        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,50}", self.schema):
+            raise ValueError(f"invalid schema {self.schema!r}: it has small letters, digits and underscores only")
+        self.url, self._secret_url = redacted(url), url
+        self._settings = {"autocommit": True, "connect_timeout": int(CONNECT), "application_name": "weakfs"}
+        # How often each stream was notified of.
+        self.seen = Counter[str]()
+
+    @abstractmethod
+    async def rows(self, *statements: Statement, is_change: bool = True) -> list[Row]:
+        """Execute statements as one transaction, and return the rows of the last one."""
+
+    @abstractmethod
+    async def listen(self) -> None:
+        """Begin to count the notifications of each stream."""
+
+    @abstractmethod
+    async def notified(self, stream: str, seen: int, timeout: float) -> None:
+        """Wait until the stream was notified of more often than `seen` times."""
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+    @property
+    def channel(self) -> str:
+        return f"weakfs_{self.schema}"
+
+    async def make_tables(self) -> None:
+        """Make the tables where they are missing. Raises `StorageError` if they are those of a newer version."""
+        ((missing,),) = await self.rows(("SELECT to_regclass('{schema}.checkpoints') IS NULL", ()), is_change=False)
+        if missing:
+            await self.rows(*((statement, ()) for statement in SCHEMA.split(";\n") if statement))
+        ((version,),) = await self.rows(("SELECT max(version) FROM {schema}.format", ()), is_change=False)
+        if not isinstance(version, int) or version > VERSION:
+            raise StorageError(
+                f"cannot open {self.url!r}: its tables have version {version}, and this weakfs reads up to version "
+                f"{VERSION}; upgrade weakfs"
+            )
+
+    def sql(self, statement: str) -> bytes:
+        return statement.replace("{schema}", self.schema).encode()
+
+    @contextmanager
+    def errors(self, *, is_change: bool) -> Iterator[None]:
+        """Raise the errors of storage for those of the client; no message holds a password."""
+        try:
+            yield
+        except (PoolTimeout, psycopg.Error) as error:
+            why = without_secrets(" ".join(str(error).split()), self._secret_url)
+            state = getattr(error, "sqlstate", None) or ""
+            # 57P: the server shuts down; 08: the connection failed; without a state the client lost it.
+            is_lost = isinstance(error, psycopg.OperationalError) and (not state or state.startswith(("57P", "08")))
+            if is_change and is_lost and not isinstance(error, PoolTimeout):
+                raise OutcomeUnknown(f"cannot tell whether {self.url!r} was changed: {why}; repeat the call") from error
+            raise StorageError(f"cannot use {self.url!r}: {why}; check the server and its address") from error
+
+
+class SyncDatabase(Database):
+    """A database whose coroutines never wait: they block."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        with self.errors(is_change=False):
+            psycopg.connect(self._conninfo, **self._settings).close()  # type: ignore[arg-type]
+        self._pool = ConnectionPool(
+            self._conninfo, kwargs=self._settings, min_size=0, max_size=8, timeout=CONNECT, open=True, name="weakfs"
+        )
+        self._woken = threading.Condition()
+        self._listener: threading.Thread | None = None
+        self._listening: psycopg.Connection | None = None
+        self._is_closed = False
+
+    async def rows(self, *statements: Statement, is_change: bool = True) -> list[Row]:
+        with self.errors(is_change=is_change):
+            try:
+                return self._rows(statements)
+            except psycopg.OperationalError as error:
+                if error.sqlstate and error.sqlstate[:3] != "57P":
+                    raise
+                # The server was restarted: the other connections of the pool are lost too.
+                self._pool.check()
+                if is_change:
+                    raise
+                return self._rows(statements)
+
+    def _rows(self, statements: Sequence[Statement]) -> list[Row]:
+        with self._pool.connection() as connection:
+            if len(statements) == 1:
+                return _fetch(connection.execute(self.sql(statements[0][0]), statements[0][1] or None, binary=True))
+            rows: list[Row] = []
+            with connection.transaction():
+                for statement, parameters in statements:
+                    rows = _fetch(connection.execute(self.sql(statement), parameters or None, binary=True))
+            return rows
+
+    async def listen(self) -> None:
+        with self._woken:
+            if self._listener is None:
+                self._listening = self._connect_listener()
+                self._listener = threading.Thread(target=self._listen, name="weakfs-listen", daemon=True)
+                self._listener.start()
+
+    def _connect_listener(self) -> psycopg.Connection:
+        with self.errors(is_change=False):
+            connection = psycopg.connect(self._conninfo, **self._settings)  # type: ignore[arg-type]
+            connection.execute(f"LISTEN {self.channel}".encode())
+            return connection
+
+    def _listen(self) -> None:
+        while not self._is_closed:
+            try:
+                connection = self._listening or self._connect_listener()
+                self._listening = connection
+                for notification in connection.notifies():
+                    with self._woken:
+                        self.seen[notification.payload] += 1
+                        self._woken.notify_all()
+            except (psycopg.Error, StorageError):
+                # Those who wait look at their streams from time to time.
+                self._listening = None
+                if not self._is_closed:
+                    time.sleep(PAUSE)
+
+    async def notified(self, stream: str, seen: int, timeout: float) -> None:
+        with self._woken:
+            self._woken.wait_for(lambda: self.seen[stream] != seen, min(timeout, LONGEST_WAIT))
+
+    async def close(self) -> None:
+        self._is_closed = True
+        if self._listening is not None:
+            self._listening.close()
+        self._pool.close()
+
+
+class AsyncDatabase(Database):
+    """A database on the event loop that it was opened on."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._pool = AsyncConnectionPool(
+            self._conninfo, kwargs=self._settings, min_size=0, max_size=8, timeout=CONNECT, open=False, name="weakfs"
+        )
+        self._listener: asyncio.Task[None] | None = None
+        self._woken: dict[str, asyncio.Event] = {}
+
+    async def open(self) -> None:
+        with self.errors(is_change=False):
+            await (await psycopg.AsyncConnection.connect(self._conninfo, **self._settings)).close()  # type: ignore[arg-type]
+            await self._pool.open()
+
+    async def rows(self, *statements: Statement, is_change: bool = True) -> list[Row]:
+        with self.errors(is_change=is_change):
+            try:
+                return await self._rows(statements)
+            except psycopg.OperationalError as error:
+                if error.sqlstate and error.sqlstate[:3] != "57P":
+                    raise
+                await self._pool.check()
+                if is_change:
+                    raise
+                return await self._rows(statements)
+
+    async def _rows(self, statements: Sequence[Statement]) -> list[Row]:
+        async with self._pool.connection() as connection:
+            if len(statements) == 1:
+                cursor = await connection.execute(self.sql(statements[0][0]), statements[0][1] or None, binary=True)
+                return await cursor.fetchall() if cursor.description else []
+            rows: list[Row] = []
+            async with connection.transaction():
+                for statement, parameters in statements:
+                    cursor = await connection.execute(self.sql(statement), parameters or None, binary=True)
+                    rows = await cursor.fetchall() if cursor.description else []
+            return rows
+
+    async def listen(self) -> None:
+        if self._listener is None:
+            listening = asyncio.Event()
+            self._listener = asyncio.create_task(self._listen(listening))
+            await asyncio.wait(
+                [self._listener, waiting := asyncio.ensure_future(listening.wait())],
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            waiting.cancel()
+
+    async def _listen(self, listening: asyncio.Event) -> None:
+        while True:
+            try:
+                async with self._listening() as connection:
+                    listening.set()
+                    async for notification in connection.notifies():
+                        self.seen[notification.payload] += 1
+                        if woken := self._woken.pop(notification.payload, None):
+                            woken.set()
+            except psycopg.Error:
+                # Those who wait look at their streams from time to time.
+                listening.set()
+                await asyncio.sleep(PAUSE)
+
+    @asynccontextmanager
+    async def _listening(self) -> AsyncIterator[psycopg.AsyncConnection]:
+        connection = await psycopg.AsyncConnection.connect(self._conninfo, **self._settings)  # type: ignore[arg-type]
+        try:
+            await connection.execute(f"LISTEN {self.channel}".encode())
+            yield connection
+        finally:
+            await connection.close()
+
+    async def notified(self, stream: str, seen: int, timeout: float) -> None:
+        if self.seen[stream] == seen:
+            woken = self._woken.setdefault(stream, asyncio.Event())
+            try:
+                await asyncio.wait_for(woken.wait(), min(timeout, LONGEST_WAIT))
+            except TimeoutError:
+                return
+
+    async def close(self) -> None:
+        if self._listener is not None:
+            self._listener.cancel()
+            await asyncio.wait([self._listener])
+        await self._pool.close()
+
+
+def _fetch(cursor: psycopg.Cursor[Row]) -> list[Row]:
+    return cursor.fetchall() if cursor.description else []

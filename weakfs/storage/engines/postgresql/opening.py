@@ -1,0 +1,62 @@
+"""Opening storage in PostgreSQL."""
+
+from __future__ import annotations
+
+from weakfs.storage.adapters import SyncEventStore, SyncStorage, run_in_place
+from weakfs.storage.engines import Engine
+from weakfs.storage.engines.postgresql.database import AsyncDatabase, SyncDatabase
+from weakfs.storage.engines.postgresql.items import AsyncPostgresStorage
+from weakfs.storage.engines.postgresql.streams import AsyncPostgresEventStore
+
+
+class PostgresStorage(SyncStorage):
+    """A `Storage` in PostgreSQL."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        super().__init__(AsyncPostgresStorage(_database(url)), run=run_in_place)
+
+    def event_store(self) -> PostgresEventStore:
+        """Open the event streams of the same schema, on connections of their own."""
+        return PostgresEventStore(self._url)
+
+
+class PostgresEventStore(SyncEventStore):
+    """An `EventStore` in PostgreSQL."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(AsyncPostgresEventStore(_database(url)), run=run_in_place)
+
+
+def _database(url: str) -> SyncDatabase:
+    database = SyncDatabase(url)
+    try:
+        run_in_place(database.make_tables())
+    except BaseException:
+        run_in_place(database.close())
+        raise
+    return database
+
+
+async def _async_database(url: str) -> AsyncDatabase:
+    database = AsyncDatabase(url)
+    try:
+        await database.open()
+        await database.make_tables()
+    except BaseException:
+        await database.close()
+        raise
+    return database
+
+
+async def open_async_storage(url: str) -> AsyncPostgresStorage:
+    """Open an `AsyncStorage` in PostgreSQL."""
+    return AsyncPostgresStorage(await _async_database(url))
+
+
+async def open_async_event_store(url: str) -> AsyncPostgresEventStore:
+    """Open an `AsyncEventStore` in PostgreSQL."""
+    return AsyncPostgresEventStore(await _async_database(url))
+
+
+ENGINE = Engine(PostgresStorage, PostgresEventStore, open_async_storage, open_async_event_store)

@@ -1,0 +1,212 @@
+"""Event streams in tables of PostgreSQL.
+
+The row of a stream holds the number of its newest frame. An append is one statement that moves this number on if it is
+the expected one, which locks the row, and adds the frames and contents.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+
+from weakfs.storage.engines.leases import check_fencing, lease_is_held
+from weakfs.storage.engines.postgresql.database import Database, Parameter, Statement
+from weakfs.storage.errors import StreamConflict
+from weakfs.storage.event_store import Checkpoint, Frame, Lease
+from weakfs.storage.keys import LAST, check_digest, check_stream
+
+PAGE = 256
+
+_ADD = "INSERT INTO {schema}.streams (name) VALUES (%s) ON CONFLICT DO NOTHING"
+_APPEND = """
+WITH moved AS (
+    UPDATE {schema}.streams SET number = number + cardinality(%b::bytea[])
+    WHERE name = %s AND number = %s
+        AND CASE WHEN %s::bigint IS NULL THEN expires <= clock_timestamp() ELSE fencing = %s END
+    RETURNING id, name, number
+), stored AS (
+    INSERT INTO {schema}.contents SELECT moved.id, new.digest, new.data
+    FROM moved, unnest(%s::text[], %b::bytea[]) AS new (digest, data) ON CONFLICT DO NOTHING
+), added AS (
+    INSERT INTO {schema}.frames SELECT moved.id, %s + new.at, new.data
+    FROM moved, unnest(%b::bytea[]) WITH ORDINALITY AS new (data, at)
+)
+SELECT number, pg_notify(%s, name) FROM moved
+"""
+_STATE = "SELECT id, number, fencing, owner, extract(epoch FROM expires - clock_timestamp())::float8 AS left FROM "
+_STATE += "{schema}.streams WHERE name = %s"
+_READ = (
+    "SELECT number, data FROM {schema}.frames WHERE number > %s AND "
+    "stream = (SELECT id FROM {schema}.streams WHERE name = %s) ORDER BY number LIMIT %s"
+)
+_PUT = (
+    "INSERT INTO {schema}.contents SELECT stream.id, new.digest, new.data FROM {schema}.streams AS stream, "
+    "unnest(%s::text[], %b::bytea[]) AS new (digest, data) WHERE stream.name = %s ON CONFLICT DO NOTHING"
+)
+_GET = (
+    "SELECT digest, data FROM {schema}.contents "
+    "WHERE stream = (SELECT id FROM {schema}.streams WHERE name = %s) AND digest = ANY(%s)"
+)
+_HAS = _GET.replace("digest, data", "digest")
+_PUT_CHECKPOINT = (
+    "INSERT INTO {schema}.checkpoints AS old SELECT id, %s, %b FROM {schema}.streams WHERE name = %s "
+    "ON CONFLICT (stream) DO UPDATE SET number = excluded.number, data = excluded.data "
+    "WHERE old.number <= excluded.number"
+)
+_GET_CHECKPOINT = (
+    "SELECT number, data FROM {schema}.checkpoints WHERE stream = (SELECT id FROM {schema}.streams WHERE name = %s)"
+)
+_LOCK = "SELECT 1 FROM {schema}.streams WHERE name = %s FOR UPDATE"
+_OF_STREAM = "stream = (SELECT id FROM {schema}.streams WHERE name = %s)"
+_LEASE = """
+INSERT INTO {schema}.streams AS old (name, fencing, owner, expires)
+VALUES (%s, 1, %s, clock_timestamp() + make_interval(secs => %s))
+ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires = excluded.expires,
+    fencing = old.fencing + CASE WHEN old.expires > clock_timestamp() THEN 0 ELSE 1 END
+WHERE old.owner = excluded.owner OR old.expires <= clock_timestamp()
+RETURNING fencing
+"""
+_RELEASE = "UPDATE {schema}.streams SET owner = '', expires = 'epoch' WHERE name = %s AND owner = %s AND fencing = %s"
+_STREAMS = "SELECT name FROM {schema}.streams WHERE name >= %s AND name < %s AND name > %s ORDER BY name LIMIT %s"
+
+
+class AsyncPostgresEventStore:
+    """An `AsyncEventStore` in PostgreSQL; `open_async_event_store` and `PostgresEventStore` open it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @property
+    def url(self) -> str:
+        return self._database.url
+
+    async def head(self, stream: str) -> int:
+        statement = "SELECT number FROM {schema}.streams WHERE name = %s"
+        for (number,) in await self._database.rows((statement, [check_stream(stream)]), is_change=False):
+            return int(str(number))
+        return 0
+
+    async def append(
+        self,
+        stream: str,
+        expected: int,
+        frames: Sequence[bytes],
+        *,
+        contents: Mapping[str, bytes] | None = None,
+        fencing: int | None = None,
+    ) -> int:
+        new = contents or {}
+        # In order, so that two writers never wait for one another.
+        digests = sorted(map(check_digest, new))
+        if expected == 0:
+            await self._database.rows((_ADD, [check_stream(stream)]))
+        data = [new[digest] for digest in digests]
+        parameters: list[Parameter] = [list(frames), check_stream(stream), expected, fencing, fencing, digests, data]
+        append: Statement = (_APPEND, [*parameters, expected, list(frames), self._database.channel])
+        while not await self._database.rows(append):
+            found = await self._database.rows((_STATE, [stream]), is_change=False)
+            _, number, newest, owner, left = found[0] if found else (0, 0, 0, "", 0.0)
+            if number != expected and frames and await self._has_frames(stream, expected, frames):
+                break
+            is_held = isinstance(left, float) and left > 0
+            if found:
+                check_fencing(stream, fencing, newest=int(str(newest)), owner=str(owner), is_held=is_held)
+            if number != expected:
+                raise StreamConflict(stream, expected, int(str(number)))
+        return expected + len(frames)
+
+    async def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> AsyncIterator[Frame]:
+        check_stream(stream)
+        while limit is None or limit > 0:
+            page = PAGE if limit is None else min(PAGE, limit)
+            rows = await self._database.rows((_READ, [after, stream, page]), is_change=False)
+            for number, data in rows:
+                assert isinstance(number, int)
+                assert isinstance(data, bytes)
+                yield Frame(number, data)
+                after = number
+            if len(rows) < page:
+                return
+            limit = None if limit is None else limit - page
+
+    async def wait(self, stream: str, after: int, timeout: float) -> int:
+        number = await self.head(stream)
+        if number > after or timeout <= 0:
+            return number
+        await self._database.listen()
+        end = time.monotonic() + timeout
+        while True:
+            seen = self._database.seen[stream]
+            number = await self.head(stream)
+            left = end - time.monotonic()
+            if number > after or left <= 0:
+                return number
+            await self._database.notified(stream, seen, left)
+
+    async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
+        digests = sorted(map(check_digest, contents))
+        data = [contents[digest] for digest in digests]
+        await self._database.rows((_ADD, [check_stream(stream)]), (_PUT, [digests, data, stream]))
+
+    async def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
+        parameters = [check_stream(stream), list(map(check_digest, digests))]
+        rows = await self._database.rows((_GET, parameters), is_change=False)
+        return {str(digest): data for digest, data in rows if isinstance(data, bytes)}
+
+    async def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
+        parameters = [check_stream(stream), list(map(check_digest, digests))]
+        return {str(digest) for (digest,) in await self._database.rows((_HAS, parameters), is_change=False)}
+
+    async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
+        put: Statement = (_PUT_CHECKPOINT, [checkpoint.number, checkpoint.data, stream])
+        await self._database.rows((_ADD, [check_stream(stream)]), put)
+
+    async def get_checkpoint(self, stream: str) -> Checkpoint | None:
+        for number, data in await self._database.rows((_GET_CHECKPOINT, [check_stream(stream)]), is_change=False):
+            assert isinstance(number, int)
+            assert isinstance(data, bytes)
+            return Checkpoint(number, data)
+        return None
+
+    async def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
+        digests = list(map(check_digest, contents))
+        await self._database.rows(
+            (_LOCK, [check_stream(stream)]),
+            (f"DELETE FROM {{schema}}.frames WHERE {_OF_STREAM} AND number < %s", [stream, before]),
+            (f"DELETE FROM {{schema}}.contents WHERE {_OF_STREAM} AND digest = ANY(%s)", [stream, digests]),
+        )
+
+    async def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        rows = await self._database.rows((_STREAMS, [prefix, prefix + LAST, after, limit]), is_change=False)
+        return [str(name) for (name,) in rows]
+
+    async def delete(self, stream: str) -> bool:
+        rows = await self._database.rows(
+            (_LOCK, [check_stream(stream)]),
+            *((f"DELETE FROM {{schema}}.{name} WHERE {_OF_STREAM}", [stream]) for name in _TABLES),
+            ("DELETE FROM {schema}.streams WHERE name = %s RETURNING 1", [stream]),
+        )
+        return bool(rows)
+
+    async def lease(self, stream: str, owner: str, seconds: float) -> Lease:
+        while True:
+            for (fencing,) in await self._database.rows((_LEASE, [check_stream(stream), owner, float(seconds)])):
+                return Lease(stream, owner, int(str(fencing)), seconds)
+            for *_, by, left in await self._database.rows((_STATE, [stream]), is_change=False):
+                lease_is_held(stream, owner, by=str(by), left=left if isinstance(left, float) else 0.0)
+
+    async def release(self, lease: Lease) -> None:
+        await self._database.rows((_RELEASE, [lease.stream, lease.owner, lease.fencing]))
+
+    async def flush(self) -> None:
+        """Return at once: a commit is durable as far as the server's `synchronous_commit` makes it."""
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def _has_frames(self, stream: str, expected: int, frames: Sequence[bytes]) -> bool:
+        found = [frame async for frame in self.read(stream, after=expected, limit=len(frames))]
+        return found == [Frame(number, data) for number, data in enumerate(frames, expected + 1)]
+
+
+_TABLES = ("frames", "contents", "checkpoints")
