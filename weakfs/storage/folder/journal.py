@@ -84,7 +84,7 @@ class Journal:
                 active.read_on(size)
             except BadRecord as bad:
                 self._judge(bad)
-            if active.state_at != known:
+            if active.state_at != known or not active.state_at:
                 self._take_state()
             self.head = active.last
             if active.following in (None, DELETED):
@@ -99,7 +99,12 @@ class Journal:
     def _judge(self, bad: BadRecord) -> None:
         """Cut the file at the last whole batch if what follows was never finished; raise if it is damaged."""
         active = self.active
-        if bad.offset < active.end or later_commit(active.file, bad.offset, active.marker) is not None:
+        # Each segment begins with a state, which came with its header.
+        if (
+            not active.state_at
+            or bad.offset < active.end
+            or later_commit(active.file, bad.offset, active.marker) is not None
+        ):
             raise self.damaged(active.sequence, bad, active.last)
         if active.following is None:
             # A reader who may not write sees the same state.

@@ -35,10 +35,9 @@ def check(stream: Stream) -> list[JournalDamaged]:
             journal = open_journal(stream.place, folder)
             expected = journal.before
             for entry in (*journal.sealed, journal.active.entry):
-                path, number = os.path.join(stream.path, segment_name(entry.sequence)), entry.first - 1
+                path, segment = os.path.join(stream.path, segment_name(entry.sequence)), None
                 try:
                     segment = open_segment(segment_name(entry.sequence), entry.sequence, folder)
-                    number = segment.last
                     segment.read_on(size_of(segment.file))
                     if segment.first > expected:
                         newest = os.path.join(stream.path, segment_name(journal.active.sequence))
@@ -48,9 +47,11 @@ def check(stream: Stream) -> list[JournalDamaged]:
                     if entry.sequence != journal.active.sequence and segment.following is None:
                         raise BadRecord(segment.end, "the file ends before the segment does")
                 except BadRecord as bad:
-                    found.append(JournalDamaged(path, bad.offset, max(segment.last, 0), bad.cause))
+                    found.append(
+                        JournalDamaged(path, bad.offset, segment.last if segment else entry.first - 1, bad.cause)
+                    )
                 except HeaderProblem as problem:
-                    found.append(JournalDamaged(path, 0, number, str(problem)))
+                    found.append(JournalDamaged(path, 0, entry.first - 1, str(problem)))
         except JournalDamaged as damaged:
             found.append(damaged)
     return found
