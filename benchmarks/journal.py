@@ -1,8 +1,8 @@
 """Measure the journal of the folder engine: `python -m benchmarks.journal [FRAMES]`.
 
-An append of a frame of 500 bytes with a content of 1,000 beside a bare `os.write` of both, in turns of 200, of which the
-fastest counts; the same with durability "power" beside `os.fdatasync`; then a long stream: whether appending stays flat,
-memory, space, and the time to open it.
+An append of a frame of 500 bytes with a content of 1,000, beside a bare `os.write` of both: in turns of 200, of which
+the fastest counts. The same with durability "power" beside `os.fdatasync`. Then a long stream: whether appending stays
+flat, memory, space, and the time to open it.
 """
 
 from __future__ import annotations
@@ -78,15 +78,20 @@ def short(folder: Path) -> None:
 def long(folder: Path, frames: int) -> None:
     append = Appender(FolderEventStore(folder / "long"))
     part = frames // 10
+    file, data = os.open(folder / "beside", os.O_WRONLY | os.O_CREAT), FRAME + next(contents())
     for turn in range(10):
         times: list[float] = []
-        begin = perf_counter()
+        bare = 1e9
         for _ in range(part // TURN):
             append.prepare(TURN)
             times.append(fastest(append, 1))
+            os.lseek(file, 0, os.SEEK_SET)
+            bare = min(bare, fastest(lambda: os.write(file, data), 1))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        mean = (perf_counter() - begin) / part * 1e6
-        print(f"frames {turn * part:>9,} on: {min(times):.1f} us at best, {mean:.1f} us on average, {peak} MB")
+        times.sort()
+        figures = f"{times[0]:.1f} us at best, {times[len(times) // 2]:.1f} us median, bare write {bare:.1f} us"
+        print(f"frames {turn * part:>9,} on: {figures}, {peak} MB")
+    os.close(file)
     taken = sum(path.stat().st_size for path in (folder / "long").rglob("*") if path.is_file())
     print(f"space: {taken / append.number / (len(FRAME) + 1000):.3f} of frames and contents")
     append.store.put_checkpoint("s", Checkpoint(append.number, b"state"))

@@ -87,8 +87,8 @@ class Segment:
 
     @property
     def filter(self) -> Filter:
-        """Return a filter of what the segment has, as far as the index on the disk covers it."""
-        return self._index.filter if self._index else _EVERYTHING
+        """Return a filter of what the segment has."""
+        return self._index.filter if self._index and not self.uncovered else _EVERYTHING
 
     @property
     def uncovered(self) -> int:
