@@ -257,14 +257,12 @@ class LoadedDocument:
             return []
         events = self._events_of(shape.tag)
         self._expansion.take(len(numbers) * (32 + 8 * len(shape.names)), "the values of a slice that are events", where)
-        try:
-            return [shape.build(*events[number]) for number in numbers]
-        except (KeyError, TypeError):
-            is_known = [type(number) is int and number in events for number in numbers]
-            place = is_known.index(False)
-            raise SessionFileError(
-                f"there is no record {numbers[place]!r:.60} of type {shape.tag!r}", where=f"{where}[{place}]"
-            ) from None
+        for place, number in enumerate(numbers):
+            if type(number) is not int or number not in events:
+                raise SessionFileError(
+                    f"there is no record {number!r:.60} of type {shape.tag!r}", where=f"{where}[{place}]"
+                )
+        return [shape.build(*events[number]) for number in numbers]
 
     def _events_of(self, tag: str) -> dict[int, tuple[Any, ...]]:
         """Return the events of one type by the number of their record."""

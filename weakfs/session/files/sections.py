@@ -29,6 +29,7 @@ _SLICES = re.compile(rb',"state":\[[\d,]*\],"logs":\[[\d,]*\],"slices":\[')
 _RECORDS = re.compile(
     rb',"dropped":\d+,"base":(?:null|\{"state":\[[\d,]*\],"logs":\[[\d,]*\],"block_end":\d+\}),"records":\['
 )
+_CHECKPOINTS = re.compile(rb'\],"checkpoints":\[(?:\{"seq":\d+,"state":\[[\d,]*\],"logs":\[[\d,]*\]\},?)+')
 # What one row ends and the next begins with.
 _BETWEEN = {b"slices": rb'\},(?=\{"tag":)', b"records": rb'\},(?=\{"seq":)', b"blobs": rb'["}],(?=["{])'}
 _BETWEEN_OTHERS = rb"\},(?=\{)"
@@ -95,7 +96,7 @@ def sections_of(data: bytes, pools: Sequence[str]) -> dict[str, Any] | None:
         places[name], ends[name] = place + len(marker), end
         end = place
     checkpoints = data.rfind(b'],"checkpoints":[', records.end(), end)
-    is_there = checkpoints >= 0 and re.fullmatch(rb'[\d,:{}\[\]"a-z]*', data[checkpoints:end]) is not None
+    is_there = checkpoints >= 0 and _CHECKPOINTS.fullmatch(data, checkpoints, end) is not None
     ends["records"] = checkpoints if is_there else end
     if min(ends.values()) < 0:
         return None
