@@ -109,6 +109,10 @@ def absorb(
     Return the number of the `Merged` record, and the mapping from the branch's record numbers to those of `line`. The
     branch's own records follow that record with new numbers, and its events are reduced into the LOG slices again,
     after what those already hold. Raise `MergeConflict` with `line` unchanged.
+
+    What attached filesystems held before a rollback in the branch (`Timeline.externals`) is dropped: at each record of
+    the branch the slices are now the merged ones, which these filesystems were never together with. Rolling them back
+    to such a record is refused.
     """
     shift = Shift(base.seq + 1, line.seq + 1 - base.seq, line.numbering)
     renumbering = Renumbering(base.numbering, base.shifts.append(shift), line.numbering)
