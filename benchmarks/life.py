@@ -93,12 +93,13 @@ def main() -> None:
     slow = life.call(first)
     collection = timed(gc.collect)
     print(f"last {count_text(first)} calls: {time_text(slow)} each; full collection {time_text(collection)}")
-    print(f"resident: {(resident_bytes() - resident) / (life.made - first):.0f} B per call, with all contents")
+    memory = (resident_bytes() - resident) / (life.made - first)
+    print(f"resident: {memory:.0f} B per call, with all contents")
     if asked.trace:
         print(f"traced: {(traced_bytes() - traced) / (life.made - first):.0f} B per call")
     written, held = life.written / life.made, contents_held(life)
     print(f"of it contents: {held:.0f} B per call, of {written:.0f} B that a call wrote")
-    print(f"of it ours: {(resident_bytes() - resident) / (life.made - first) - held:.0f} B per call")
+    print(f"of it ours: {memory - held:.0f} B per call")
     keep(life)
 
 
