@@ -55,3 +55,12 @@ def test_a_directory_moves_only_as_deep_as_all_that_is_in_it_may_lie() -> None:
     strict = InMemoryFilesystem(fs.session, limits=Limits(max_path_depth=2))
     strict.move("/x/y", "/z")
     assert strict.read("/z/b/c").content == "x"
+
+
+@pytest.mark.parametrize("piece", [(-1, 0, b""), (-1, 1, b"x"), (0, 4, b""), (2, 1, b"")])
+def test_a_piece_outside_the_file_is_refused(piece: tuple[int, int, bytes]) -> None:
+    fs = InMemoryFilesystem()
+    fs.write("/a", "abc")
+    with pytest.raises(ValueError, match="out of order or outside its 3 bytes"):
+        fs.splice("/a", [piece])
+    assert fs.read("/a").content == "abc"
