@@ -223,10 +223,11 @@ class Trials:
 
     def tests(self, mutant: Mutant, items: Collection[str]) -> list[str]:
         """Return the tests that may detect a mutant."""
-        if self.coverage is None:
-            folder = f"tests/{mutant.module.parts[1]}/"
-            return [test for test in items if test.startswith(folder)]
-        return self.coverage.tests(mutant.module.as_posix(), mutant.line if mutant.in_function else None)
+        line = mutant.line if mutant.in_function else None
+        found = self.coverage.tests(mutant.module.as_posix(), line) if self.coverage else []
+        # Code that runs in processes of its own was not seen.
+        folder = f"tests/{mutant.module.parts[1]}/"
+        return found or [test for test in items if test.startswith(folder)]
 
     def affordable(self, tests: list[str]) -> Iterator[str]:
         """Yield as many tests as the time allows: the fastest of each file, then the second of each, and so on."""
@@ -238,7 +239,7 @@ class Trials:
             turns[file] += 1
             ordered.append((turns[file], test))
         for _, test in sorted(ordered, key=lambda turn: turn[0]):
-            left -= self.coverage.seconds[test] if self.coverage else 0
+            left -= self.coverage.seconds.get(test, 0) if self.coverage else 0
             if left < 0:
                 return
             yield test
