@@ -28,8 +28,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from types import CodeType, FunctionType
@@ -47,6 +48,8 @@ OPTIONS = ("-s", "-p", "no:cacheprovider", "--basetemp", "temporary")
 
 # The address space of the tests of a mutant, in bytes.
 MEMORY = 8 << 30
+
+NOTHING_CHANGED: Mapping[CodeType, CodeType] = {}
 
 # More than all tests take.
 CPU_SECONDS = 3600
@@ -263,7 +266,7 @@ class Trials:
                 child = _forked(lambda: os.execv(sys.executable, command), seconds=seconds)
             else:
                 affected = [function for function in functions if function.__code__ in changed]
-                child = _forked(lambda: _exchange(affected, changed) or _run(session, items), seconds=seconds)
+                child = _forked(partial(_run, session, items, affected, changed), seconds=seconds)
             return _awaited(child, self.timeout)
         finally:
             path.write_text(source)
@@ -287,12 +290,16 @@ def _functions(code: CodeType) -> dict[tuple[str, int], CodeType]:
     return found
 
 
-def _exchange(functions: list[FunctionType], changed: dict[CodeType, CodeType]) -> None:
-    for function in functions:
+def _run(
+    session: pytest.Session,
+    items: list[pytest.Item],
+    affected: Collection[FunctionType] = (),
+    changed: Mapping[CodeType, CodeType] = NOTHING_CHANGED,
+    *,
+    until_failure: bool = True,
+) -> int:
+    for function in affected:
         function.__code__ = changed[function.__code__]
-
-
-def _run(session: pytest.Session, items: list[pytest.Item], *, until_failure: bool = True) -> int:
     session.config.option.maxfail = 1 if until_failure else 0
     for item, following in zip(items, [*items[1:], None], strict=True):
         item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
