@@ -315,3 +315,30 @@ def test_snapshots_find_a_place_where_the_users_own_cannot_be_written(
     assert HostFilesystem(root).store.path.startswith(str(tmp_path / "state/weakfs/root-"))
     (tmp_path / "state").write_text("a file, where no directory can be made")
     assert HostFilesystem(root).store.path.startswith(f"/var/tmp/weakfs-{os.getuid()}/root-")
+
+
+@pytest.mark.parametrize(("mine", "other", "is_busy"), [("/d/x", "/d/y", False), ("/new/x", "/new/y", True)])
+def test_an_unfinished_call_has_to_itself_what_it_creates_and_no_directory_above(
+    fs: HostFilesystem, root: Path, mine: str, other: str, is_busy: bool
+) -> None:
+    (root / "d").mkdir()
+    elsewhere = HostFilesystem(root, session=Session(), store=fs.store.path)
+    with fs.session.transaction():
+        fs.write(mine, "mine")
+        if is_busy:
+            with pytest.raises(OSError, match=BUSY):
+                elsewhere.write(other, "other")
+        else:
+            elsewhere.write(other, "other")
+    assert (root / mine[1:]).read_text() == "mine"
+
+
+def test_what_was_undone_within_a_call_is_not_left_in_its_journal(fs: HostFilesystem) -> None:
+    journals = Path(fs.store.path, "journals")
+    with fs.session.transaction():
+        fs.write("/a", "new")
+        sizes = [log.stat().st_size for log in journals.rglob("log")]
+        with suppress(KeyError), fs.session.transaction():
+            fs.write("/b", "new")
+            raise KeyError
+        assert [log.stat().st_size for log in journals.rglob("log")] == sizes != []

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from weakfs.backends import HostMount, InMemoryFilesystem
-from weakfs.filesystem import SymlinkPolicy
+from weakfs.filesystem import Limits, SymlinkPolicy
 
 Swap = Callable[[], object]
 
@@ -155,11 +155,24 @@ def test_a_root_swapped_for_a_link_while_it_is_read_stays_the_directory_that_was
     assert fs.mounts[0].skipped == ()
 
 
-def test_a_file_that_grows_while_it_is_read_keeps_to_the_bound(host: Path, swapped: Arrange) -> None:
-    def grow() -> None:
-        (host / "f").write_bytes(b"x" * 1000)
+def test_a_file_that_grows_is_read_no_further_than_the_limit(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    actual = os.read
+    sizes: list[int] = []
 
-    swapped("f", grow)
-    fs = InMemoryFilesystem(mounts=[HostMount(str(host), max_bytes=100)])
-    assert fs.statistics().total_size <= 100
+    def read(descriptor: int, size: int) -> bytes:
+        piece = actual(descriptor, min(size, 7))
+        sizes.append(len(piece))
+        if piece == b"file":
+            (host / "f").write_bytes(b"file" + bytes(1000))
+        return piece
+
+    monkeypatch.setattr(os, "read", read)
+    fs = InMemoryFilesystem(mounts=[HostMount(str(host))], limits=Limits(max_file_size=20))
     assert [path for path, _ in fs.mounts[0].skipped] == ["/f"]
+    assert sum(sizes) < 100
+
+
+def test_a_mount_leaves_no_descriptor_open(host: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    mounted(host)
+    assert os.listdir("/proc/self/fd") == before

@@ -60,7 +60,9 @@ def in_a_pipe_that_closes(*arguments: str | Path) -> tuple[int, bytes]:
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("words", [["log"], ["ls"], ["diff"], ["stats"], ["log", "--json"]])
+@pytest.mark.parametrize(
+    "words", [["log"], ["ls"], ["diff"], ["stats"], pytest.param(["log", "--json"], marks=pytest.mark.exhaustive)]
+)
 def test_a_reader_that_stops_early_is_no_error(saved: Path, words: list[str]) -> None:
     assert in_a_pipe_that_closes(words[0], saved, *words[1:]) == (0, b"")
 

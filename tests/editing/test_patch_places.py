@@ -533,3 +533,11 @@ def test_no_newline_at_end_of_file_means_what_it_means_to_git() -> None:
     fs = filesystem("")
     apply_patch(fs, f"*** Begin Patch\n*** Add File: n\n+x\n{unended}\n*** End Patch")
     assert fs.read("/n").content == "x"
+
+
+def test_an_underlined_heading_may_begin_with_a_word_of_one_letter() -> None:
+    section = "{}\n=========\n\nport = 80\n\n"
+    fs = InMemoryFilesystem()
+    fs.write("/a", section.format("A guide") + section.format("The other"))
+    apply_patch(fs, "*** Begin Patch\n*** Update File: a\n@@ A guide\n-port = 80\n+port = 8080\n*** End Patch\n")
+    assert fs.read("/a").content == section.format("A guide").replace("80", "8080") + section.format("The other")

@@ -223,3 +223,9 @@ def test_what_cannot_be_changed_has_its_own_kind_of_error(path: str, kind: type[
     assert type(error) is kind
     assert error.line == 1
     assert remedy in str(error)
+
+
+def test_a_line_put_in_above_the_first_takes_the_line_end_of_the_first() -> None:
+    fs = filesystem(a="b\r\nc")
+    applied(fs, "a.txt\n" + block("b\n", "new\nb\n"))
+    assert text(fs).startswith("new\r\nb")

@@ -19,22 +19,15 @@ def on_the_host(tmp_path: Path) -> None:
     host.in_place(Report(), tmp_path, tmp_path / "host.json")
 
 
-def test_without_git_the_digests_tell(
+def test_without_git_the_digests_tell_and_without_a_sandbox_no_command_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("examples.demo.witness.which", lambda _name: None)
+    monkeypatch.setattr("examples.demo.host.Bubblewrap.problem", lambda _self: "there is no bwrap")
     on_the_host(tmp_path)
     out = capsys.readouterr().out
     assert "git is not installed" in out
     assert "git status" not in out
-
-
-def test_without_a_sandbox_no_command_is_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("examples.demo.host.Bubblewrap.problem", lambda _self: "there is no bwrap")
-    on_the_host(tmp_path)
-    out = capsys.readouterr().out
     assert "no commands are run: there is no bwrap" in out
     assert "shell: " not in out
 

@@ -1,12 +1,16 @@
-"""Do one thing to a filesystem as a user without rights: `python -m tests.faults.as_nobody ROOT STORE WHAT [PATH]`.
+"""Do things to filesystems as a user without rights: `python -m tests.faults.as_nobody`.
 
-Prints the error with its number, or `done`.
+Each line of the input is a JSON list: root, store, what to do, path. The answer is a JSON list of lines: what was seen,
+and at last the error with its number, or `done`. One process for all, because to start one takes longer than the work.
 """
 
 from __future__ import annotations
 
+import io
+import json
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 
 from tests.faults.saving import give_up_rights
 from weakfs import Session
@@ -62,9 +66,8 @@ WORKS: dict[str, Callable[[HostFilesystem, str], object]] = {
 }
 
 
-def main(root: str, store: str, what: str, path: str = "/") -> None:
-    """Do it."""
-    give_up_rights()
+def do(root: str, store: str, what: str, path: str) -> None:
+    """Do one thing."""
     try:
         fs = HostFilesystem(root, session=Session(), store=store)
         WORKS[what](fs, path)
@@ -74,5 +77,14 @@ def main(root: str, store: str, what: str, path: str = "/") -> None:
         print("done")
 
 
+def main() -> None:
+    """Do what each line of the input says."""
+    give_up_rights()
+    for line in sys.stdin:
+        with redirect_stdout(io.StringIO()) as said:
+            do(*json.loads(line))
+        print(json.dumps(said.getvalue().splitlines()), flush=True)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -15,6 +15,7 @@ KILLS = share(12)
 SEED = 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("what", "kind"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -19,6 +20,8 @@ from weakfs.backends import HostFilesystem
 from weakfs.filesystem import Limits
 from weakfs.snapshots.directory.directory import HostDirectory
 
+AsNobody = Callable[..., list[str]]
+
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 
 
@@ -33,18 +36,36 @@ def place() -> Iterator[Path]:
     for name in ("a", "d/a", "e/deep/a", "hidden/a", "secret"):
         (root / name).write_text("a")
     yield folder
+    subprocess.run(["chmod", "-R", "u+rwX", folder], check=True)
     shutil.rmtree(folder)
 
 
-def as_nobody(place: Path, what: str, path: str = "/") -> list[str]:
-    """Give everything to nobody but what is root's on purpose, and work as nobody."""
-    command = [sys.executable, "-m", "tests.faults.as_nobody", str(place / "root"), str(place / "store"), what, path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout.splitlines()
+@pytest.fixture(scope="module")
+def nobody() -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "tests.faults.as_nobody"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+
+
+@pytest.fixture
+def as_nobody(nobody: subprocess.Popen[str], place: Path) -> AsNobody:
+    """Give a function that does something in the place as a user without rights, and returns what that user saw."""
+    assert nobody.stdin is not None
+    assert nobody.stdout is not None
+    asked, answers = nobody.stdin, nobody.stdout
+
+    def ask(what: str, path: str = "/") -> list[str]:
+        print(json.dumps([str(place / "root"), str(place / "store"), what, path]), file=asked, flush=True)
+        return [str(line) for line in json.loads(answers.readline())]
+
+    return ask
 
 
 def give_away(place: Path, *kept: str) -> None:
+    """Give all but some entries to nobody; a user without rights keeps what is its own."""
+    if os.getuid():
+        assert not kept
+        return
     for path in (place / "root", *(place / "root").rglob("*")):
         if str(path.relative_to(place / "root")) not in kept:
             os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
@@ -52,12 +73,12 @@ def give_away(place: Path, *kept: str) -> None:
 
 @needs_root
 @pytest.mark.parametrize("what", ["snapshot", "statistics", "import", "read", "copy"])
-def test_a_file_that_may_not_be_read_is_named(place: Path, what: str) -> None:
+def test_a_file_that_may_not_be_read_is_named(place: Path, as_nobody: AsNobody, what: str) -> None:
     give_away(place, "secret")
     (place / "root" / "secret").chmod(0o600)
     before = record(place / "root")
 
-    (answer,) = as_nobody(place, what, "/secret")
+    (answer,) = as_nobody(what, "/secret")
 
     assert record(place / "root") == before
     if what == "statistics":
@@ -70,12 +91,12 @@ def test_a_file_that_may_not_be_read_is_named(place: Path, what: str) -> None:
 
 @needs_root
 @pytest.mark.parametrize("what", ["snapshot", "statistics", "import", "list", "read", "write", "delete"])
-def test_a_directory_that_may_not_be_entered_is_named(place: Path, what: str) -> None:
+def test_a_directory_that_may_not_be_entered_is_named(place: Path, as_nobody: AsNobody, what: str) -> None:
     give_away(place, "hidden")
     (place / "root" / "hidden").chmod(0o700)
     before = record(place / "root")
 
-    (answer,) = as_nobody(place, what, "/hidden/a" if what in ("read", "write") else "/hidden")
+    (answer,) = as_nobody(what, "/hidden/a" if what in ("read", "write") else "/hidden")
 
     assert record(place / "root") == before
     assert answer.startswith(f"PermissionError {EACCES}: cannot ")
@@ -92,11 +113,11 @@ def test_a_directory_that_may_not_be_entered_is_named(place: Path, what: str) ->
         ("chmod", "/d"),
     ],
 )
-def test_what_the_user_may_not_change_stays(place: Path, what: str, path: str) -> None:
+def test_what_the_user_may_not_change_stays(place: Path, as_nobody: AsNobody, what: str, path: str) -> None:
     give_away(place, "d", "d/a")
     before = record(place / "root")
 
-    (answer,) = as_nobody(place, what, path)
+    (answer,) = as_nobody(what, path)
 
     assert exact(record(place / "root")) == exact(before)
     assert answer.startswith("PermissionError "), answer
@@ -104,16 +125,15 @@ def test_what_the_user_may_not_change_stays(place: Path, what: str, path: str) -
     assert ";" in answer
 
 
-@needs_root
 @pytest.mark.parametrize("what", ["write", "append"])
 def test_a_read_only_file_is_not_written_although_its_directory_would_allow_to_replace_it(
-    place: Path, what: str
+    place: Path, as_nobody: AsNobody, what: str
 ) -> None:
     give_away(place)
     (place / "root" / "a").chmod(0o444)
     before = record(place / "root")
 
-    (answer,) = as_nobody(place, what, "/a")
+    (answer,) = as_nobody(what, "/a")
 
     assert answer.startswith("PermissionError "), answer
     assert exact(record(place / "root")) == exact(before)
@@ -121,32 +141,34 @@ def test_a_read_only_file_is_not_written_although_its_directory_would_allow_to_r
 
 @needs_root
 @pytest.mark.parametrize(("what", "path"), [("write", "/d/new"), ("delete", "/d/a"), ("mkdir", "/d/new")])
-def test_a_directory_of_others_that_lets_everybody_write_is_written_in(place: Path, what: str, path: str) -> None:
+def test_a_directory_of_others_that_lets_everybody_write_is_written_in(
+    place: Path, as_nobody: AsNobody, what: str, path: str
+) -> None:
     give_away(place, "d")
     (place / "root" / "d").chmod(0o777)
-    assert as_nobody(place, what, path) == ["done"]
+    assert as_nobody(what, path) == ["done"]
     assert (place / "root" / path[1:]).exists() == (what != "delete")
 
 
-@needs_root
-def test_a_restore_of_read_only_directories_is_undone_by_their_owner(place: Path) -> None:
+def test_a_restore_of_read_only_directories_is_undone_by_their_owner(place: Path, as_nobody: AsNobody) -> None:
     give_away(place)
     (place / "root" / "d").chmod(0o555)
-    assert as_nobody(place, "fail after restoring") == ["changed True 0o755", "done"]
+    assert as_nobody("fail after restoring") == ["changed True 0o755", "done"]
 
 
-@needs_root
-def test_read_only_directories_are_moved_and_deleted_and_put_back_by_their_owner(place: Path) -> None:
+def test_read_only_directories_are_moved_and_deleted_and_put_back_by_their_owner(
+    place: Path, as_nobody: AsNobody
+) -> None:
     give_away(place)
     for name in ("e/deep", "e", "d"):
         (place / "root" / name).chmod(0o555)
-    assert as_nobody(place, "fail after deleting") == ["True", "done"]
+    assert as_nobody("fail after deleting") == ["True", "done"]
 
 
 @needs_root
-def test_a_root_that_may_not_be_opened_says_so(place: Path) -> None:
+def test_a_root_that_may_not_be_opened_says_so(place: Path, as_nobody: AsNobody) -> None:
     (place / "root").chmod(0o700)
-    (answer,) = as_nobody(place, "open")
+    (answer,) = as_nobody("open")
     assert answer.startswith(f"PermissionError {EACCES}: cannot open ")
     assert ";" in answer
 

@@ -1,13 +1,16 @@
-"""What a change refuses, to the last unit: modes, quotas of edits, and how deep a directory may go."""
+"""What a change refuses, to the last unit: modes, quotas of edits, depths, pieces; and who hears of what it does."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from errno import EDQUOT, ENAMETOOLONG
+from pathlib import Path
 
 import pytest
 
-from weakfs.backends import InMemoryFilesystem
-from weakfs.filesystem import Limits
+from weakfs import Record, Session
+from weakfs.backends import HostFilesystem, InMemoryFilesystem
+from weakfs.filesystem import Filesystem, Limits
 
 
 @pytest.mark.parametrize("mode", [-1, 0o10000, True, "0644", 0.0, None])
@@ -55,3 +58,41 @@ def test_a_directory_moves_only_as_deep_as_all_that_is_in_it_may_lie() -> None:
     strict = InMemoryFilesystem(fs.session, limits=Limits(max_path_depth=2))
     strict.move("/x/y", "/z")
     assert strict.read("/z/b/c").content == "x"
+
+
+@pytest.mark.parametrize("piece", [(-1, 0, b""), (-1, 1, b"x"), (0, 4, b""), (2, 1, b"")])
+def test_a_piece_outside_the_file_is_refused(piece: tuple[int, int, bytes]) -> None:
+    fs = InMemoryFilesystem()
+    fs.write("/a", "abc")
+    with pytest.raises(ValueError, match="out of order or outside its 3 bytes"):
+        fs.splice("/a", [piece])
+    assert fs.read("/a").content == "abc"
+
+
+CHANGES: dict[str, Callable[[Filesystem], object]] = {
+    "write": lambda fs: fs.write("/a", "x"),
+    "append": lambda fs: fs.append("/a", "x"),
+    "splice": lambda fs: fs.splice("/a", [(0, 1, b"x")]),
+    "mkdir": lambda fs: fs.mkdir("/new"),
+    "delete": lambda fs: fs.delete("/a"),
+    "move": lambda fs: fs.move("/a", "/b"),
+    "copy": lambda fs: fs.copy("/a", "/b"),
+    "chmod": lambda fs: fs.chmod("/a", 0o600),
+    "symlink": lambda fs: fs.symlink("a", "/b"),
+}
+
+
+@pytest.mark.parametrize("place", ["memory", "host"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_subscribers_have_heard_of_a_change_when_its_method_returns(tmp_path: Path, place: str, change: str) -> None:
+    session = Session()
+    (tmp_path / "root").mkdir()
+    fs: Filesystem = InMemoryFilesystem(session)
+    if place == "host":
+        fs = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
+    fs.write("/a", "abc")
+    heard: list[Record] = []
+    session.subscribe(object, heard.append)
+    CHANGES[change](fs)
+    assert heard
+    assert heard[-1] == session.records[-1]

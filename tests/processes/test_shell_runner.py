@@ -417,3 +417,10 @@ def test_many_commands_run_side_by_side(tmp_path: Path, mode: SandboxMode) -> No
 
     assert [(found.exit_code, found.stdout) for found in done] == [(number, f"{number}\n") for number in range(16)]
     assert {path.name for path in tmp_path.iterdir()} == {str(number) for number in range(16)}
+
+
+def test_what_ends_a_command_from_outside_leaves_no_descriptor() -> None:
+    before = os.listdir("/proc/self/fd")
+    with watching.Stop() as stop:
+        stop.set()
+    assert os.listdir("/proc/self/fd") == before

@@ -98,6 +98,7 @@ def test_fixed_text_is_found_however_it_is_written(pattern: str) -> None:
     [
         ("def \\w+_handler", "_handler"),
         ("ab*cd", "cd"),
+        ("ab\\.cd", "ab.cd"),
         ("a(bc)?de", "de"),
         ("ab+", "ab"),
         ("foo|bar", ""),

@@ -24,6 +24,10 @@ from weakfs.session import Merged, SessionView, append_all
 Moment = tuple[int, dict[str, int], tuple[str, ...]]
 
 
+# A history has hundreds of steps of every kind, so that one seed meets each of them.
+LONG = [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 4))]
+
+
 def moment(source: Session | SessionView) -> Moment:
     """Read all slices of a session or of a view of its past."""
     total, shelf = source[Total].latest(), source[Shelf].latest()
@@ -120,7 +124,7 @@ class Remembering:
             act()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", LONG)
 def test_every_moment_of_a_long_history_is_what_it_was(seed: int) -> None:
     work = Remembering(seed)
     work.work(900)
@@ -130,7 +134,7 @@ def test_every_moment_of_a_long_history_is_what_it_was(seed: int) -> None:
         assert moment(work.session.at(seq)) == expected, f"after record {seq}"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", LONG)
 def test_a_rollback_to_any_moment_gives_its_state_and_keeps_the_notes(seed: int) -> None:
     work = Remembering(seed)
     work.work(300)
@@ -143,7 +147,7 @@ def test_a_rollback_to_any_moment_gives_its_state_and_keeps_the_notes(seed: int)
         assert tuple(notes_of(work.session)) == moments[-1][2]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", LONG[:3])
 def test_compaction_keeps_every_moment_that_it_keeps(seed: int) -> None:
     work = Remembering(seed)
     work.work(500)
@@ -155,7 +159,7 @@ def test_compaction_keeps_every_moment_that_it_keeps(seed: int) -> None:
         assert moment(work.session.at(seq)) == work.moments[seq], f"after record {seq}"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", LONG[:3])
 def test_a_session_that_replays_all_records_has_the_same_past(seed: int) -> None:
     work = Remembering(seed)
     work.work(500)

@@ -201,3 +201,20 @@ def test_a_local_class_says_that_it_cannot_be_resolved() -> None:
     session = Session(session_id="s")
     with pytest.raises(TypeError, match=r"'Inner' is not defined\); define it at module level"):
         session[Local].append(Local(Inner(1)))
+
+
+@frozen
+class Point:
+    x: int
+    y: int
+
+
+def test_a_value_with_several_wrong_fields_is_told_with_the_first_and_their_number(tmp_path: Path) -> None:
+    session = Session(registry=known_as(Point))
+    session.install(Point, tag="thing")
+    session[Point].seed(Point(111, 222))
+    path = tmp_path / "s.json"
+    session.save(path)
+    path.write_bytes(path.read_bytes().replace(b"111", b'"x"').replace(b"222", b'"y"'))
+    with pytest.raises(SessionFileError, match=r"\(and 1 more\)"):
+        Session.load(path, registry=known_as(Point))

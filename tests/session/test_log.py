@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from weakfs.session import Log
-from weakfs.session.history.log import SEGMENT
+from weakfs.session.history.log import SEGMENT, Stretch
 
 
 def numbers(size: int) -> Log[object]:
@@ -174,3 +174,17 @@ def test_a_thousand_versions_share_their_items() -> None:
     assert all(list(version) == list(range(length)) for length, version in enumerate(versions[:50]))
     assert versions[700].last() == 699
     assert list(versions[300].append("branch").since(298)) == [298, 299, "branch"]
+
+
+def test_any_stretch_is_found_in_few_steps() -> None:
+    chain: Stretch[int] = Stretch(None, 0, [])
+    for number in range(1, 2000):
+        chain = Stretch(chain, number, [])
+    for position in (0, 1, 700, 1023, 1024, 1998):
+        steps, stretch = 0, chain
+        while stretch.start > position:
+            assert stretch.base is not None
+            far = stretch.jump
+            stretch = far if far is not None and far.start > position else stretch.base
+            steps += 1
+        assert steps < 60

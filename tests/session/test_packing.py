@@ -198,3 +198,18 @@ class Derived:
 @pytest.mark.parametrize(("kind", "answer"), [(Made, True), (Odd, False), (Derived, False), (int, False)])
 def test_only_values_that_are_their_fields_are_packed(kind: type, answer: object) -> None:
     assert is_plain(kind) is answer
+
+
+@frozen
+class Growing:
+    """Something that is another value each time that it is made."""
+
+    a: int = field(converter=(1).__add__)
+
+
+def test_an_event_that_its_record_cannot_give_back_is_refused() -> None:
+    session = Session(session_id="s", registry=Registry.empty().with_types(Growing))
+    session.install(Growing, kind="log").register(Growing, append_all)
+    with pytest.raises(TypeError, match=r"cannot take a Growing: .* when its record is read"):
+        session.dispatch(Growing(1))
+    assert session.seq == 0

@@ -286,3 +286,11 @@ def test_files_without_members_for_their_directories_are_unpacked() -> None:
     tree = from_tar(b"".join(member(name, data=b"x") for name in names) + END, limits=Limits(), at=0)
 
     assert tree.file_count == 300
+
+
+def test_a_very_long_name_is_cut_in_the_message() -> None:
+    name = "/".join(f"{number:050}" for number in range(400))
+    with pytest.raises(ValueError, match="the missing parent directories of") as caught:
+        from_tar(member(name) * 40 + END, limits=Limits(max_path_depth=None), at=0)
+    assert "..." in str(caught.value)
+    assert len(str(caught.value)) < 500

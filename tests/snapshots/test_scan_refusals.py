@@ -9,11 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.snapshots.hosts import look
+from weakfs.session.interruption import interruptible
 from weakfs.snapshots import HashOnlySink, scan, scan_entry
 
 TOP = Path(__file__).parents[2]
@@ -147,3 +149,23 @@ def test_every_file_that_is_read_is_told(root: Path) -> None:
     scan_entry(descriptor, "e", HashOnlySink(), directory="/d", on_file=lambda path, size: told.append((path, size)))
     os.close(descriptor)
     assert sorted(told) == [("/d/e/file", 7), ("/top", 6)]
+
+
+def test_a_scan_that_is_stopped_at_any_moment_leaves_no_descriptor_open(root: Path) -> None:
+    descriptor = os.open(root, os.O_RDONLY)
+    before = os.listdir("/proc/self/fd")
+    stopped = 0
+    for left in count():
+        moments = iter(range(left))
+
+        def check(moments: Iterator[int] = moments) -> None:
+            if next(moments, None) is None:
+                raise TimeoutError
+
+        with suppress(TimeoutError), interruptible(check):
+            scan(descriptor, HashOnlySink())
+            break
+        stopped += 1
+        assert os.listdir("/proc/self/fd") == before
+    os.close(descriptor)
+    assert stopped

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier, Thread
@@ -17,6 +18,7 @@ from weakfs.reducers.tree.node import find, walk
 from weakfs.session import UnknownSnapshot
 from weakfs.session.blobs.blob import Stored, digest_of
 from weakfs.snapshots import HashOnlySink, Store, StoredSnapshot, StoreUnwritable
+from weakfs.snapshots.store.manifests import head, rows
 
 
 @pytest.fixture
@@ -349,3 +351,9 @@ def test_eight_threads_take_snapshots_at_once(store: Store, root: Path) -> None:
     store.compact()
     assert all(is_whole(store, entry) for entry in entries)
     assert len(files_of(Path(store.path))) == 33
+
+
+@pytest.mark.parametrize("read", [head, lambda data: list(rows(data))])
+def test_other_data_is_not_taken_for_a_manifest(read: Callable[[bytes], object]) -> None:
+    with pytest.raises(ValueError, match="it is not a manifest"):
+        read(b"some other content " * 10)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.sampling import share
 from weakfs import Session, ToolResult, Toolset
+from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Limits
 from weakfs.reducers.events import FileSpliced, FileWritten
 from weakfs.tools.handlers import EditFileReceipt
@@ -147,3 +148,12 @@ def test_an_empty_text_to_replace_leads_to_write_file(toolset: Toolset) -> None:
         "write_file to replace the whole file"
     )
     assert absent.message.endswith("and the text to replace is empty; to make a new file use write_file")
+
+
+def test_a_file_as_large_as_the_limit_can_be_edited_as_long_as_it_does_not_grow() -> None:
+    session = Session(session_id="s")
+    toolset = Toolset(session, InMemoryFilesystem(session, limits=Limits(max_file_size=20)))
+    assert edit(toolset, "port = 80, port = 90", "80", "81").success
+    assert edit(toolset, "port = 80, port = 90", "port", "host", replace_all=True).success
+    assert not edit(toolset, "port = 80, port = 90", "80", "8080").success
+    assert text(toolset) == "port = 80, port = 90"

@@ -492,3 +492,17 @@ def test_what_replaces_all_files_is_refused_where_changes_are_bounded(files: Fil
         assert handled(files, lambda fs: fs.import_bytes(archive), capability=bound).error_code == "limit_exceeded"
         assert handled(files, lambda fs: fs.restore(kept), capability=bound).error_code == "limit_exceeded"
     assert files.tree().fingerprint == before
+
+
+def test_a_search_passes_directories_that_may_not_be_searched_to_those_that_may() -> None:
+    rule = PolicyRule(effect="only", operations=["search", "list", "read"], paths="/src", reason="sources only")
+    session = Session(session_id="s")
+    files = InMemoryFilesystem(session)
+    for path in ("/src/a.py", "/docs/a.py"):
+        files.write(path, "needle\n")
+    tools = Toolset(session, files, policy=Policy([rule]))
+    for name, arguments in (("grep", {"pattern": "needle"}), ("glob", {"pattern": "**/*.py"})):
+        result = tools.call(name, arguments)
+        assert result.success, result.message
+        assert "/src/a.py" in result.message
+        assert "/docs/a.py" not in result.message

@@ -112,13 +112,13 @@ def test_long_names_below_too_many_directories_are_refused_and_undone(toolset: M
 
 
 def test_too_many_files_are_refused_and_undone(toolset: Make) -> None:
-    tools = toolset(max_new_entries=1000)
+    tools = toolset(max_new_entries=100)
 
-    result = refused(tools, "python3 -c \"for i in range(3000): open(str(i), 'w')\"")
+    result = refused(tools, "python3 -c \"for i in range(300): open(str(i), 'w')\"")
 
     assert result.error_code == "quota_exceeded"
-    assert "left more than 1000 new files and directories" in result.message
-    assert shell(tools, "mkdir new && cd new && seq 500 | xargs touch").success
+    assert "left more than 100 new files and directories" in result.message
+    assert shell(tools, "mkdir new && cd new && seq 50 | xargs touch").success
 
 
 def test_what_was_there_before_a_command_is_not_refused(tmp_path: Path) -> None:

@@ -504,3 +504,19 @@ def test_no_value_anywhere_makes_the_importer_raise(
         payload[name] = data.draw(ANYTHING)
 
     Imported(tmp_path / "t", lines)
+
+
+def test_a_patch_may_be_a_quoted_word_of_the_command(tmp_path: Path) -> None:
+    patch = "*** Begin Patch\n*** Add File: a\n+one\n*** End Patch\n"
+    done = Imported(tmp_path / "t", [meta(), shell_call("1", ["bash", "-lc", f"apply_patch '{patch}'"]), output("1")])
+    assert done.text("/a") == "one\n"
+
+
+@pytest.mark.parametrize("tool", ["update_plan", "somebodys_tool"])
+def test_a_tool_without_a_counterpart_is_passed_over(tmp_path: Path, tool: str) -> None:
+    other = item(type="function_call", name=tool, arguments="{}", call_id="2")
+    patch = patch_call("3", "*** Update File: a", "@@", "-port = 80", "+port = 8080")
+    shown = [shell_call("1", ["bash", "-lc", "cat a"]), output("1", "port = 80\n")]
+    done = Imported(tmp_path / "t", [meta(), *shown, other, output("2"), patch, output("3")])
+    assert [agreement for agreement, _ in done.agreements] == ["agreed", "no_counterpart", "agreed"]
+    assert done.text("/a") == "port = 8080\n"

@@ -221,7 +221,7 @@ class LoadedCheckpoint(LoadedDocument):
         self.runs: dict[str, EventRun] = {}
         super().__init__(decoder.rules, fields, decoder.contents, unlimited())
 
-    def _read_blobs(self, rows: list[Json], source: ContentSource) -> list[Content]:
+    def _read_blobs(self, rows: Sequence[Json], source: ContentSource) -> list[Content]:
         return self._decoder.unread_blobs(rows)
 
     def _line(self, fields: Fields) -> Timeline:
@@ -288,7 +288,7 @@ class LoadedStates(LoadedDocument):
         self.states: dict[int, Table] = {}
         super().__init__(decoder.rules, fields, decoder.contents, unlimited())
 
-    def _read_blobs(self, rows: list[Json], source: ContentSource) -> list[Content]:
+    def _read_blobs(self, rows: Sequence[Json], source: ContentSource) -> list[Content]:
         return self._decoder.unread_blobs(rows)
 
     def _line(self, fields: Fields) -> Timeline:
