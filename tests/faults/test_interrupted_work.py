@@ -127,9 +127,9 @@ WORK: dict[str, tuple[Callable[[HostFilesystem], object], int]] = {
 
 @pytest.fixture
 def nothing_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every survey read every file, so that the same work asks equally often each time.
+    """Make every scan read every file, so that the same work asks equally often each time.
 
-    Otherwise a file is read again if it was written within a tick of the clock before the survey.
+    Otherwise a file is read again if it was written within a tick of the clock before the scan.
     """
     monkeypatch.setattr(stat_cache, "TICK", 1 << 62)
     monkeypatch.setattr(stat_cache, "COARSE_TICK", 1 << 62)

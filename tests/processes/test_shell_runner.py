@@ -421,6 +421,6 @@ def test_many_commands_run_side_by_side(tmp_path: Path, mode: SandboxMode) -> No
 
 def test_what_ends_a_command_from_outside_leaves_no_descriptor() -> None:
     before = os.listdir("/proc/self/fd")
-    with watching.Stop() as stop:
+    with watching.StopEvent() as stop:
         stop.set()
     assert os.listdir("/proc/self/fd") == before

@@ -9,8 +9,8 @@ from typing import TypeVar, cast
 from weakfs.backends.host_mount import HostMount, checked_mounts, mount
 from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.filesystem import Limits, SymlinkPolicy
+from weakfs.filesystem.lookup import Place
 from weakfs.filesystem.operations.read import PathArg
-from weakfs.filesystem.primitives import Place
 from weakfs.reducers import FileTree, MountReport
 from weakfs.reducers.events import Event
 from weakfs.reducers.tree import children as maps

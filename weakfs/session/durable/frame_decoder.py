@@ -64,7 +64,7 @@ class FrameDecoder:
                 blobs += read_blobs([row], self.contents)
         return blobs
 
-    def unread_blobs(self, rows: list[Json]) -> list[Content]:
+    def unread_blobs(self, rows: Sequence[Json]) -> list[Content]:
         """Return blobs whose contents are read when they are needed."""
         blobs: list[Content] = []
         for row in rows:

@@ -19,7 +19,7 @@ from weakfs.session.errors import SessionFileError, UnknownTag
 from weakfs.session.events import Merged
 from weakfs.session.files.expansion import unlimited
 from weakfs.session.history.checkpoints import Mark
-from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.reduction import Row, advance, changed
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
@@ -58,7 +58,7 @@ class FrameReader:
         """
         last = 0
         plain: list[tuple[int, Frame]] = []
-        with collector_at_rest():
+        with garbage_collection_paused():
             for number, data in frames:
                 frame = parsed(number, data)
                 if self.note is not None:

@@ -11,7 +11,7 @@ from weakfs.session.durable.checkpointing import Checkpointing
 from weakfs.session.durable.commit_log import CommitLog
 from weakfs.session.durable.lease import HeldLease
 from weakfs.session.errors import SessionError
-from weakfs.session.history.garbage_collection import collector_at_rest
+from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.storage.event_store import EventStore
@@ -92,7 +92,7 @@ def _filled(session: Session, store: EventStore, *, exclusive: bool) -> CommitLo
     checkpoints = Checkpointing.of(store, name, session._rules)
     line, rules, head = Timeline(touched=Log()), session._rules, 0
     header: dict[str, Any] = {"origin_id": name, "counter": 0}
-    with collector_at_rest():
+    with garbage_collection_paused():
         checkpoint = store.get_checkpoint(name)
         if checkpoint is not None:
             line, header, rules = checkpoints.load(checkpoint.data, f"the checkpoint at frame {checkpoint.number}")
