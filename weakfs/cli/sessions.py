@@ -56,7 +56,7 @@ def is_location(text: str) -> bool:
 def opened(location: Location, registry: str | None) -> Session:
     """Open a session in a storage; raise `Failure` if there is none."""
     known = None if registry is None else registry_at(registry)
-    with described_errors(f"open {location.where!r}"):
+    with as_failure(f"open {location.where!r}"):
         if not _URL.match(location.where) and not os.path.isdir(location.where):
             raise FileNotFoundError(ENOENT, "no such folder", location.where)
         session = Session.open(location.where, location.session_id, registry=known)
