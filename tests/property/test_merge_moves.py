@@ -76,6 +76,7 @@ class Worker:
         elif operation == "chmod":
             fs.chmod(path, random.choice((0o755, 0o644)))
         elif operation == "back up":
+            self.notes.add("backed up")
             content = fs.read(path).content
             fs.move(path, path + ".bak")
             fs.write(path, content + f"{self.name} {random.random()}\n")
@@ -302,7 +303,13 @@ def reason_of(notes: set[str], conflict: MergeConflict | None, merged: Files | N
         return "name reused"
     if conflict is not None:
         inside = all(entry.kind == "deleted" for entry in conflict.conflicts)
-        return "directory deleted" if inside and "directory deleted" in notes else None
+        if inside and "directory deleted" in notes:
+            return "directory deleted"
+        return "cycle" if any(entry.kind == "cycle" for entry in conflict.conflicts) else None
+    if notes >= {"backed up", "directory moved"}:
+        return "copied"
+    if merged is not None and contents(of_git) < contents(merged):
+        return "git loses a file"
     if merged is not None and contents(merged) == contents(of_git):
         return next((note for note in ("copied", "directory moved") if note in notes), None)
     return None
