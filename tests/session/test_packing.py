@@ -200,11 +200,15 @@ def test_only_values_that_are_their_fields_are_packed(kind: type, answer: object
     assert is_plain(kind) is answer
 
 
+def _next(value: int) -> int:
+    return value + 1
+
+
 @frozen
 class Growing:
     """Something that is another value each time that it is made."""
 
-    a: int = field(converter=(1).__add__)
+    a: int = field(converter=_next)
 
 
 def test_an_event_that_its_record_cannot_give_back_is_refused() -> None:

@@ -277,8 +277,10 @@ def test_directories_that_only_names_tell_of_are_refused_where_they_are_too_many
 def test_one_name_of_very_many_directories_is_refused_before_they_are_made() -> None:
     archive = member("a/" * 400_000 + "f") + END
 
-    with pytest.raises(ValueError, match="include directories in the archive"):
+    with pytest.raises(ValueError, match="include directories in the archive") as caught:
         from_tar(archive, limits=Limits(max_path_depth=None), at=0)
+    assert "a/a..." in str(caught.value)
+    assert len(str(caught.value)) < 500
 
 
 def test_files_without_members_for_their_directories_are_unpacked() -> None:
@@ -286,11 +288,3 @@ def test_files_without_members_for_their_directories_are_unpacked() -> None:
     tree = from_tar(b"".join(member(name, data=b"x") for name in names) + END, limits=Limits(), at=0)
 
     assert tree.file_count == 300
-
-
-def test_a_very_long_name_is_cut_in_the_message() -> None:
-    name = "/".join(f"{number:050}" for number in range(400))
-    with pytest.raises(ValueError, match="the missing parent directories of") as caught:
-        from_tar(member(name) * 40 + END, limits=Limits(max_path_depth=None), at=0)
-    assert "..." in str(caught.value)
-    assert len(str(caught.value)) < 500
