@@ -31,7 +31,8 @@ class Attempts:
     """All the deaths of one durability."""
 
     def __init__(self, folder: Path, durability: Durability) -> None:
-        self.folder, self.durability = folder / "store", durability
+        self.folder = folder / "store"
+        self.durability: Durability = durability
         self.found: list[str] = []
         self.deaths = 0
 

@@ -159,7 +159,7 @@ class Disk:
                     # The journal of the file system is written up to here.
                     _rename(files, names)
                     names.clear()
-                case ("create", folder, name, own, is_folder):
+                case ("create", _, _, own, is_folder):
                     files[own] = _File(is_folder)
                     names.append(event)
                 case _:

@@ -78,9 +78,10 @@ def test_a_stream_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "s.stream").symlink_to(tmp_path / "other" / "s.stream")
     streams = FolderEventStore(tmp_path / "store")
-    for call in (lambda: streams.head(STREAM), lambda: streams.append(STREAM, 1, [b"b"])):
-        with pytest.raises(StorageError, match="Not a directory|symbolic links"):
-            call()
+    with pytest.raises(StorageError, match=r"Not a directory|symbolic links"):
+        streams.head(STREAM)
+    with pytest.raises(StorageError, match=r"Not a directory|symbolic links"):
+        streams.append(STREAM, 1, [b"b"])
     assert FolderEventStore(tmp_path / "other").head(STREAM) == 1
 
 
@@ -137,7 +138,7 @@ def test_a_folder_that_may_only_be_read_is_read(tmp_path: Path, monkeypatch: pyt
 
 def test_a_system_without_file_locks_is_told_what_to_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "HAS_FILE_LOCKS", False)
-    with pytest.raises(StorageError, match="needs flock, and this platform is .*; use a 'sqlite:' URL instead"):
+    with pytest.raises(StorageError, match=r"needs flock, and this platform is .*; use a 'sqlite:' URL instead"):
         FolderEventStore(tmp_path)
 
 

@@ -14,7 +14,7 @@ from tests.sampling import is_exhaustive, share
 
 @pytest.mark.parametrize("durability", ["process", "power"])
 def test_a_killed_process_loses_nothing_that_it_reported(tmp_path: Path, durability: str) -> None:
-    stride, times = 1 if is_exhaustive() else 17, share(1200 if durability == "process" else 200) // 4
+    stride, times = 1 if is_exhaustive() else 29, share(1200 if durability == "process" else 200) // 6
     done = subprocess.run(
         [sys.executable, "-m", "tests.storage.folder.kills", str(tmp_path), durability, str(stride), str(times)],
         capture_output=True,
@@ -24,5 +24,5 @@ def test_a_killed_process_loses_nothing_that_it_reported(tmp_path: Path, durabil
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)
     assert results["found"] == []
-    assert results["deaths"] > 3 * 90 / stride + times - 5
+    assert results["deaths"] > 3 * 80 / stride + times - 5
     assert results["left"] == 0

@@ -122,7 +122,7 @@ def test_waiting_appends_share_one_sync(tmp_path: Path, monkeypatch: pytest.Monk
     store = FolderEventStore(tmp_path, "power")
     store.append(STREAM, 0, [b"first"])
     is_begun, may_end, syncs = threading.Event(), threading.Event(), 0
-    real = stream_module.sync_file
+    real = files_module.sync_file
 
     def slow(file: files_module.Descriptor) -> None:
         nonlocal syncs

@@ -31,6 +31,7 @@ from weakfs.storage.folder.records import (
     Batch,
     Entry,
     Header,
+    State,
     digest_of,
     encode_header,
 )
@@ -142,12 +143,15 @@ def _fold(stream: Stream, entry: Entry) -> None:
             return
         segment, workplace = journal.segment(entry.sequence), journal.place.workplace()
         before = journal.before
+        older = tuple(one for one in journal.sealed if one.sequence < entry.sequence)
+        state = State(before, segment.last, journal.fencing, older)
     first = min(max(segment.first, before), segment.last + 1)
     header = Header(segment.sequence, first, segment.stream_id, os.urandom(16), segment.stream)
     name, file = workplace.new_file()
     try:
         encoded = encode_header(header)
         batch = Batch(len(encoded), int.from_bytes(encoded[-4:], "little"))
+        batch.state(state)
         copy = _Copy(file, header, batch, write_at(file, 0, [encoded]))
         for chosen in _needed(stream, segment, before):
             for record in chosen:
