@@ -11,7 +11,17 @@ import pytest
 
 from tests.storage.proxy import Cut, Proxy
 from tests.storage.servers import Server
-from weakfs.storage import Checkpoint, EventStore, OutcomeUnknown, StorageError, StreamConflict, open, open_event_store
+from weakfs.storage import (
+    Checkpoint,
+    EventStore,
+    OutcomeUnknown,
+    StorageError,
+    StreamConflict,
+    SyncEventStore,
+    aopen_event_store,
+    open,
+    open_event_store,
+)
 
 # The PostgreSQL of the tests does not sync.
 pytestmark = pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning")
@@ -42,6 +52,11 @@ def proxied(server: Server) -> Iterator[tuple[Proxy, str]]:
     proxy.close()
 
 
+def opened(location: str, client: str) -> EventStore:
+    """Open event streams by either client of their engine."""
+    return SyncEventStore.opened(aopen_event_store(location)) if client == "async" else open_event_store(location)
+
+
 def until_done(change: Callable[[], object]) -> int:
     """Repeat a change until it succeeds. Return how often its outcome was unknown."""
     unknown = 0
@@ -66,11 +81,14 @@ def empty(store: EventStore) -> None:
 
 @pytest.mark.parametrize("cut", ["request", "answer"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_lost_connection_loses_and_doubles_nothing(request: pytest.FixtureRequest, engine: str, cut: Cut) -> None:
+@pytest.mark.parametrize("client", ["sync", "async"])
+def test_a_lost_connection_loses_and_doubles_nothing(
+    request: pytest.FixtureRequest, engine: str, client: str, cut: Cut
+) -> None:
     server = server_of(request, engine)
     unknown = 0
     with proxied(server) as (proxy, location):
-        store, frames = open_event_store(location), list[bytes]()
+        store, frames = opened(location, client), list[bytes]()
         empty(store)
         for at in range(1, 14):
             proxy.arm(cut, at=at % 5 + 1)
@@ -89,9 +107,10 @@ def test_a_lost_connection_loses_and_doubles_nothing(request: pytest.FixtureRequ
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_restarted_server_has_what_was_acknowledged(request: pytest.FixtureRequest, engine: str) -> None:
+@pytest.mark.parametrize("client", ["sync", "async"])
+def test_a_restarted_server_has_what_was_acknowledged(request: pytest.FixtureRequest, engine: str, client: str) -> None:
     server = server_of(request, engine)
-    store, frames = open_event_store(server.url), list[bytes]()
+    store, frames = opened(server.url, client), list[bytes]()
     empty(store)
     for is_crash in (True, False):
         for _ in range(20):
@@ -106,9 +125,10 @@ def test_a_restarted_server_has_what_was_acknowledged(request: pytest.FixtureReq
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_waiting_goes_on_when_the_server_comes_back(request: pytest.FixtureRequest, engine: str) -> None:
+@pytest.mark.parametrize("client", ["sync", "async"])
+def test_waiting_goes_on_when_the_server_comes_back(request: pytest.FixtureRequest, engine: str, client: str) -> None:
     server = server_of(request, engine)
-    store = open_event_store(server.url)
+    store = opened(server.url, client)
     empty(store)
     store.append("s", 0, [b"a"])
     assert store.wait("s", 1, 0.01) == 1
