@@ -199,7 +199,7 @@ class CommitLog:
                 )
                 history.add(self.head + len(frames), seq, part)
                 seq += len(part)
-        whole = before if before.seq else after
+        whole = before if before.seq else None
         moment = self.checkpoints.moment(session, self.head + len(frames) + 1, after, whole)
         text, written, needed = self.checkpoints.document(moment)
         digest = digest_of(text).hex()
