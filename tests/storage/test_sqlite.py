@@ -27,29 +27,35 @@ from weakfs.testing import (
 
 
 class InFile:
+    location: str | None
+
     @pytest.fixture(autouse=True)
     def place(self, tmp_path: Path) -> None:
         self.location = f"sqlite:{tmp_path}/weakfs.db"
 
+    def url(self) -> str:
+        assert self.location is not None
+        return self.location
+
 
 class TestSqliteStorage(InFile, StorageConformance):
     def open_storage(self) -> Storage:
-        return storage.open(self.location)
+        return storage.open(self.url())
 
 
 class TestThreadedSqliteStorage(InFile, AsyncStorageConformance):
     async def aopen_storage(self) -> AsyncStorage:
-        return await storage.aopen(self.location)
+        return await storage.aopen(self.url())
 
 
 class TestSqliteEventStore(InFile, EventStoreConformance):
     def open_event_store(self) -> EventStore:
-        return storage.open_event_store(self.location)
+        return storage.open_event_store(self.url())
 
 
 class TestThreadedSqliteEventStore(InFile, AsyncEventStoreConformance):
     async def aopen_event_store(self) -> AsyncEventStore:
-        return await storage.aopen_event_store(self.location)
+        return await storage.aopen_event_store(self.url())
 
 
 def test_a_storage_opens_the_event_streams_of_its_file(tmp_path: Path) -> None:

@@ -2,7 +2,14 @@
 
 from weakfs.storage.adapters import SyncEventStore, SyncStorage, ThreadedEventStore, ThreadedStorage
 from weakfs.storage.engines.memory import AsyncMemoryStorage, MemoryStorage
-from weakfs.storage.errors import LeaseLost, OutcomeUnknown, StorageDamaged, StorageError, StreamConflict
+from weakfs.storage.errors import (
+    DurabilityWarning,
+    LeaseLost,
+    OutcomeUnknown,
+    StorageDamaged,
+    StorageError,
+    StreamConflict,
+)
 from weakfs.storage.event_store import AsyncEventStore, Checkpoint, EventStore, Frame, Lease
 from weakfs.storage.locations import aopen, aopen_event_store, open, open_event_store
 from weakfs.storage.storage import AsyncStorage, Storage, Versioned
@@ -14,6 +21,7 @@ __all__ = [
     "AsyncStorage",
     "AsyncStorageEventStore",
     "Checkpoint",
+    "DurabilityWarning",
     "EventStore",
     "Frame",
     "Lease",

@@ -39,3 +39,7 @@ class StreamConflict(StorageError):
 
 class LeaseLost(StorageError):
     """Somebody else holds the lease of the stream; nothing was changed."""
+
+
+class DurabilityWarning(UserWarning):
+    """An engine may lose what it acknowledged, because of how its server is set up."""

@@ -14,7 +14,8 @@ STREAM_BYTES = 255
 # Follows every key that has something else in its place: no key contains it.
 LAST = "\U0010ffff"
 
-_CONTROLS = re.compile("[\x00-\x1f\x7f]")
+# Object stores list keys in XML, which cannot hold these.
+_INVALID = re.compile("[\x00-\x1f\x7f\ufffe\uffff\U0010ffff]")
 # What a stream's name may not be in a key: the separator, the escape itself, and a leading dot.
 _ESCAPED = re.compile(r"^\.|[/%]")
 _DIGEST = re.compile("[0-9a-f]{1,128}")
@@ -25,8 +26,8 @@ def check_key(key: str) -> str:
     """Return a key that is valid. Raises `ValueError` if it is not."""
     if not 0 < _encoded_size(key, "key") <= KEY_BYTES:
         raise ValueError(f"invalid key {key[:80]!r}: a key has 1 to {KEY_BYTES} bytes of UTF-8; shorten it")
-    if _CONTROLS.search(key) or LAST in key:
-        raise ValueError(f"invalid key {key!r}: it has control characters or U+10FFFF; leave them out")
+    if _INVALID.search(key):
+        raise ValueError(f"invalid key {key!r}: it has control characters or noncharacters; leave them out")
     if any(segment in ("", ".", "..") for segment in key.split("/")):
         raise ValueError(f"invalid key {key!r}: a segment is empty, '.' or '..'; write it in the form 'a/b/c'")
     return key
@@ -36,8 +37,8 @@ def check_stream(name: str) -> str:
     """Return the name of a stream that is valid. Raises `ValueError` if it is not."""
     if not 0 < _encoded_size(name, "stream") <= STREAM_BYTES:
         raise ValueError(f"invalid stream {name[:80]!r}: a name has 1 to {STREAM_BYTES} bytes of UTF-8; choose another")
-    if _CONTROLS.search(name) or LAST in name:
-        raise ValueError(f"invalid stream {name!r}: it has control characters or U+10FFFF; choose another name")
+    if _INVALID.search(name):
+        raise ValueError(f"invalid stream {name!r}: it has control characters or noncharacters; choose another name")
     return name
 
 

@@ -5,6 +5,8 @@
 | `folder:PATH`, or a path | files in a folder |
 | `sqlite:PATH` | a SQLite file |
 | `postgresql://USER:PASSWORD@HOST/DATABASE` | tables in PostgreSQL; the option `schema` names their schema |
+| `redis://HOST`, `rediss://HOST` | keys in Redis; the option `namespace` begins their names |
+| `s3://BUCKET/PREFIX`, `gs://...`, `az://...` | objects; the options are those of obstore |
 | `memory:` | memory of this process, empty whenever it is opened |
 """
 
@@ -58,6 +60,18 @@ def _postgresql() -> Engine:
     return ENGINE
 
 
+def _objects() -> Engine:
+    from weakfs.storage.engines.objects import ENGINE
+
+    return ENGINE
+
+
+def _redis() -> Engine:
+    from weakfs.storage.engines.redis import ENGINE
+
+    return ENGINE
+
+
 class _Scheme(NamedTuple):
     load: Callable[[], Engine]
     # The extra with the packages that the engine needs.
@@ -70,6 +84,11 @@ _SCHEMES = {
     "sqlite": _Scheme(_sqlite),
     "postgresql": _Scheme(_postgresql, "postgresql"),
     "postgres": _Scheme(_postgresql, "postgresql"),
+    "redis": _Scheme(_redis, "redis"),
+    "rediss": _Scheme(_redis, "redis"),
+    "s3": _Scheme(_objects, "s3"),
+    "gs": _Scheme(_objects, "s3"),
+    "az": _Scheme(_objects, "s3"),
 }
 
 # One letter is a drive of Windows.

@@ -69,7 +69,7 @@ class Database:
             ((version,),) = self.rows("PRAGMA user_version")
             if not isinstance(version, int) or version > VERSION:
                 raise StorageError(
-                    f"cannot open {self.path!r}: its schema has version {version}, and this weakfs reads up to "
+                    f"cannot open {self.path!r}: its schema has version {version!r}, and this weakfs reads up to "
                     f"version {VERSION}; upgrade weakfs"
                 )
             if version < VERSION:
@@ -169,7 +169,7 @@ class _Items(DerivedStorage):
 
     async def create(self, key: str, value: bytes) -> str | None:
         version = secrets.token_hex(8)
-        row = [check_key(key), value, version]
+        row: list[Value] = [check_key(key), value, version]
         return version if self._database.changed("INSERT OR IGNORE INTO items VALUES (?, ?, ?)", row) else None
 
     async def replace(self, key: str, value: bytes, *, version: str) -> str | None:

@@ -32,9 +32,14 @@ def without_secrets(message: str, url: str) -> str:
 def take_options(url: str, names: Collection[str]) -> tuple[str, dict[str, str]]:
     """Return a URL without the options of these names, and the options."""
     address, options = _split(url)
-    taken = dict(option.partition("=")[::2] for option in options if option.partition("=")[0] in names)
-    left = [option for option in options if option.partition("=")[0] not in names]
-    return _join(address, left), {name: unquote(value) for name, value in taken.items()}
+    left, taken = list[str](), dict[str, str]()
+    for option in options:
+        name, _, value = option.partition("=")
+        if name in names:
+            taken[name] = unquote(value)
+        else:
+            left.append(option)
+    return _join(address, left), taken
 
 
 def _split(url: str) -> tuple[str, list[str]]:

@@ -25,7 +25,7 @@ def checkpoint_name(number: int) -> str:
 
 def write_checkpoint(checkpoint: Checkpoint, folder: Descriptor, workplace: Workplace) -> None:
     """Write a checkpoint, synced, and remove older ones. One that is older than what is there changes nothing."""
-    numbers = _numbers(folder)
+    numbers = checkpoint_numbers(folder)
     if numbers and numbers[-1] > checkpoint.number:
         return
     header = _HEADER.pack(MAGIC, VERSION, 0, 0, checkpoint.number, len(checkpoint.data))
@@ -41,7 +41,7 @@ def write_checkpoint(checkpoint: Checkpoint, folder: Descriptor, workplace: Work
 
 def read_checkpoint(folder: Descriptor, path: str) -> Checkpoint | None:
     """Return the newest checkpoint. Raises `JournalDamaged`."""
-    while numbers := _numbers(folder):
+    while numbers := checkpoint_numbers(folder):
         try:
             data = read_all(checkpoint_name(numbers[-1]), folder)
         except FileNotFoundError:
@@ -67,6 +67,6 @@ def _decoded(data: bytes, number: int, path: str) -> Checkpoint:
     return Checkpoint(number, bytes(body[_HEADER.size :]))
 
 
-def _numbers(folder: Descriptor) -> list[int]:
+def checkpoint_numbers(folder: Descriptor) -> list[int]:
     """Return the numbers of the checkpoints that are there, in order."""
     return sorted(int(found[1]) for name in os.listdir(folder.number) if (found := _NAME.fullmatch(name)))

@@ -18,9 +18,12 @@ from weakfs.storage.folder.files import Descriptor, read_at, size_of
 
 MAGIC = b"weakfs\0I"
 VERSION = 1
-# Of so many frames the place of one is kept.
+# The place of a frame is kept of so many frames, or after so many bytes.
 EACH = 64
+APART = 1 << 16
 BITS_PER_CONTENT = 16
+# Where in a key the numbers of its bits begin. With three bits of 16 one of 200 questions or fewer is answered wrongly.
+SHIFTS = (0, 20, 40)
 TOMBSTONE = 1 << 63
 
 _HEADER = Struct("<8sHHI16sQQQQQQQII")
@@ -60,7 +63,8 @@ def encode_index(summary: Summary, marks: Iterable[tuple[int, int]], rows: Itera
         bits *= 2
     chosen = bytearray(bits // 8)
     for key, _ in rows:
-        chosen[(key & bits - 1) >> 3] |= 1 << (key & 7)
+        for shift in SHIFTS:
+            chosen[(key >> shift & bits - 1) >> 3] |= 1 << (key >> shift & 7)
     data = b"".join(
         (
             _HEADER.pack(MAGIC, VERSION, 0, bits, *summary, len(marks), len(rows)),
@@ -73,14 +77,15 @@ def encode_index(summary: Summary, marks: Iterable[tuple[int, int]], rows: Itera
 
 
 class Filter(NamedTuple):
-    """Which keys an index may have: a bit for each, among 16 times as many."""
+    """Which keys an index may have: a Bloom filter."""
 
     bits: bytes
     mask: int
 
     def may_have(self, key: int) -> bool:
         """Return false if there is no content with a key; otherwise there probably is one."""
-        return bool(self.bits[(key & self.mask) >> 3] >> (key & 7) & 1)
+        bits, mask = self
+        return all(bits[(key >> shift & mask) >> 3] >> (key >> shift & 7) & 1 for shift in SHIFTS)
 
 
 class Index:

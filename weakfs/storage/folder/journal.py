@@ -28,7 +28,7 @@ from weakfs.storage.folder.files import (
     sync_folder,
     write_at,
 )
-from weakfs.storage.folder.index import TOMBSTONE, Filter, key_of
+from weakfs.storage.folder.index import SHIFTS, TOMBSTONE, Filter, key_of
 from weakfs.storage.folder.records import (
     COMMIT_BODY,
     OVERHEAD,
@@ -43,7 +43,7 @@ from weakfs.storage.folder.scan import BadRecord, later_commit
 from weakfs.storage.folder.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
 
 # So many sealed segments are kept open.
-AWAKE = 8
+AWAKE = 64
 _SEGMENT = re.compile(r"([0-9]{16})\.journal")
 
 
@@ -68,7 +68,9 @@ class Journal:
         # How far the active segment is known to be on the disk, for the commits of streams that sync.
         self.synced = 0
         self._awake: OrderedDict[int, Segment] = OrderedDict()
-        self._filters: dict[int, Filter] = {}
+        # The filters of the sealed segments, the newest first; empty until they are needed.
+        self._filters: list[tuple[int, Filter]] = []
+        self._known: dict[int, Filter] = {}
 
     # Opening, and following other processes
 
@@ -84,7 +86,7 @@ class Journal:
                 active.read_on(size)
             except BadRecord as bad:
                 self._judge(bad)
-            if active.state_at != known:
+            if active.state_at != known or not active.state_at:
                 self._take_state()
             self.head = active.last
             if active.following in (None, DELETED):
@@ -99,7 +101,12 @@ class Journal:
     def _judge(self, bad: BadRecord) -> None:
         """Cut the file at the last whole batch if what follows was never finished; raise if it is damaged."""
         active = self.active
-        if bad.offset < active.end or later_commit(active.file, bad.offset, active.marker) is not None:
+        # Each segment begins with a state, which came with its header.
+        if (
+            not active.state_at
+            or bad.offset < active.end
+            or later_commit(active.file, bad.offset, active.marker) is not None
+        ):
             raise self.damaged(active.sequence, bad, active.last)
         if active.following is None:
             # A reader who may not write sees the same state.
@@ -115,13 +122,16 @@ class Journal:
         except BadRecord as bad:
             raise self.damaged(self.active.sequence, bad, self.active.last) from None
         self.before, self.fencing = state.before, state.fencing
-        for old in set(self.sealed) - set(state.sealed):
-            self._forget(old.sequence)
-        self.sealed = state.sealed
+        # One that was folded has another size.
+        listed = {(entry.sequence, entry.size) for entry in state.sealed}
+        for entry in self.sealed:
+            if (entry.sequence, entry.size) not in listed:
+                self._forget(entry.sequence)
+        self.sealed, self._filters = state.sealed, []
 
     def _forget(self, sequence: int) -> None:
         self._awake.pop(sequence, None)
-        self._filters.pop(sequence, None)
+        self._known.pop(sequence, None)
 
     def _follow(self) -> None:
         """Go on with the segment that follows the active one."""
@@ -212,13 +222,14 @@ class Journal:
             if not self.sealed:
                 return None
             key = key_of(digest)
-            for entry in reversed(self.sealed):
-                sequence = entry.sequence
-                if before is not None and sequence >= before:
+            # `Filter.may_have` for two of its three bits, without a call: a long stream has a hundred segments.
+            other = key >> SHIFTS[1]
+            bit, other_bit = 1 << (key & 7), 1 << (other & 7)
+            for sequence, found in self._filters or self._load_filters():
+                bits, mask = found
+                if not (bits[(key & mask) >> 3] & bit and bits[(other & mask) >> 3] & other_bit):
                     continue
-                bits, mask = self._filters.get(sequence) or self._filter(sequence)
-                # `Filter.may_have` without a call: a long stream has a hundred segments.
-                if bits[(key & mask) >> 3] >> (key & 7) & 1:
+                if found.may_have(key) and (before is None or sequence < before):
                     offset = self.segment(sequence).find(digest)
                     if offset is not None:
                         return None if offset & TOMBSTONE else (sequence, offset)
@@ -226,11 +237,13 @@ class Journal:
             raise self.damaged(sequence, bad, self.segment(sequence).first - 1) from None
         return None
 
-    def _filter(self, sequence: int) -> Filter:
-        segment = self.segment(sequence)
-        if not segment.uncovered:
-            self._filters[sequence] = segment.filter
-        return segment.filter
+    def _load_filters(self) -> list[tuple[int, Filter]]:
+        """Load the filters of all sealed segments."""
+        for entry in reversed(self.sealed):
+            if entry.sequence not in self._known:
+                self._known[entry.sequence] = self.segment(entry.sequence).filter
+        self._filters = [(entry.sequence, self._known[entry.sequence]) for entry in reversed(self.sealed)]
+        return self._filters
 
     def content(self, digest: bytes) -> bytes | None:
         """Return a content. Raises `JournalDamaged`."""

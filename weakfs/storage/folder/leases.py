@@ -30,7 +30,7 @@ def read_lease(folder: Descriptor, path: str) -> Holder | None:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise JournalDamaged(os.path.join(path, LEASE), None, 0, f"it is not a lease: {error}") from None
+        raise JournalDamaged(os.path.join(path, LEASE), 0, None, f"it is not a lease: {error}") from None
     return Holder(owner, fencing, expires)
 
 

@@ -29,8 +29,9 @@ ODD = 0x80
 LONGEST_DIGEST = 64
 FRAME_HEAD = Struct("<IBQ")
 NUMBER = Struct("<Q")
-COMMIT_BODY = Struct("<4sI")
-_COMMIT = Struct("<IB4sI")
+# The marker of the segment, the bytes that may not be synced, and where in the file the commit is.
+COMMIT_BODY = Struct("<4sIQ")
+_COMMIT = Struct("<IB4sIQ")
 _HEADER = Struct("<8sHHIQQ16s16sI")
 _STATE = Struct("<QQQI")
 _ENTRY = Struct("<QQQQQQ")
@@ -178,7 +179,7 @@ class Batch:
 
     def commit(self, marker: bytes, unsynced: int) -> None:
         """End the batch. `unsynced` says how many bytes before the commit may be lost with the power."""
-        self._add_whole(_COMMIT.pack(8, COMMIT, marker, min(unsynced, MASK)))
+        self._add_whole(_COMMIT.pack(COMMIT_BODY.size, COMMIT, marker, min(unsynced, MASK), self.offset))
 
     def tombstone(self, digest: bytes) -> None:
         self._add_whole(PREFIX.pack(len(digest), TOMBSTONE) + digest)
@@ -194,7 +195,7 @@ class Batch:
 
 def commit_pattern(marker: bytes) -> bytes:
     """Return the bytes that each commit of a segment begins with."""
-    return PREFIX.pack(8, COMMIT) + marker
+    return PREFIX.pack(COMMIT_BODY.size, COMMIT) + marker
 
 
 def is_sound(record: bytes | memoryview, checksum: int, seed: int, offset: int) -> bool:

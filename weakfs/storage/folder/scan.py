@@ -130,10 +130,12 @@ def head_at(file: Descriptor, offset: int, end: int) -> Record:
 def later_commit(file: Descriptor, bad: int, marker: bytes) -> int | None:
     """Return where a whole commit follows a bad record that was on the disk by then, `None` if there is none.
 
-    If there is one, the bad record is damaged. If not, it was never finished: the process or the power failed.
+    If there is one, the bad record is damaged. If not, it was never finished: the process or the power failed. A commit
+    is also found where bytes were put in or taken out before it. One that lies in a content, as part of a copy of this
+    file, is from before the bad record.
     """
     pattern, end = commit_pattern(marker), size_of(file)
-    size = len(pattern) - len(marker) + COMMIT_BODY.size
+    size = PREFIX.size + COMMIT_BODY.size
     offset = bad
     while offset < end:
         window = read_at(file, offset, WINDOW + size)
@@ -141,11 +143,11 @@ def later_commit(file: Descriptor, bad: int, marker: bytes) -> int | None:
         while at >= 0:
             place = offset + at
             record = read_at(file, place, size + CHECKSUM.size)
-            if len(record) == size + CHECKSUM.size and is_sound(
-                record[:size], CHECKSUM.unpack_from(record, size)[0], seed_at(file, place), place
-            ):
-                unsynced = COMMIT_BODY.unpack_from(record, PREFIX.size)[1]
-                if place - unsynced > bad:
+            if len(record) == size + CHECKSUM.size:
+                _, unsynced, own = COMMIT_BODY.unpack_from(record, PREFIX.size)
+                checksum = CHECKSUM.unpack_from(record, size)[0]
+                is_later = own - unsynced > bad or own == bad
+                if is_later and is_sound(record[:size], checksum, seed_at(file, place), own):
                     return place
             at = window.find(pattern, at + 1)
         offset += WINDOW

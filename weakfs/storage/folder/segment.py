@@ -7,7 +7,7 @@ from contextlib import suppress
 from errno import EROFS
 
 from weakfs.storage.folder.files import Descriptor, Workplace, open_file, size_of
-from weakfs.storage.folder.index import EACH, TOMBSTONE, Filter, Index, Summary, encode_index, key_of, read_index
+from weakfs.storage.folder.index import APART, EACH, TOMBSTONE, Filter, Index, Summary, encode_index, key_of, read_index
 from weakfs.storage.folder.records import (
     COMMIT,
     COMMIT_BODY,
@@ -57,8 +57,8 @@ class Segment:
     """A segment that is open, known up to `end`. Whoever uses one holds the lock of the stream."""
 
     __slots__ = (
-        "_index", "_marks", "_offsets", "contents", "end", "file", "first", "following", "frames", "header_size",
-        "last", "marker", "salt", "seed", "sequence", "state_at", "stream", "stream_id",
+        "_index", "_marked", "_marks", "_offsets", "contents", "end", "file", "first", "following", "frames",
+        "header_size", "last", "marker", "salt", "seed", "sequence", "state_at", "stream", "stream_id",
     )  # fmt: skip
 
     def __init__(self, file: Descriptor, sequence: int) -> None:
@@ -78,6 +78,7 @@ class Segment:
         # What follows the index: offsets by digest, with `TOMBSTONE` added to those of tombstones.
         self._offsets: dict[bytes, int] = {}
         self._marks: list[tuple[int, int]] = []
+        self._marked = 0
 
     @property
     def entry(self) -> Entry:
@@ -86,8 +87,8 @@ class Segment:
 
     @property
     def filter(self) -> Filter:
-        """Return a filter of what the segment has, as far as the index on the disk covers it."""
-        return self._index.filter if self._index else _EVERYTHING
+        """Return a filter of what the segment has."""
+        return self._index.filter if self._index and not self.uncovered else _EVERYTHING
 
     @property
     def uncovered(self) -> int:
@@ -169,8 +170,9 @@ class Segment:
         """Note where a frame is."""
         self.last = number
         self.frames += size
-        if number % EACH == 0:
+        if number % EACH == 0 or offset >= self._marked + APART:
             self._marks.append((number, offset))
+            self._marked = offset
 
     def add_content(self, digest: bytes, offset: int, size: int) -> None:
         """Note where a content is."""
@@ -218,7 +220,7 @@ class Segment:
         found = record_at(self.file, self.state_at, self.end) if self.state_at else None
         state = decode_state(found.body) if found and found.kind == STATE else None
         if state is None:
-            raise BadRecord(self.state_at, "there is no record of the state of the stream")
+            raise BadRecord(self.state_at or self.header_size, "there is no record of the state of the stream")
         return state
 
 

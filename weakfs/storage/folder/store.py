@@ -15,9 +15,10 @@ from typing import Literal, NoReturn
 from weakfs.platforms import HAS_FILE_LOCKS
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
-from weakfs.storage.folder.errors import failure
+from weakfs.storage.folder.errors import JournalDamaged, failure
 from weakfs.storage.folder.names import walk
 from weakfs.storage.folder.records import decode_digest, encode_digest
+from weakfs.storage.folder.repair import check, give_up
 from weakfs.storage.folder.stream import SUFFIX, Options, Root, Stream
 from weakfs.storage.folder.trim import trim
 from weakfs.storage.keys import check_digest, check_stream
@@ -219,6 +220,23 @@ class FolderEventStore:
             self._stream(lease.stream).release(lease)
         except OSError as error:
             self._fail("release", lease.stream, error)
+
+    def check(self, stream: str) -> list[JournalDamaged]:
+        """Read everything that a stream has, and return what is damaged, at most one place a file."""
+        try:
+            return check(self._stream(stream))
+        except OSError as error:
+            self._fail("check", stream, error)
+
+    def give_up(self, stream: str, damaged: JournalDamaged) -> list[str]:
+        """Cut a stream before a damaged place that `check` found; return the names of the files that were set aside.
+
+        What is before the damage stays. The damaged files, and those that follow, get the suffix `.damaged`.
+        """
+        try:
+            return give_up(self._stream(stream), damaged, self._root.workplace())
+        except OSError as error:
+            self._fail("repair", stream, error)
 
     def flush(self) -> None:
         """Wait until everything that this store appended survives a power failure."""

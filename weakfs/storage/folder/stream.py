@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from errno import EEXIST, ENOTEMPTY
 from itertools import islice
 from threading import Condition, Lock
@@ -94,12 +94,17 @@ class Stream:
         self._root, self._options, self.name = root, options, name
         self._parts = components(name, SUFFIX)
         self.path = os.path.join(root.path, *self._parts)
-        self._place = Place(name, self.path, root.workplace, options.is_synced)
+        self.place = Place(name, self.path, root.workplace, options.is_synced)
         self._mutex = Lock()
         self._opened: Journal | None = None
         self._sync = GroupSync(name)
         self._arrived = Condition()
         self._waiting = 0
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether appends wait for the disk."""
+        return self._options.is_synced
 
     # The lock
 
@@ -183,11 +188,31 @@ class Stream:
             try:
                 # It may have been deleted while this waited.
                 if self._is_current(folder):
-                    return open_journal(self._place, folder)
+                    return open_journal(self.place, folder)
             except BaseException:
                 # The traceback of the error may keep the directory open.
                 fcntl.flock(folder.number, fcntl.LOCK_UN)
                 raise
+
+    @contextmanager
+    def opened_folder(self) -> Generator[Descriptor | None, None, None]:
+        """Hold the lock of a stream whose journal may be damaged; yield its directory, `None` if there is none."""
+        with self._mutex:
+            self._unlock()
+            folder = self._root.folder()
+            try:
+                for part in self._parts if folder is not None else ():
+                    folder = open_folder(part, folder) if folder is not None else None
+            except FileNotFoundError:
+                folder = None
+            if folder is None:
+                yield None
+                return
+            self._lock(folder)
+            try:
+                yield folder
+            finally:
+                fcntl.flock(folder.number, fcntl.LOCK_UN)
 
     def _is_current(self, folder: Descriptor) -> bool:
         try:
@@ -204,7 +229,7 @@ class Stream:
             workplace = self._root.workplace()
             temporary, made = workplace.new_folder()
             try:
-                create_segment(self._place, made)
+                create_segment(self.place, made)
                 rename(temporary, workplace.folder, self._parts[-1], folder)
             except OSError as error:
                 remove_folder(temporary, workplace.folder)
@@ -218,7 +243,7 @@ class Stream:
             if self._options.is_synced:
                 sync_folder(folder)
             # Its lock is held since it was made.
-            self._opened = open_journal(self._place, made)
+            self._opened = open_journal(self.place, made)
         return self._opened
 
     def delete(self) -> bool:

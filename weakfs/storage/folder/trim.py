@@ -31,6 +31,7 @@ from weakfs.storage.folder.records import (
     Batch,
     Entry,
     Header,
+    State,
     digest_of,
     encode_header,
 )
@@ -58,6 +59,9 @@ def trim(stream: Stream, before: int, digests: Iterable[bytes], *, fold_budget: 
             journal.roll_over()
         chosen = [entry for entry in journal.sealed if _is_mostly_dead(entry, journal.before)]
         frames_from = journal.before
+    if chosen or stream.is_synced:
+        # What is folded away must be deleted on the disk as well, whatever the durability.
+        stream.flush()
     for entry in sorted(chosen, key=lambda entry: _live(entry, frames_from) / entry.size):
         live = _live(entry, frames_from)
         if live > fold_budget:
@@ -139,12 +143,15 @@ def _fold(stream: Stream, entry: Entry) -> None:
             return
         segment, workplace = journal.segment(entry.sequence), journal.place.workplace()
         before = journal.before
+        older = tuple(one for one in journal.sealed if one.sequence < entry.sequence)
+        state = State(before, segment.last, journal.fencing, older)
     first = min(max(segment.first, before), segment.last + 1)
     header = Header(segment.sequence, first, segment.stream_id, os.urandom(16), segment.stream)
     name, file = workplace.new_file()
     try:
         encoded = encode_header(header)
         batch = Batch(len(encoded), int.from_bytes(encoded[-4:], "little"))
+        batch.state(state)
         copy = _Copy(file, header, batch, write_at(file, 0, [encoded]))
         for chosen in _needed(stream, segment, before):
             for record in chosen:
@@ -152,8 +159,8 @@ def _fold(stream: Stream, entry: Entry) -> None:
         assert segment.following is not None
         copy.batch.seal(segment.following)
         copy.flush()
-        if journal.place.is_synced:
-            sync_file(file)
+        # The segment that it replaces may have been on the disk for long.
+        sync_file(file)
         _replace(stream, entry, copy, name, workplace)
     finally:
         remove(name, workplace.folder)
@@ -200,12 +207,15 @@ def _replace(stream: Stream, entry: Entry, copy: _Copy, name: str, workplace: Wo
             del sealed[at]
         else:
             rename(name, workplace.folder, segment_name(entry.sequence), journal.folder)
-            if journal.place.is_synced:
-                sync_folder(journal.folder)
+            sync_folder(journal.folder)
             folded = Segment(copy.file, entry.sequence)
             folded.read_on(size_of(copy.file))
             folded.save_index(journal.folder, workplace)
             sealed[at] = folded.entry._replace(contents=min(folded.contents, entry.contents))
         journal.write_state(journal.batch(), journal.state()._replace(sealed=tuple(sealed)))
-        if copy.is_empty:
-            journal.remove_segment(entry.sequence)
+    if copy.is_empty:
+        # Only once the disk has a state that does not list it.
+        stream.flush()
+        with stream:
+            if stream.journal is not None:
+                stream.journal.remove_segment(entry.sequence)

@@ -21,7 +21,7 @@ from weakfs.storage import (
     SyncEventStore,
 )
 
-from .storage_cases import _cancel_after
+from .storage_cases import cancel_after
 
 INVALID_STREAMS = ("", "a\0b", "a\nb", "\ud800", "x" * 256)
 ODD_STREAMS = ("..", ".", ".a", "a/b", "a/frames", "../x", "%2F", "a b", "ä", "'", "*", "{x}", "s:1", "x" * 255)
@@ -440,7 +440,7 @@ class AsyncEventStoreConformance(EventStoreConformance):
             for steps in range(30):
                 number, frames = await store.head("s"), [b"%d" % steps, b"b", b"c"]
                 task = asyncio.ensure_future(store.append("s", number, frames, contents={f"{steps:02x}": b"c"}))
-                was_done = await _cancel_after(task, steps)
+                was_done = await cancel_after(task, steps)
                 found = [frame.data async for frame in store.read("s", after=number)]
                 assert found == frames or (not found and not was_done)
                 if found:

@@ -142,10 +142,11 @@ class SyncDatabase(Database):
         with self._pool.connection() as connection:
             if len(statements) == 1:
                 return _fetch(connection.execute(self.sql(statements[0][0]), statements[0][1] or None, binary=True))
+            rows: list[Row] = []
             with connection.transaction():
                 for statement, parameters in statements:
-                    cursor = connection.execute(self.sql(statement), parameters or None, binary=True)
-                return _fetch(cursor)
+                    rows = _fetch(connection.execute(self.sql(statement), parameters or None, binary=True))
+            return rows
 
     async def listen(self) -> None:
         with self._woken:
@@ -219,10 +220,12 @@ class AsyncDatabase(Database):
             if len(statements) == 1:
                 cursor = await connection.execute(self.sql(statements[0][0]), statements[0][1] or None, binary=True)
                 return await cursor.fetchall() if cursor.description else []
+            rows: list[Row] = []
             async with connection.transaction():
                 for statement, parameters in statements:
                     cursor = await connection.execute(self.sql(statement), parameters or None, binary=True)
-                return await cursor.fetchall() if cursor.description else []
+                    rows = await cursor.fetchall() if cursor.description else []
+            return rows
 
     async def listen(self) -> None:
         if self._listener is None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from weakfs.storage.engines.leases import check_fencing, lease_is_held
-from weakfs.storage.engines.postgresql.database import Database, Statement
+from weakfs.storage.engines.postgresql.database import Database, Parameter, Statement
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import LAST, check_digest, check_stream
@@ -101,8 +101,8 @@ class AsyncPostgresEventStore:
         if expected == 0:
             await self._database.rows((_ADD, [check_stream(stream)]))
         data = [new[digest] for digest in digests]
-        parameters = [list(frames), check_stream(stream), expected, fencing, fencing, digests, data, expected]
-        append: Statement = (_APPEND, [*parameters, list(frames), self._database.channel])
+        parameters: list[Parameter] = [list(frames), check_stream(stream), expected, fencing, fencing, digests, data]
+        append: Statement = (_APPEND, [*parameters, expected, list(frames), self._database.channel])
         while not await self._database.rows(append):
             found = await self._database.rows((_STATE, [stream]), is_change=False)
             _, number, newest, owner, left = found[0] if found else (0, 0, 0, "", 0.0)

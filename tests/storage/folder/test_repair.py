@@ -1,0 +1,70 @@
+"""`check` finds every damage, and `give_up` leaves a stream that holds what is before it and works again."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.sampling import share
+from tests.storage.folder.journals import STREAM, files_of
+from tests.storage.folder.test_damage import SEGMENT, flipped, written
+from weakfs.storage import StorageDamaged
+from weakfs.storage.folder import FolderEventStore
+
+
+def test_a_whole_stream_has_nothing_to_repair(tmp_path: Path) -> None:
+    written(tmp_path)
+    store = FolderEventStore(tmp_path)
+    assert store.check(STREAM) == store.check("missing") == []
+
+
+def test_a_repaired_stream_has_what_was_before_the_damage(tmp_path: Path) -> None:
+    model, chance = written(tmp_path / "whole"), Random(3)
+    for _ in range(share(400)):
+        copy = tmp_path / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(tmp_path / "whole", copy)
+        segments = [path for path in files_of(copy) if path.suffix == ".journal"]
+        path = chance.choice(segments)
+        data = path.read_bytes()
+        path.write_bytes(chance.choice([flipped(data, chance), data[: chance.randrange(len(data))]]))
+        store = FolderEventStore(copy, segment_size=SEGMENT)
+        problems = store.check(STREAM)
+        for _ in range(9):
+            if not problems:
+                break
+            try:
+                assert any(name.endswith(".journal") for name in store.give_up(STREAM, problems[0]))
+            except StorageDamaged:
+                # Nothing is whole before it.
+                assert path == segments[0]
+                break
+            problems = store.check(STREAM)
+        else:
+            pytest.fail(f"the repair does not come to an end: {problems}")
+        if problems:
+            continue
+        head, frames = store.head(STREAM), list(store.read(STREAM))
+        assert head in model.ends
+        assert frames == [frame for frame in model.kept() if frame[0] <= head]
+        contents = store.get_contents(STREAM, model.contents)
+        assert set(contents.items()) <= set(model.contents.items())
+        checkpoint = store.get_checkpoint(STREAM)
+        assert checkpoint is None or checkpoint.number <= max(head, 9)
+        assert store.append(STREAM, head, [b"goes on"]) == head + 1
+        assert FolderEventStore(copy).head(STREAM) == head + 1
+
+
+def test_a_damaged_checkpoint_is_set_aside(tmp_path: Path) -> None:
+    written(tmp_path)
+    path = next(path for path in files_of(tmp_path) if path.suffix == ".checkpoint")
+    path.write_bytes(path.read_bytes()[:-1])
+    store = FolderEventStore(tmp_path)
+    (problem,) = store.check(STREAM)
+    assert store.give_up(STREAM, problem) == [path.name]
+    assert store.check(STREAM) == []
+    assert store.get_checkpoint(STREAM) is None
+    assert path.with_name(path.name + ".damaged").exists()

@@ -1,0 +1,73 @@
+"""Storage in object stores: the suites over a server that speaks as S3 does, and messages."""
+
+from __future__ import annotations
+
+import itertools
+from urllib.request import Request, urlopen
+
+import pytest
+
+from tests.storage.servers import Server
+from weakfs import storage
+from weakfs.storage import AsyncEventStore, AsyncStorage, EventStore, Storage, StorageError
+from weakfs.testing import (
+    AsyncEventStoreConformance,
+    AsyncStorageConformance,
+    EventStoreConformance,
+    StorageConformance,
+)
+
+pytest.importorskip("obstore")
+
+BUCKETS = itertools.count()
+
+
+class InBucket:
+    location: str | None
+    # The server takes milliseconds for each.
+    many_keys = 40
+
+    @pytest.fixture(autouse=True)
+    def place(self, s3_server: Server) -> None:
+        name = f"bucket-{next(BUCKETS)}"
+        with urlopen(Request(f"{s3_server.url}/{name}", method="PUT")):
+            pass
+        options = f"endpoint={s3_server.url}&access_key_id=id&secret_access_key=hunter2&region=us-east-1"
+        self.location = f"s3://{name}/some/prefix?{options}"
+
+    def url(self) -> str:
+        assert self.location is not None
+        return self.location
+
+
+class TestObjectStorage(InBucket, StorageConformance):
+    def open_storage(self) -> Storage:
+        return storage.open(self.url())
+
+
+class TestAsyncObjectStorage(InBucket, AsyncStorageConformance):
+    async def aopen_storage(self) -> AsyncStorage:
+        return await storage.aopen(self.url())
+
+
+class TestObjectEventStore(InBucket, EventStoreConformance):
+    def open_event_store(self) -> EventStore:
+        return storage.open_event_store(self.url())
+
+
+class TestAsyncObjectEventStore(InBucket, AsyncEventStoreConformance):
+    async def aopen_event_store(self) -> AsyncEventStore:
+        return await storage.aopen_event_store(self.url())
+
+
+class TestMessages(InBucket):
+    def test_a_password_is_never_shown(self) -> None:
+        assert "hunter2" not in storage.open(self.url()).url
+        wrong = self.url().replace("s3://", "s3://no-such-")
+        with pytest.raises(StorageError, match="check the bucket") as caught:
+            storage.open(wrong)
+        assert "hunter2" not in str(caught.value)
+
+    def test_an_unknown_option_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="check the options of the URL"):
+            storage.open(self.url() + "&colour=red")

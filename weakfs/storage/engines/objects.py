@@ -1,0 +1,324 @@
+"""Storage in object stores, S3, Google Cloud Storage and Azure, by obstore; needs the extra `s3`.
+
+Values change by conditional writes: `If-None-Match` creates an object, and `If-Match` with its entity tag replaces it.
+The path of the URL is a prefix of all keys. Its options are those of obstore, such as `endpoint`, `region` and
+`access_key_id`; without them, credentials are taken from the environment, as the tools of the provider do it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar
+
+import obstore
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    GenericError,
+    InvalidPathError,
+    JoinError,
+    PreconditionError,
+)
+from obstore.store import ObjectStore, from_url
+
+from weakfs.storage.adapters import SyncStorage, run_in_place
+from weakfs.storage.derived import DerivedStorage
+from weakfs.storage.engines import Engine
+from weakfs.storage.engines.urls import redacted, without_secrets
+from weakfs.storage.errors import OutcomeUnknown, StorageError
+from weakfs.storage.keys import LAST, check_key
+from weakfs.storage.storage import Versioned
+
+if TYPE_CHECKING:
+    from obstore import GetResult, PutMode, PutResult, UpdateVersion
+
+T = TypeVar("T")
+
+# Requests at the same time, and objects that are deleted by one request.
+PARALLEL, DELETED = 16, 1_000
+# A listing comes in pages of this size, whatever is asked for.
+LISTED = 1_000
+OPTIONS_OF_CLIENT = {"allow_http", "allow_invalid_certificates", "connect_timeout", "proxy_url", "timeout"}
+
+
+class Client(ABC):
+    """The calls of obstore, with and without `async`."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self.store = store
+
+    @abstractmethod
+    async def get(self, key: str) -> tuple[GetResult, bytes]: ...
+
+    @abstractmethod
+    async def exists(self, key: str) -> bool: ...
+
+    @abstractmethod
+    async def put(self, key: str, value: bytes, mode: PutMode) -> PutResult: ...
+
+    @abstractmethod
+    async def delete(self, keys: Sequence[str]) -> None: ...
+
+    @abstractmethod
+    def pages(self, directory: str, after: str, page: int) -> AsyncIterator[list[str]]: ...
+
+    @abstractmethod
+    async def each(self, function: Callable[[str], Awaitable[T]], keys: Sequence[str]) -> list[T]:
+        """Call a function for each key, several at the same time."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class BlockingClient(Client):
+    """Calls whose coroutines never wait: they block."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        super().__init__(store)
+        self._threads = ThreadPoolExecutor(PARALLEL, thread_name_prefix="weakfs-objects")
+
+    async def get(self, key: str) -> tuple[GetResult, bytes]:
+        found = obstore.get(self.store, key)
+        return found, bytes(found.bytes())
+
+    async def exists(self, key: str) -> bool:
+        obstore.head(self.store, key)
+        return True
+
+    async def put(self, key: str, value: bytes, mode: PutMode) -> PutResult:
+        return obstore.put(self.store, key, value, mode=mode, use_multipart=None if mode == "overwrite" else False)
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        obstore.delete(self.store, list(keys))
+
+    async def pages(self, directory: str, after: str, page: int) -> AsyncIterator[list[str]]:
+        for found in obstore.list(self.store, directory or None, offset=after or None, chunk_size=page):
+            yield [one["path"] for one in found]
+
+    async def each(self, function: Callable[[str], Awaitable[T]], keys: Sequence[str]) -> list[T]:
+        async def call(key: str) -> T:
+            return await function(key)
+
+        return list(self._threads.map(lambda key: run_in_place(call(key)), keys))
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+
+class AsyncClient(Client):
+    """Calls that an event loop waits for."""
+
+    async def get(self, key: str) -> tuple[GetResult, bytes]:
+        found = await obstore.get_async(self.store, key)
+        return found, bytes(await found.bytes_async())
+
+    async def exists(self, key: str) -> bool:
+        await obstore.head_async(self.store, key)
+        return True
+
+    async def put(self, key: str, value: bytes, mode: PutMode) -> PutResult:
+        use_multipart = None if mode == "overwrite" else False
+        return await obstore.put_async(self.store, key, value, mode=mode, use_multipart=use_multipart)
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        await obstore.delete_async(self.store, list(keys))
+
+    async def pages(self, directory: str, after: str, page: int) -> AsyncIterator[list[str]]:
+        async for found in obstore.list(self.store, directory or None, offset=after or None, chunk_size=page):
+            yield [one["path"] for one in found]
+
+    async def each(self, function: Callable[[str], Awaitable[T]], keys: Sequence[str]) -> list[T]:
+        limit = asyncio.Semaphore(PARALLEL)
+
+        async def call(key: str) -> T:
+            async with limit:
+                return await function(key)
+
+        return await asyncio.gather(*map(call, keys))
+
+    def close(self) -> None:
+        """Keep the connections, which the store closes when nobody refers to it."""
+
+
+class AsyncObjectStorage(DerivedStorage):
+    """An `AsyncStorage` in an object store; `open_async_storage` and `ObjectStorage` open it."""
+
+    def __init__(self, client: Client, url: str) -> None:
+        self._client, self._secret_url = client, url
+
+    @property
+    def url(self) -> str:
+        return redacted(self._secret_url)
+
+    async def get_versioned(self, key: str) -> Versioned | None:
+        with self._errors(is_change=False):
+            try:
+                found, value = await self._client.get(check_key(key))
+            except FileNotFoundError:
+                return None
+            return Versioned(value, _version(found.meta["e_tag"], found.meta["version"]))
+
+    async def exists(self, key: str) -> bool:
+        with self._errors(is_change=False):
+            try:
+                return await self._client.exists(check_key(key))
+            except FileNotFoundError:
+                return False
+
+    async def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
+        wanted = sorted({check_key(key) for key in keys})
+        found = zip(wanted, await self._client.each(self.get, wanted), strict=True)
+        return {key: value for key, value in found if value is not None}
+
+    async def set(self, key: str, value: bytes) -> None:
+        await self._put(key, value, "overwrite")
+
+    async def set_many(self, values: Mapping[str, bytes]) -> None:
+        async def put(key: str) -> None:
+            await self._put(key, values[key], "overwrite")
+
+        await self._client.each(put, [check_key(key) for key in values])
+
+    async def create(self, key: str, value: bytes) -> str | None:
+        return await self._put(key, value, "create")
+
+    async def replace(self, key: str, value: bytes, *, version: str) -> str | None:
+        tag, _, number = version.partition(" ")
+        expected: UpdateVersion = {"e_tag": tag}
+        if number:
+            expected["version"] = number
+        return await self._put(key, value, expected)
+
+    async def delete(self, key: str) -> bool:
+        # The request to delete an object does not say whether there was one.
+        was_set = await self.exists(key)
+        if was_set:
+            with self._errors(is_change=True):
+                try:
+                    await self._client.delete([key])
+                except FileNotFoundError:
+                    return False
+        return was_set
+
+    async def keys(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        found: list[str] = []
+        if limit == 0:
+            return found
+        # A listing is that of a directory: its prefix is made of whole segments.
+        directory = prefix.rpartition("/")[0]
+        start = max(after, _before(prefix) if prefix != f"{directory}/" else "")
+        page = LISTED if limit is None else min(LISTED, max(limit, 2))
+        with self._errors(is_change=False):
+            async for paths in self._client.pages(directory, start, page):
+                for path in paths:
+                    if path.startswith(prefix) and path > after:
+                        found.append(path)
+                        if len(found) == limit:
+                            return found
+                    elif path > prefix:
+                        return found
+        return found
+
+    async def clear(self, prefix: str = "") -> int:
+        keys = await self.keys(prefix)
+        with self._errors(is_change=True):
+            for start in range(0, len(keys), DELETED):
+                await self._client.delete(keys[start : start + DELETED])
+        return len(keys)
+
+    async def close(self) -> None:
+        self._client.close()
+
+    async def _put(self, key: str, value: bytes, mode: PutMode) -> str | None:
+        with self._errors(is_change=True):
+            try:
+                result = await self._client.put(check_key(key), value, mode)
+            except (AlreadyExistsError, PreconditionError, FileNotFoundError):
+                if mode == "overwrite":
+                    raise
+                return None
+            return _version(result["e_tag"], result["version"])
+
+    @contextmanager
+    def _errors(self, *, is_change: bool) -> Iterator[None]:
+        """Raise the errors of storage for those of the client; no message holds a password."""
+        try:
+            yield
+        except BaseError as error:
+            why = without_secrets(_summary(str(error)), self._secret_url)
+            # Everything that has a class of its own is an answer of the server.
+            if is_change and type(error) in (GenericError, JoinError, BaseError):
+                raise OutcomeUnknown(f"cannot tell whether {self.url!r} was changed: {why}; repeat the call") from error
+            kind = "the key" if isinstance(error, InvalidPathError) else "the bucket, its address and the credentials"
+            raise StorageError(f"cannot use {self.url!r}: {why}; check {kind}") from error
+
+
+def _version(tag: str | None, number: str | None) -> str:
+    return f"{tag or ''} {number or ''}".rstrip()
+
+
+def _before(prefix: str) -> str:
+    """Return a text that is before all that starts with `prefix`, and behind nearly all that is before them."""
+    if not prefix:
+        return ""
+    last = ord(prefix[-1]) - 1
+    # There are no characters between D800 and DFFF.
+    return prefix[:-1] + (chr(last if not 0xD800 <= last <= 0xDFFF else 0xD7FF) + LAST if last > 0 else "")
+
+
+def _summary(message: str) -> str:
+    """Return the message of obstore without the debugging text that follows it."""
+    return " ".join(re.split(r"\n\nDebug source:", message)[0].split())
+
+
+def _open_store(url: str) -> ObjectStore:
+    address, _, query = url.partition("?")
+    options: dict[str, str] = {}
+    for option in filter(None, query.split("&")):
+        name, _, value = option.partition("=")
+        options[name] = value
+    client = {name: options.pop(name) for name in OPTIONS_OF_CLIENT & options.keys()}
+    if any(value.startswith("http://") for value in options.values()):
+        client.setdefault("allow_http", "true")
+    # The options of each provider have a type of their own; which one is meant is known from the URL.
+    opening: Callable[..., ObjectStore] = from_url
+    retries = {"max_retries": 4, "retry_timeout": timedelta(seconds=30)}
+    try:
+        return opening(address, config=options, client_options=client, retry_config=retries)
+    except (BaseError, ValueError) as error:
+        why = without_secrets(_summary(str(error)), url)
+        raise ValueError(f"cannot open {redacted(url)!r}: {why}; check the options of the URL") from error
+
+
+class ObjectStorage(SyncStorage):
+    """A `Storage` in an object store."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(AsyncObjectStorage(BlockingClient(_open_store(url)), url), run=run_in_place)
+
+
+async def open_async_storage(url: str) -> AsyncObjectStorage:
+    """Open an `AsyncStorage` in an object store."""
+    storage = AsyncObjectStorage(AsyncClient(_open_store(url)), url)
+    await storage.keys("heads/", limit=1)
+    return storage
+
+
+def _open_storage(url: str) -> ObjectStorage:
+    storage = ObjectStorage(url)
+    try:
+        # What is wrong with the address or the credentials is known now.
+        storage.keys("heads/", limit=1)
+    except BaseException:
+        storage.close()
+        raise
+    return storage
+
+
+ENGINE = Engine(_open_storage, async_storage=open_async_storage)

@@ -1,0 +1,167 @@
+"""Commands and scripts on a Redis server, with and without `async`."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import redis
+import redis.asyncio
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.exceptions import AuthenticationError, ConnectionError, NoScriptError, RedisError, TimeoutError
+from redis.retry import Retry
+
+from weakfs.storage.engines.urls import redacted, take_options, without_secrets
+from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError
+
+Word = str | bytes | int | float
+
+# The seconds for which a connection and an answer are waited for. A blocking read ends earlier.
+CONNECT, ANSWER, BLOCK = 10.0, 60.0, 5.0
+
+
+class Client(ABC):
+    """A pool of connections. Commands that fail are repeated by whoever gave them, who knows whether that is safe."""
+
+    def __init__(self, url: str) -> None:
+        self.address, options = take_options(url, {"namespace"})
+        self.namespace = options.get("namespace", "weakfs")
+        if not re.fullmatch(r"[\w.-]{1,50}", self.namespace):
+            raise ValueError(f"invalid namespace {self.namespace!r}: it has letters, digits, '_', '.' and '-' only")
+        self.url, self._secret_url = redacted(url), url
+        self._digests: dict[str, str] = {}
+
+    @abstractmethod
+    async def execute(self, *command: Word) -> object:
+        """Execute a command; it raises the errors of the client."""
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+    async def read(self, *command: Word) -> object:
+        """Execute a command that changes nothing, on a second connection if the first one was lost."""
+        with self._errors(is_change=False):
+            try:
+                return await self.execute(*command)
+            except (ConnectionError, TimeoutError):
+                return await self.execute(*command)
+
+    async def change(self, *command: Word) -> object:
+        with self._errors(is_change=True):
+            return await self.execute(*command)
+
+    async def run(self, script: str, keys: Sequence[str], *arguments: Word, is_change: bool = True) -> object:
+        """Run a script, which the server gets once."""
+        with self._errors(is_change=is_change):
+            while True:
+                digest = self._digests.get(script)
+                if digest is None:
+                    digest = self._digests[script] = _text(await self.execute("SCRIPT LOAD", script))
+                try:
+                    return await self.execute("EVALSHA", digest, len(keys), *keys, *arguments)
+                except NoScriptError:
+                    # The server was restarted.
+                    del self._digests[script]
+
+    async def check(self) -> None:
+        """Connect, and warn if the server may lose what it acknowledged."""
+        with self._errors(is_change=False):
+            try:
+                found = {
+                    name: _setting(await self.execute("CONFIG GET", name)) for name in ("appendonly", "appendfsync")
+                }
+            except AuthenticationError:
+                raise
+            except redis.ResponseError:
+                await self.execute("PING")
+                why = "it does not tell its settings"
+            else:
+                if found == {"appendonly": "yes", "appendfsync": "always"}:
+                    return
+                why = ", ".join(f"{name} is {value!r}" for name, value in found.items())
+        warnings.warn(
+            f"{self.url!r} may lose what it acknowledged when its machine fails: {why}; set appendonly to yes and "
+            f"appendfsync to always",
+            DurabilityWarning,
+            stacklevel=6,
+        )
+
+    @contextmanager
+    def _errors(self, *, is_change: bool) -> Iterator[None]:
+        """Raise the errors of storage for those of the client; no message holds a password."""
+        try:
+            yield
+        except RedisError as error:
+            why = without_secrets(" ".join(str(error).split()), self._secret_url)
+            is_lost = isinstance(error, ConnectionError | TimeoutError) and not isinstance(error, AuthenticationError)
+            if is_change and is_lost:
+                raise OutcomeUnknown(f"cannot tell whether {self.url!r} was changed: {why}; repeat the call") from error
+            raise StorageError(f"cannot use {self.url!r}: {why}; check the server and its address") from error
+
+
+class SyncClient(Client):
+    """A client whose coroutines never wait: they block."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._redis = redis.Redis.from_url(
+            self.address,
+            socket_connect_timeout=CONNECT,
+            socket_timeout=ANSWER,
+            retry=Retry(NoBackoff(), 0),
+        )
+
+    async def execute(self, *command: Word) -> object:
+        answer: object = self._redis.execute_command(*command)  # type: ignore[no-untyped-call]  # of redis-py
+        return answer
+
+    async def close(self) -> None:
+        self._redis.close()
+        self._redis.connection_pool.disconnect()
+
+
+class AsyncClient(Client):
+    """A client on an event loop."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._redis = redis.asyncio.Redis.from_url(
+            self.address,
+            socket_connect_timeout=CONNECT,
+            socket_timeout=ANSWER,
+            retry=AsyncRetry(NoBackoff(), 0),
+        )
+
+    async def execute(self, *command: Word) -> object:
+        answer: object = await self._redis.execute_command(*command)  # type: ignore[no-untyped-call]  # of redis-py
+        return answer
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+        await self._redis.connection_pool.disconnect()
+
+
+def _text(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _setting(answer: object) -> str:
+    """Return the value in an answer of CONFIG GET."""
+    if isinstance(answer, dict):
+        return "".join(map(_text, answer.values()))
+    return _text(answer[-1]) if isinstance(answer, list) and answer else ""
+
+
+def words(answer: object) -> list[object]:
+    """Return an answer that is a list."""
+    assert isinstance(answer, list)
+    return answer
+
+
+def texts(answer: object) -> list[str]:
+    """Return an answer that is a list of texts."""
+    return list(map(_text, words(answer)))

@@ -1,0 +1,211 @@
+"""Event streams in Redis: a Redis stream with an entry for each frame, whose id is the frame's number.
+
+The keys of a stream are `NAMESPACE:{STREAM}:head`, `:frames`, `:contents` and `:checkpoint`, all in one slot of a
+cluster. `NAMESPACE:streams` has the names of all streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+
+from weakfs.storage.engines.leases import check_fencing, lease_is_held
+from weakfs.storage.engines.redis.client import BLOCK, Client, texts, words
+from weakfs.storage.engines.redis.items import listed
+from weakfs.storage.errors import StreamConflict
+from weakfs.storage.event_store import Checkpoint, Frame, Lease
+from weakfs.storage.keys import check_digest, check_stream
+
+PAGE = 256
+
+# KEYS of all scripts: head, frames, contents, checkpoint.
+_HEAD = """
+local function head()
+    local found = redis.call('HMGET', KEYS[1], 'number', 'fencing', 'owner', 'expires')
+    local now = redis.call('TIME')
+    return tonumber(found[1] or '0'), tonumber(found[2] or '0'), found[3] or '',
+        tonumber(found[4] or '0') - now[1] - now[2] / 1000000
+end
+"""
+# ARGV: the expected number, the fencing number, how many frames, the frames, then digests and contents in turn.
+_APPEND = (
+    _HEAD
+    + """
+local number, fencing, owner, left = head()
+local is_held_by_other = (ARGV[2] == '' and left > 0) or (ARGV[2] ~= '' and tonumber(ARGV[2]) ~= fencing)
+if number ~= tonumber(ARGV[1]) or is_held_by_other then
+    return {0, number, fencing, owner, tostring(left)}
+end
+local count = tonumber(ARGV[3])
+for at = 4 + count, #ARGV, 2 do redis.call('HSETNX', KEYS[3], ARGV[at], ARGV[at + 1]) end
+for at = 1, count do
+    redis.call('XADD', KEYS[2], string.format('%.0f-0', number + at), 'data', ARGV[3 + at])
+end
+redis.call('HSET', KEYS[1], 'number', string.format('%.0f', number + count))
+return {1}
+"""
+)
+_PUT = """
+for at = 1, #ARGV, 2 do redis.call('HSETNX', KEYS[3], ARGV[at], ARGV[at + 1]) end
+return 1
+"""
+_HAS = """
+local found = {}
+for at = 1, #ARGV do if redis.call('HEXISTS', KEYS[3], ARGV[at]) == 1 then found[#found + 1] = ARGV[at] end end
+return found
+"""
+_PUT_CHECKPOINT = """
+if tonumber(redis.call('HGET', KEYS[4], 'number') or '0') > tonumber(ARGV[1]) then return 0 end
+return redis.call('HSET', KEYS[4], 'number', ARGV[1], 'data', ARGV[2])
+"""
+_TRIM = """
+redis.call('XTRIM', KEYS[2], 'MINID', ARGV[1])
+for at = 2, #ARGV do redis.call('HDEL', KEYS[3], ARGV[at]) end
+return 1
+"""
+_LEASE = (
+    _HEAD
+    + """
+local _, fencing, owner, left = head()
+if left > 0 and owner ~= ARGV[1] then return {0, owner, tostring(left)} end
+if left <= 0 then fencing = fencing + 1 end
+local expires = redis.call('TIME')
+expires = string.format('%.6f', expires[1] + expires[2] / 1000000 + tonumber(ARGV[2]))
+redis.call('HSET', KEYS[1], 'fencing', fencing, 'owner', ARGV[1], 'expires', expires)
+return {1, fencing}
+"""
+)
+_RELEASE = """
+local found = redis.call('HMGET', KEYS[1], 'owner', 'fencing')
+if found[1] == ARGV[1] and found[2] == ARGV[2] then redis.call('HSET', KEYS[1], 'owner', '', 'expires', 0) end
+return 1
+"""
+
+
+class AsyncRedisEventStore:
+    """An `AsyncEventStore` in Redis; `open_async_event_store` and `RedisEventStore` open it."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._names = f"{client.namespace}:streams"
+
+    @property
+    def url(self) -> str:
+        return self._client.url
+
+    async def head(self, stream: str) -> int:
+        found = await self._client.read("HGET", self._keys(stream)[0], "number")
+        return int(found) if isinstance(found, bytes) else 0
+
+    async def append(
+        self,
+        stream: str,
+        expected: int,
+        frames: Sequence[bytes],
+        *,
+        contents: Mapping[str, bytes] | None = None,
+        fencing: int | None = None,
+    ) -> int:
+        keys = self._keys(stream)
+        pairs = [word for digest, data in (contents or {}).items() for word in (check_digest(digest), data)]
+        if expected == 0:
+            await self._register(stream)
+        fence = "" if fencing is None else fencing
+        answer = words(await self._client.run(_APPEND, keys, expected, fence, len(frames), *frames, *pairs))
+        if answer[0] == 1:
+            return expected + len(frames)
+        number, newest, owner, left = texts(answer[1:])
+        if int(number) != expected and frames and await self._has_frames(stream, expected, frames):
+            return expected + len(frames)
+        check_fencing(stream, fencing, newest=int(newest), owner=owner, is_held=float(left) > 0)
+        raise StreamConflict(stream, expected, int(number))
+
+    async def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> AsyncIterator[Frame]:
+        key = self._keys(stream)[1]
+        while limit is None or limit > 0:
+            page = PAGE if limit is None else min(PAGE, limit)
+            found = words(await self._client.read("XRANGE", key, f"{after + 1}-0", "+", "COUNT", page))
+            for entry in found:
+                assert isinstance(entry, tuple | list)
+                after = int(entry[0].partition(b"-")[0])
+                yield Frame(after, entry[1][b"data"])
+            if len(found) < page:
+                return
+            limit = None if limit is None else limit - page
+
+    async def wait(self, stream: str, after: int, timeout: float) -> int:
+        key = self._keys(stream)[1]
+        while True:
+            number = await self.head(stream)
+            if number > after or timeout <= 0:
+                return number
+            # At least a millisecond: zero would be for ever.
+            pause = max(min(timeout, BLOCK), 0.001)
+            await self._client.read("XREAD", "COUNT", 1, "BLOCK", int(pause * 1000), "STREAMS", key, f"{after}-0")
+            timeout -= pause
+
+    async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
+        keys = self._keys(stream)
+        pairs = [word for digest, data in contents.items() for word in (check_digest(digest), data)]
+        await self._register(stream)
+        await self._client.run(_PUT, keys, *pairs)
+
+    async def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
+        key, wanted = self._keys(stream)[2], list(map(check_digest, digests))
+        values = words(await self._client.read("HMGET", key, *wanted)) if wanted else []
+        return {digest: value for digest, value in zip(wanted, values, strict=True) if isinstance(value, bytes)}
+
+    async def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
+        wanted = list(map(check_digest, digests))
+        return set(texts(await self._client.run(_HAS, self._keys(stream), *wanted, is_change=False)))
+
+    async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
+        keys = self._keys(stream)
+        await self._register(stream)
+        await self._client.run(_PUT_CHECKPOINT, keys, checkpoint.number, checkpoint.data)
+
+    async def get_checkpoint(self, stream: str) -> Checkpoint | None:
+        number, data = words(await self._client.read("HMGET", self._keys(stream)[3], "number", "data"))
+        return Checkpoint(int(number), data) if isinstance(number, bytes) and isinstance(data, bytes) else None
+
+    async def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
+        await self._client.run(_TRIM, self._keys(stream), max(before, 0), *map(check_digest, contents))
+
+    async def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        return await listed(self._client, self._names, prefix, after, limit)
+
+    async def delete(self, stream: str) -> bool:
+        keys = self._keys(stream)
+        deleted = await self._client.change("DEL", *keys)
+        # The name last: a stream of which anything is there is listed.
+        return (await self._client.change("ZREM", self._names, stream), deleted) != (0, 0)
+
+    async def lease(self, stream: str, owner: str, seconds: float) -> Lease:
+        keys = self._keys(stream)
+        await self._register(stream)
+        is_taken, *found = words(await self._client.run(_LEASE, keys, owner, seconds))
+        if is_taken != 1:
+            by, left = texts(found)
+            lease_is_held(stream, owner, by=by, left=float(left))
+        return Lease(stream, owner, int(str(found[0])), seconds)
+
+    async def release(self, lease: Lease) -> None:
+        await self._client.run(_RELEASE, self._keys(lease.stream), lease.owner, lease.fencing)
+
+    async def flush(self) -> None:
+        """Return at once: what was acknowledged is as durable as the server's append-only file."""
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def _keys(self, stream: str) -> list[str]:
+        # What is between the braces chooses the slot; braces in the name itself are escaped.
+        tag = check_stream(stream).replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
+        name = f"{self._client.namespace}:{{{tag}}}"
+        return [f"{name}:{part}" for part in ("head", "frames", "contents", "checkpoint")]
+
+    async def _register(self, stream: str) -> None:
+        await self._client.change("ZADD", self._names, 0, stream)
+
+    async def _has_frames(self, stream: str, expected: int, frames: Sequence[bytes]) -> bool:
+        found = [frame async for frame in self.read(stream, after=expected, limit=len(frames))]
+        return found == [Frame(number, data) for number, data in enumerate(frames, expected + 1)]
