@@ -3,6 +3,7 @@
 What most programs need is here; each package below documents the rest:
 
     weakfs.session      events, records, slices, reducers, snapshots
+    weakfs.storage      engines that keep keys and event streams
     weakfs.filesystem   the interface of filesystems and the values that it returns
     weakfs.backends     memory, host, overlay, mock
     weakfs.reducers     the events of files, and the immutable tree that they are reduced into
@@ -12,7 +13,7 @@ What most programs need is here; each package below documents the rest:
     weakfs.tools        tools, toolsets, capabilities, policies; the handlers in weakfs.tools.handlers
     weakfs.processes    running commands in a sandbox
     weakfs.transcripts  recorded sessions of other programs
-    weakfs.testing      the conformance suite for filesystems, and a stub context for handlers
+    weakfs.testing      the conformance suites for filesystems and storage, and a stub context for handlers
 
 A name is imported from its home when it is first used, so that `import weakfs` costs next to nothing.
 """

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weakfs.storage import Checkpoint, EventStore, MemoryStorage, StorageDamaged, StorageError, StorageEventStore
+from weakfs.storage import (
+    Checkpoint,
+    EventStore,
+    MemoryStorage,
+    StorageDamaged,
+    StorageError,
+    StorageEventStore,
+    Versioned,
+)
 from weakfs.testing import FAULTS, Fault, FaultyStorage
 
 BUDGETS = {"tail_bytes": 10, "merge_bytes": 40}
@@ -128,3 +137,40 @@ def test_segments_stay_few() -> None:
     assert len(memory.keys()) <= 10 + 20 + 1
     assert max(len(value) for _, value in memory.items()) < 30_000
     assert sum(len(value) for _, value in memory.items()) < 1.2 * 200_000
+
+
+class Counted(MemoryStorage):
+    """A storage that counts what is asked of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = Counter[str]()
+
+    def get_versioned(self, key: str) -> Versioned | None:
+        self.calls["get_versioned"] += 1
+        return super().get_versioned(key)
+
+    def create(self, key: str, value: bytes) -> str | None:
+        self.calls["create"] += 1
+        return super().create(key, value)
+
+    def replace(self, key: str, value: bytes, *, version: str) -> str | None:
+        self.calls["replace"] += 1
+        return super().replace(key, value, version=version)
+
+    def keys(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        self.calls["keys"] += 1
+        return super().keys(prefix, after=after, limit=limit)
+
+
+def test_an_append_is_one_request_and_one_for_its_content() -> None:
+    storage = Counted()
+    store = StorageEventStore(storage)
+    store.append("s", 0, [b"first"])
+    storage.calls.clear()
+    for number in range(1, 21):
+        store.append("s", number, [b"frame"])
+    assert storage.calls == {"replace": 20}
+    for number in range(21, 41):
+        store.append("s", number, [b"frame"], contents={"ab": b"the same", f"{number:04x}": b"another"})
+    assert storage.calls["keys"] == storage.calls["get_versioned"] == 0

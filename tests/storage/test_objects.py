@@ -40,6 +40,8 @@ class InBucket:
         return self.location
 
 
+# With and without `async` the engine is the same code over two clients: a sample has each client and each part once.
+@pytest.mark.exhaustive
 class TestObjectStorage(InBucket, StorageConformance):
     def open_storage(self) -> Storage:
         return storage.open(self.url())
@@ -55,6 +57,7 @@ class TestObjectEventStore(InBucket, EventStoreConformance):
         return storage.open_event_store(self.url())
 
 
+@pytest.mark.exhaustive
 class TestAsyncObjectEventStore(InBucket, AsyncEventStoreConformance):
     async def aopen_event_store(self) -> AsyncEventStore:
         return await storage.aopen_event_store(self.url())

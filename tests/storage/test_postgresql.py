@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
+from tests.storage import servers
 from tests.storage.servers import Server
 from weakfs import storage
-from weakfs.storage import AsyncEventStore, AsyncStorage, EventStore, Storage
+from weakfs.storage import AsyncEventStore, AsyncStorage, EventStore, Storage, StorageError
 from weakfs.testing import (
     AsyncEventStoreConformance,
     AsyncStorageConformance,
@@ -15,6 +18,9 @@ from weakfs.testing import (
 )
 
 psycopg = pytest.importorskip("psycopg")
+
+# The server of the tests does not sync.
+pytestmark = pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning")
 
 
 class OnServer:
@@ -33,6 +39,8 @@ class OnServer:
         return self.location
 
 
+# With and without `async` the engine is the same code over two clients: a sample has each client and each part once.
+@pytest.mark.exhaustive
 class TestPostgresStorage(OnServer, StorageConformance):
     def open_storage(self) -> Storage:
         return storage.open(self.url())
@@ -48,6 +56,71 @@ class TestPostgresEventStore(OnServer, EventStoreConformance):
         return storage.open_event_store(self.url())
 
 
+@pytest.mark.exhaustive
 class TestAsyncPostgresEventStore(OnServer, AsyncEventStoreConformance):
     async def aopen_event_store(self) -> AsyncEventStore:
         return await storage.aopen_event_store(self.url())
+
+
+def test_a_server_that_does_not_sync_is_warned_of(postgresql_server: Server) -> None:
+    with pytest.warns(storage.DurabilityWarning, match="may lose what it acknowledged .*: fsync off; turn on fsync"):
+        storage.open(postgresql_server.url).close()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("is_crash", [True, False])
+def test_a_server_that_syncs_keeps_everything(is_crash: bool) -> None:
+    with servers.postgresql(fsync=True) as server, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        store = storage.open_event_store(server.url)
+        for number in range(50):
+            store.append("s", number, [b"%d" % number])
+        store.close()
+        server.restart(crash=is_crash)
+        store = storage.open_event_store(server.url)
+        assert [frame.data for frame in store.read("s")] == [b"%d" % number for number in range(50)]
+        store.close()
+
+
+def test_a_schema_keeps_its_tables_apart(postgresql_server: Server) -> None:
+    one, two = (storage.open(f"{postgresql_server.url}&schema={name}") for name in ("one", "two"))
+    one.set("a", b"1")
+    assert two.get("a") is None
+    one.clear()
+    one.close()
+    two.close()
+    with pytest.raises(ValueError, match="invalid schema 'a b'"):
+        storage.open(f"{postgresql_server.url}&schema=a%20b")
+
+
+def test_tables_of_a_newer_version_are_refused(postgresql_server: Server) -> None:
+    url = f"{postgresql_server.url}&schema=newer"
+    storage.open(url).close()
+    with psycopg.connect(postgresql_server.url) as connection:
+        connection.execute("INSERT INTO newer.format VALUES (2) ON CONFLICT DO NOTHING")
+    with pytest.raises(StorageError, match="version 2, and this weakfs reads up to version 1; upgrade"):
+        storage.open(url)
+
+
+def test_an_append_that_fails_midway_changes_nothing(postgresql_server: Server) -> None:
+    url = f"{postgresql_server.url}&schema=failing"
+    store = storage.open_event_store(url)
+    number = store.append("s", store.head("s"), [b"a"])
+    with psycopg.connect(postgresql_server.url) as connection:
+        connection.execute("ALTER TABLE failing.frames ADD CONSTRAINT small CHECK (length(data) < 5)")
+    with pytest.raises(StorageError, match="violates check constraint"):
+        store.append("s", number, [b"b", b"too long"], contents={"aa": b"1"})
+    assert (store.head("s"), store.has_contents("s", ["aa"])) == (number, set())
+    with psycopg.connect(postgresql_server.url) as connection:
+        connection.execute("ALTER TABLE failing.frames DROP CONSTRAINT small")
+    assert store.append("s", number, [b"b"]) == number + 1
+    store.close()
+
+
+def test_a_storage_opens_the_event_streams_of_its_schema(postgresql_server: Server) -> None:
+    kept = storage.open(f"{postgresql_server.url}&schema=both")
+    store = storage.open_event_store(kept)
+    assert store.append("s", store.head("s"), [b"a"])
+    assert kept.keys() == []
+    store.close()
+    kept.close()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.storage import servers
 from tests.storage.servers import Server
 from weakfs import storage
 from weakfs.storage import AsyncEventStore, AsyncStorage, EventStore, Storage
@@ -31,6 +34,8 @@ class OnServer:
         return self.location
 
 
+# With and without `async` the engine is the same code over two clients: a sample has each client and each part once.
+@pytest.mark.exhaustive
 class TestRedisStorage(OnServer, StorageConformance):
     def open_storage(self) -> Storage:
         return storage.open(self.url())
@@ -46,6 +51,43 @@ class TestRedisEventStore(OnServer, EventStoreConformance):
         return storage.open_event_store(self.url())
 
 
+@pytest.mark.exhaustive
 class TestAsyncRedisEventStore(OnServer, AsyncEventStoreConformance):
     async def aopen_event_store(self) -> AsyncEventStore:
         return await storage.aopen_event_store(self.url())
+
+
+def test_a_server_that_syncs_every_second_is_warned_of(tmp_path: Path) -> None:
+    with (
+        servers.redis(tmp_path, fsync="everysec") as server,
+        pytest.warns(storage.DurabilityWarning, match="appendfsync is 'everysec'; set appendonly to yes"),
+    ):
+        storage.open(server.url).close()
+
+
+def test_a_namespace_keeps_its_keys_apart(redis_server: Server) -> None:
+    one, two = (storage.open_event_store(f"{redis_server.url}?namespace={name}") for name in ("one", "two"))
+    one.append("s", one.head("s"), [b"a"])
+    assert two.streams() == []
+    one.close()
+    two.close()
+    with pytest.raises(ValueError, match="invalid namespace 'a b'"):
+        storage.open(f"{redis_server.url}?namespace=a%20b")
+
+
+def test_scripts_are_loaded_again_when_the_server_forgot_them(redis_server: Server) -> None:
+    store = storage.open_event_store(redis_server.url)
+    number = store.append("s", store.head("s"), [b"a"])
+    with redis.Redis.from_url(redis_server.url) as client:
+        client.script_flush()
+    assert store.append("s", number, [b"b"]) == number + 1
+    store.close()
+
+
+def test_a_storage_opens_the_event_streams_of_its_namespace(redis_server: Server) -> None:
+    kept = storage.open(f"{redis_server.url}?namespace=both")
+    store = storage.open_event_store(kept)
+    assert store.append("s", store.head("s"), [b"a"])
+    assert kept.keys() == []
+    store.close()
+    kept.close()

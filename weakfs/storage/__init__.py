@@ -1,6 +1,7 @@
 """Storage: key-value engines, and the event streams that durable sessions are kept in."""
 
 from weakfs.storage.adapters import SyncEventStore, SyncStorage, ThreadedEventStore, ThreadedStorage
+from weakfs.storage.derived import DerivedStorage
 from weakfs.storage.engines.memory import AsyncMemoryStorage, MemoryStorage
 from weakfs.storage.errors import (
     DurabilityWarning,
@@ -21,6 +22,7 @@ __all__ = [
     "AsyncStorage",
     "AsyncStorageEventStore",
     "Checkpoint",
+    "DerivedStorage",
     "DurabilityWarning",
     "EventStore",
     "Frame",

@@ -2,7 +2,7 @@
 
 | location | what it is |
 | --- | --- |
-| `folder:PATH`, or a path | files in a folder |
+| `folder:PATH`, `file:///PATH`, or a path | files in a folder |
 | `sqlite:PATH` | a SQLite file |
 | `postgresql://USER:PASSWORD@HOST/DATABASE` | tables in PostgreSQL; the option `schema` names their schema |
 | `redis://HOST`, `rediss://HOST` | keys in Redis; the option `namespace` begins their names |
@@ -16,6 +16,7 @@ import os
 import re
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
+from urllib.parse import unquote
 
 from weakfs.storage.adapters import ThreadedEventStore, ThreadedStorage
 from weakfs.storage.engines import Engine
@@ -48,14 +49,8 @@ def _sqlite() -> Engine:
     return ENGINE
 
 
-def _folder() -> Engine:
-    from weakfs.storage.folder.engine import ENGINE
-
-    return ENGINE
-
-
 def _postgresql() -> Engine:
-    from weakfs.storage.engines.postgresql import ENGINE
+    from weakfs.storage.engines.postgresql.opening import ENGINE
 
     return ENGINE
 
@@ -67,7 +62,13 @@ def _objects() -> Engine:
 
 
 def _redis() -> Engine:
-    from weakfs.storage.engines.redis import ENGINE
+    from weakfs.storage.engines.redis.opening import ENGINE
+
+    return ENGINE
+
+
+def _folder() -> Engine:
+    from weakfs.storage.folder.engine import ENGINE
 
     return ENGINE
 
@@ -145,11 +146,13 @@ def _find(location: str | os.PathLike[str]) -> tuple[Engine, str]:
     text = os.fspath(location)
     found = _URL.fullmatch(text) if isinstance(location, str) else None
     name, url = (found[1].lower(), text) if found is not None else ("folder", f"folder:{text}")
+    if found is not None and name == "file":
+        name, url = "folder", f"folder:{unquote(found[2])}"
     scheme = _SCHEMES.get(name)
     if scheme is None:
         raise ValueError(
             f"cannot open storage '{name}:...': there is no engine of that name; use one of "
-            f"{', '.join(f'{one}:' for one in _SCHEMES)}"
+            f"{', '.join(f'{one}:' for one in _SCHEMES)}, or begin a path with './' or '/'"
         )
     try:
         return scheme.load(), url

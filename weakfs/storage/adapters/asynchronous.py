@@ -6,9 +6,7 @@ takes effect behind the back of the task that cancelled it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import ParamSpec, Protocol, TypeVar
 
@@ -39,9 +37,15 @@ class Threads:
     """A pool of threads in which functions are called from coroutines."""
 
     def __init__(self, count: int) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="weakfs-storage")
+        self._is_closed = False
 
     async def __call__(self, function: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
+        # Imported where it is needed: it takes longer than all of this package.
+        import asyncio
+
         future = self._pool.submit(function, *args, **options)
         waiting = asyncio.wrap_future(future)
         try:
@@ -59,8 +63,12 @@ class Threads:
                     waiting.exception()
             raise
 
-    def close(self) -> None:
-        self._pool.shutdown(wait=False)
+    async def close(self, close: Callable[[], None]) -> None:
+        """Call a function in a thread as the last one; closing again does nothing."""
+        if not self._is_closed:
+            self._is_closed = True
+            await self(close)
+            self._pool.shutdown(wait=False)
 
 
 class InPlaceStorage:
@@ -133,9 +141,7 @@ class ThreadedStorage(InPlaceStorage):
         self._call = self._threads
 
     async def close(self) -> None:
-        # Not through the pool, which takes nothing more once it is shut down.
-        await asyncio.to_thread(self._storage.close)
-        self._threads.close()
+        await self._threads.close(self._storage.close)
 
 
 class ThreadedEventStore:
@@ -211,8 +217,7 @@ class ThreadedEventStore:
         await self._call(self._streams.flush)
 
     async def close(self) -> None:
-        await asyncio.to_thread(self._streams.close)
-        self._call.close()
+        await self._call.close(self._streams.close)
 
 
 def _take(values: Iterator[T], most: int) -> list[T]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, Self, TypeVar
@@ -34,12 +33,16 @@ class BackgroundLoop:
     """An event loop in a thread of its own, on which coroutines are run from any other thread."""
 
     def __init__(self) -> None:
+        # Imported where it is needed: it takes longer than all of this package.
+        import asyncio
+
+        self._submit = asyncio.run_coroutine_threadsafe
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="weakfs-storage", daemon=True)
         self._thread.start()
 
     def __call__(self, call: Coroutine[object, None, T], /) -> T:
-        future = asyncio.run_coroutine_threadsafe(call, self._loop)
+        future = self._submit(call, self._loop)
         try:
             return future.result()
         except BaseException:
@@ -90,7 +93,11 @@ class SyncStorage:
     def opened(cls, opening: Coroutine[object, None, AsyncStorage]) -> Self:
         """Return a storage that is opened on its own loop in the background."""
         loop = BackgroundLoop()
-        storage = cls(loop(opening), run=loop)
+        try:
+            storage = cls(loop(opening), run=loop)
+        except BaseException:
+            loop.close()
+            raise
         storage._own_loop = loop
         return storage
 
@@ -161,7 +168,11 @@ class SyncEventStore:
     def opened(cls, opening: Coroutine[object, None, AsyncEventStore]) -> Self:
         """Return an event store that is opened on its own loop in the background."""
         loop = BackgroundLoop()
-        streams = cls(loop(opening), run=loop)
+        try:
+            streams = cls(loop(opening), run=loop)
+        except BaseException:
+            loop.close()
+            raise
         streams._own_loop = loop
         return streams
 

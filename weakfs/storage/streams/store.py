@@ -8,10 +8,9 @@ keys of their own, stored before what refers to them.
 
 from __future__ import annotations
 
-import asyncio
+import os
 import threading
 import time
-import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
@@ -34,7 +33,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
 # Segments that are read at once, and how often a frame is looked for that is not where it should be.
 READ_SEGMENTS, ATTEMPTS = 8, 3
 # Heads, and digests for each of them, that are remembered.
-HEADS, DIGESTS = 256, 20_000
+HEADS, DIGESTS = 256, 2_000
 
 
 @define
@@ -58,7 +57,7 @@ class AsyncStorageEventStore:
         tail_bytes: int = TAIL_BYTES,
         merge_bytes: int = MERGE_BYTES,
         clock: Callable[[], float] = time.time,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Callable[[float], Awaitable[None]] | None = None,
     ) -> None:
         """The storage stays open when the store is closed, unless `close_storage` is set.
 
@@ -66,7 +65,7 @@ class AsyncStorageEventStore:
         """
         self._storage, self._close_storage = storage, close_storage
         self._tail_bytes, self._merge_bytes = tail_bytes, merge_bytes
-        self._clock, self._sleep = clock, sleep
+        self._clock, self._sleep = clock, sleep or _sleep
         self._heads: OrderedDict[str, _Held] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -242,7 +241,7 @@ class AsyncStorageEventStore:
         found = await self._storage.get_versioned(key)
         before = self._heads.get(stream)
         if found is None:
-            head, version = Head(id=uuid.uuid4().hex[:12]), None
+            head, version = Head(id=os.urandom(6).hex()), None
         elif before is not None and before.version == found.version:
             head, version = before.head, before.version
         else:
@@ -363,6 +362,13 @@ class AsyncStorageEventStore:
 
 def _head_key(stream: str) -> str:
     return f"heads/{escape_stream(stream)}"
+
+
+async def _sleep(seconds: float) -> None:
+    # Imported where it is needed: it takes longer than all of this package.
+    import asyncio
+
+    await asyncio.sleep(seconds)
 
 
 async def _sleep_in_place(seconds: float) -> None:

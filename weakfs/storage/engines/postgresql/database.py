@@ -6,6 +6,7 @@ import asyncio
 import re
 import threading
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -15,7 +16,7 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
 from weakfs.storage.engines.urls import redacted, take_options, without_secrets
-from weakfs.storage.errors import OutcomeUnknown, StorageError
+from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError
 
 Parameter = str | bytes | int | float | None | Sequence[str] | Sequence[bytes]
 Row = tuple[object, ...]
@@ -81,7 +82,10 @@ class Database(ABC):
         return f"weakfs_{self.schema}"
 
     async def make_tables(self) -> None:
-        """Make the tables where they are missing. Raises `StorageError` if they are those of a newer version."""
+        """Make the tables where they are missing, and warn if the server may lose what it acknowledged.
+
+        Raises `StorageError` if the tables are those of a newer version.
+        """
         ((missing,),) = await self.rows(("SELECT to_regclass('{schema}.checkpoints') IS NULL", ()), is_change=False)
         if missing:
             await self.rows(*((statement, ()) for statement in SCHEMA.split(";\n") if statement))
@@ -91,9 +95,17 @@ class Database(ABC):
                 f"cannot open {self.url!r}: its tables have version {version}, and this weakfs reads up to version "
                 f"{VERSION}; upgrade weakfs"
             )
+        settings = "SELECT name FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'"
+        if weak := [str(name) for (name,) in await self.rows((settings, ()), is_change=False)]:
+            warnings.warn(
+                f"{self.url!r} may lose what it acknowledged when its machine fails: {' and '.join(weak)} off; turn on "
+                f"{' and '.join(weak)}",
+                DurabilityWarning,
+                stacklevel=6,
+            )
 
     def sql(self, statement: str) -> bytes:
-        return statement.replace("{schema}", self.schema).encode()
+        return statement.replace("{schema}", f'"{self.schema}"').encode()
 
     @contextmanager
     def errors(self, *, is_change: bool) -> Iterator[None]:
@@ -158,7 +170,7 @@ class SyncDatabase(Database):
     def _connect_listener(self) -> psycopg.Connection:
         with self.errors(is_change=False):
             connection = psycopg.connect(self._conninfo, **self._settings)  # type: ignore[arg-type]
-            connection.execute(f"LISTEN {self.channel}".encode())
+            connection.execute(f'LISTEN "{self.channel}"'.encode())
             return connection
 
     def _listen(self) -> None:
@@ -255,7 +267,7 @@ class AsyncDatabase(Database):
     async def _listening(self) -> AsyncIterator[psycopg.AsyncConnection]:
         connection = await psycopg.AsyncConnection.connect(self._conninfo, **self._settings)  # type: ignore[arg-type]
         try:
-            await connection.execute(f"LISTEN {self.channel}".encode())
+            await connection.execute(f'LISTEN "{self.channel}"'.encode())
             yield connection
         finally:
             await connection.close()
