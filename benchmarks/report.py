@@ -36,6 +36,21 @@ SECTIONS: dict[str, dict[str, str]] = {
         "move all": "move everything",
         "delete all": "delete everything",
     },
+    "Calls of tools": {
+        "call write": "`write_file`",
+        "call read": "`read_file`",
+        "call edit": "`edit_file`, after a write",
+        "call stat": "`stat`",
+        "call write, policy": "`write_file` with a capability and a policy",
+        "call write, caller": "`write_file` with a caller",
+        "acall write": "`write_file`, awaited",
+        "save a call": "saving a call of `read_file`",
+    },
+    "Transactions and forks": {
+        "transaction": "empty transaction",
+        "transaction write": "transaction with a write",
+        "fork write merge": "fork, write and merge",
+    },
     "Search": {
         "grep literal": "grep `needle_`",
         "grep regex": r"grep `def needle_\d+\(`",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, cast
 
 import attrs
 import pytest
@@ -15,7 +17,7 @@ from attrs import evolve, frozen
 
 from tests.session.ledger import Clock
 from weakfs import Registry, Session, event
-from weakfs.session import Log, append_all
+from weakfs.session import Log, append_all, reducer
 from weakfs.session.slices.slice import Declaration, WholeSlice
 
 
@@ -272,3 +274,61 @@ def test_a_value_of_a_subclass_is_refused_by_its_slice() -> None:
 
     with pytest.raises(TypeError, match="holds values of type Given"):
         make_session()[Given].append(More(1))
+
+
+@event("acceptance/added")
+@frozen
+class Added:
+    name: object
+
+
+@event("acceptance/names")
+@frozen
+class Names:
+    names: tuple[str, ...] = ()
+
+    @reducer(on=Added)
+    def on_added(self, event: Added) -> Names:
+        return Names((*self.names, cast(str, event.name)))
+
+
+def _calls_of(work: Callable[[], object]) -> int:
+    calls = 0
+
+    def count(frame: FrameType, kind: str, _: object) -> None:
+        nonlocal calls
+        calls += kind == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+@pytest.mark.parametrize("count", [0, 10, 10_000])
+def test_what_a_reducer_adds_to_many_items_is_refused_if_no_file_can_hold_it(count: int) -> None:
+    session = Session()
+    session[Names].seed(Names(tuple(map(str, range(count)))))
+    session.dispatch(Added("fine"))
+    with pytest.raises(TypeError, match="reducer of Added"):
+        session.dispatch(Added(5))
+    latest = session[Names].latest()
+    assert latest is not None
+    assert latest.names[count:] == ("fine",)
+
+
+def test_a_reducer_that_adds_an_item_costs_a_check_of_that_item() -> None:
+    session = Session()
+    session[Names].seed(Names(tuple(map(str, range(10_000)))))
+    session.dispatch(Added("first"))
+    assert _calls_of(lambda: session.dispatch(Added("second"))) < 100
+
+
+def test_what_a_slice_began_with_is_checked_with_its_first_change() -> None:
+    session = Session()
+    session.install(Names, initial=Names(cast("tuple[str, ...]", (5,) * 100)))
+    with pytest.raises(TypeError, match="reducer of Added"):
+        session.dispatch(Added("fine"))

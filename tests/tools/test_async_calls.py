@@ -19,6 +19,7 @@ from weakfs import (
     Filesystem,
     HostFilesystem,
     InMemoryFilesystem,
+    Policy,
     Session,
     Tool,
     ToolContext,
@@ -170,7 +171,7 @@ def test_a_call_that_waits_for_a_thread_can_be_cancelled_before_it_begins() -> N
         first = asyncio.create_task(tools.acall("slow", {"path": "/a"}))
         while not gate.reached.is_set():
             await asyncio.sleep(0.001)
-        second = asyncio.create_task(tools.acall("write_file", {"path": "/b", "content": ""}, call_id="late"))
+        second = asyncio.create_task(tools.acall("slow", {"path": "/b"}, call_id="late"))
         await asyncio.sleep(0)
         second.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -355,3 +356,77 @@ def test_a_cancelled_call_leaves_nothing_in_the_log_of_asyncio(caplog: pytest.Lo
     asyncio.run(main())
     gc.collect()
     assert caplog.records == []
+
+
+@frozen
+class Nothing:
+    """No parameters."""
+
+
+def _threads_of(tools: Toolset, name: str) -> tuple[object, int]:
+    async def main() -> tuple[object, int]:
+        return (await tools.acall(name, {})).value, threading.get_ident()
+
+    return asyncio.run(main())
+
+
+def where(params: Nothing, *, context: ToolContext) -> ToolResult[int]:
+    require_filesystem(context).write("/a", "by this call")
+    return ToolResult("here", threading.get_ident())
+
+
+def test_a_quick_tool_on_files_in_memory_runs_in_the_thread_of_the_loop() -> None:
+    tools = Toolset(Session(), tools=[Tool("where", "", Nothing, where, is_quick=True)])
+    ran, loop = _threads_of(tools, "where")
+    assert ran == loop
+
+
+def test_a_tool_that_may_take_long_runs_in_a_thread_of_its_own() -> None:
+    tools = Toolset(Session(), tools=[Tool("where", "", Nothing, where)])
+    ran, loop = _threads_of(tools, "where")
+    assert ran != loop
+
+
+def test_a_quick_tool_takes_a_thread_where_a_custom_rule_judges_its_calls() -> None:
+    policy = Policy((), check=lambda call, context: None)
+    tools = Toolset(Session(), tools=[Tool("where", "", Nothing, where, is_quick=True)], policy=policy)
+    ran, loop = _threads_of(tools, "where")
+    assert ran != loop
+
+
+def test_a_quick_tool_takes_a_thread_where_files_are_on_the_host(tmp_path: Path) -> None:
+    session = Session()
+    (tmp_path / "root").mkdir()
+    files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
+    ran, loop = _threads_of(Toolset(session, files, tools=[Tool("where", "", Nothing, where, is_quick=True)]), "where")
+    assert ran != loop
+
+
+def test_a_quick_call_does_not_join_the_transaction_around_it() -> None:
+    session = Session()
+    tools = Toolset(session, tools=[Tool("where", "", Nothing, where, is_quick=True)])
+
+    async def main() -> None:
+        with session.transaction():
+            await tools.acall("where", {})
+            raise ValueError("undone")
+
+    with pytest.raises(ValueError, match="undone"):
+        asyncio.run(main())
+    assert tools.filesystem.exists("/a")
+
+
+def test_quick_calls_of_one_task_leave_others_their_turn() -> None:
+    tools = Toolset(Session())
+    order: list[str] = []
+
+    async def calls(name: str) -> None:
+        for _ in range(3):
+            await tools.acall("exists", {"path": "/a"})
+            order.append(name)
+
+    async def main() -> None:
+        await asyncio.gather(calls("one"), calls("two"))
+
+    asyncio.run(main())
+    assert order == ["one", "two"] * 3

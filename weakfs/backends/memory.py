@@ -9,10 +9,12 @@ from typing import TypeVar, cast
 from weakfs.backends.host_mount import HostMount, checked_mounts, mount
 from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.filesystem import Limits, SymlinkPolicy
+from weakfs.filesystem.operations.read import PathArg
+from weakfs.filesystem.primitives import Place
 from weakfs.reducers import FileTree, MountReport
 from weakfs.reducers.events import Event
 from weakfs.reducers.tree import children as maps
-from weakfs.reducers.tree.leaf import Leaf, content_of
+from weakfs.reducers.tree.leaf import NO_FILE, Leaf, content_of, is_link
 from weakfs.reducers.tree.listing import listing
 from weakfs.reducers.tree.node import EMPTY_TREE, Listing, Node, Segments, height
 from weakfs.session import Session, SessionView
@@ -95,7 +97,7 @@ class InMemoryFilesystem(SessionFilesystem):
             return self
         return InMemoryFilesystem(session.view(), limits=self.limits, follow_symlinks=self.follow_symlinks)
 
-    def _find(self, segments: Segments) -> Node | None:
+    def _find(self, segments: Sequence[str]) -> Node | None:
         # The same as `find(self.tree(), segments)`, inlined because every call passes through here.
         node: Node | None = self._slice.latest() or EMPTY_TREE
         for name in segments:
@@ -104,6 +106,23 @@ class InMemoryFilesystem(SessionFilesystem):
             children = node._children
             node = children.get(name) if type(children) is dict else maps.get(children, name)
         return node
+
+    def _locate(self, path: PathArg, *, follow: bool = True) -> Place:
+        if type(path) is str and path[:1] == "/":
+            # Where every segment is the name of an entry, the path is canonical. With 100,000 files this takes 1 µs
+            # less than parsing the path first, whose cache they do not fit into.
+            segments = path[1:].split("/")
+            node = self._find(segments)
+            if type(node) is FileTree or (type(node) is tuple and not (follow and is_link(node))):
+                return path, tuple(segments), node
+        return super()._locate(path, follow=follow)
+
+    def _file(self, path: PathArg, verb: str) -> tuple[str, Leaf]:
+        if type(path) is str and path[:1] == "/":
+            node = self._find(path[1:].split("/"))
+            if type(node) is tuple and type(node[0]) not in NO_FILE:
+                return path, node
+        return self._file_there(path, verb)
 
     def _entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         children = cast(FileTree, self._find(segments))._children

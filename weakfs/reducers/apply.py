@@ -31,9 +31,9 @@ def _unhidden(tree: FileTree, segments: Segments, at: int) -> FileTree:
 
 def on_file_written(tree: FileTree, event: e.FileWritten) -> FileTree:
     at, mode = event.at, event.mode
-    way = way_to(tree, segments_of(event.path), at)
+    way = way_to(tree, event.path[1:].split("/"), at)
     old = way[-1][2]
-    if type(old) is not tuple or not leaves.is_file(old):
+    if type(old) is not tuple or type(old[0]) in leaves.NO_FILE:
         if old is not None and is_whiteout(old):
             way = way_to(_unhidden(tree, segments_of(event.path), at), segments_of(event.path), at)
         new = leaves.file(event.content, mode=leaves.FILE_MODE if mode is None else mode, at=at)

@@ -26,6 +26,7 @@ from weakfs.reducers.lower_layer import (
 from weakfs.reducers.mounts import MountReport, on_tree_mounted
 from weakfs.reducers.tree.batch_apply import folded
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
+from weakfs.session.history.log import Log
 from weakfs.session.slices.slice import (
     Concern,
     Declaration,
@@ -42,14 +43,20 @@ OUTSIDE = Concern("filesystem")
 OWN = Concern("filesystem", is_set=False)
 
 
-def _reduced(reducer: Callable[[FileTree, Any], FileTree], tree: FileTree | None, event: Any) -> FileTree:
-    """Apply a reducer, starting from the empty tree if the slice was cleared."""
-    return reducer(EMPTY_TREE if tree is None else tree, event)
-
-
 def _of_own(reducer: Callable[[Any, Any], Any]) -> WholeSlice:
     """Limit a reducer to the events of the session's own files."""
     return WholeSlice(reaction(reducer), concerns=OWN)
+
+
+def _of_tree(reducer: Callable[[FileTree, Any], FileTree]) -> WholeSlice:
+    """Let a reducer start from the empty tree if the slice was cleared."""
+
+    def react(values: Log[FileTree], event: Any) -> Log[FileTree]:
+        before = values.last()
+        after = reducer(before or EMPTY_TREE, event)
+        return values if after is before else values.replace_last(after)
+
+    return WholeSlice(react, concerns=OWN)
 
 
 SLICES = (
@@ -57,7 +64,7 @@ SLICES = (
         FileTree,
         initial=EMPTY_TREE,
         merge=StateMerge(merge_files),
-        reducers={event: _of_own(partial(_reduced, reducer)) for event, reducer in REDUCERS.items()},
+        reducers={event: _of_tree(reducer) for event, reducer in REDUCERS.items()},
         fold=folded,
     ),
     Declaration(MountReport, merge=merge_appended, reducers={TreeMounted: WholeSlice(on_tree_mounted)}),

@@ -64,6 +64,7 @@ from weakfs.session.slices.slice import (
     replace_latest_by,
     upsert_by,
 )
+from weakfs.session.slices.table import Table
 from weakfs.session.subscriptions import Bus
 from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 
@@ -117,6 +118,7 @@ __all__ = [
     "Snapshot",
     "StateMerge",
     "Stored",
+    "Table",
     "TransactionCancelled",
     "UnknownSnapshot",
     "UnknownTag",

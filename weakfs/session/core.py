@@ -338,11 +338,8 @@ class SessionCore:
 
     def _line(self) -> Timeline:
         stack = ACTIVE.get()
-        if stack:
-            own = innermost(self, stack)
-            if own is not None:
-                return own.line
-        return self._trunk
+        own = innermost(self, stack) if stack else None
+        return self._trunk if own is None else own.line
 
     def _writable(self) -> Timeline:
         if self._closed is not None or self._repairs:

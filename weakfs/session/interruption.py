@@ -40,8 +40,8 @@ class interruptible:  # noqa: N801  # a context manager; a class is a third of t
 
     def __exit__(self, *_: object) -> None:
         # Not with a token: generators may leave in any order.
-        check = self._check
-        _CHECKS.set(tuple(other for other in _CHECKS.get() if other is not check))
+        check, checks = self._check, _CHECKS.get()
+        _CHECKS.set(checks[:-1] if checks and checks[-1] is check else tuple(one for one in checks if one is not check))
 
 
 @contextmanager

@@ -53,7 +53,9 @@ class Transaction:
         Not with a token: generators may leave in any order, or in a different context than they entered.
         """
         self.open = False
-        ACTIVE.set(tuple(other for other in ACTIVE.get() if other is not self))
+        stack = ACTIVE.get()
+        if stack:
+            ACTIVE.set(stack[:-1] if stack[-1] is self else tuple(other for other in stack if other is not self))
 
     def is_own(self) -> bool:
         """Return whether the running thread and task opened it."""

@@ -92,7 +92,7 @@ def _encode(value: object) -> bytes:
 
 
 @lru_cache(1024)
-def _reader_of(kind: type) -> Callable[[object], dict[str, object]] | None:
+def _reader_of(kind: Any) -> Callable[[object], dict[str, object]] | None:
     """Return the function that reads the fields of an attrs class or a model, `None` for other classes."""
     if is_model(kind):
         return lambda value: dict(vars(value))
@@ -108,7 +108,7 @@ def _reader_of(kind: type) -> Callable[[object], dict[str, object]] | None:
 
 def plain(value: object) -> object:
     """Return a value that JSON has in the place of one that it lacks."""
-    kind: type[Any] = type(value)
+    kind = cast(Any, type(value))
     read = _reader_of(kind)
     if read is not None:
         return read(value)

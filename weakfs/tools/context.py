@@ -13,7 +13,7 @@ from weakfs.tools.permissions import Capability, GuardedFilesystem, Operation, P
 
 @frozen(kw_only=True)
 class ToolContext:
-    """What one call is made in. Made by `build_tool_context` and nowhere else.
+    """What one call is made in. Made by `build_tool_context`, and by a toolset itself.
 
     `filesystem` keeps to `capability` and `policy` by itself. `limits` bounds what an answer holds: read lines and grep
     matches, where the call names no number. `call_id` is the cause of every record that the call makes, `caller`

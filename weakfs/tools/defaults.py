@@ -61,6 +61,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         aliases=_FILE,
         receipt=h.ReadFileReceipt,
         operation="read",
+        is_quick=True,
     ),
     Tool(
         "write_file",
@@ -71,6 +72,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         receipt=h.WriteFileReceipt,
         operation="write",
         targets=_path,
+        is_quick=True,
     ),
     Tool(
         "edit_file",
@@ -128,6 +130,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         aliases=_FILE,
         receipt=h.RmReceipt,
         operation="write",
+        is_quick=True,
     ),
     Tool(
         "mkdir",
@@ -136,6 +139,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         h.mkdir_handler,
         receipt=h.MkdirReceipt,
         operation="write",
+        is_quick=True,
     ),
     Tool(
         "mv",
@@ -145,6 +149,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         aliases=_TRANSFER,
         receipt=h.TransferReceipt,
         operation="write",
+        is_quick=True,
     ),
     Tool(
         "cp",
@@ -154,6 +159,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         aliases=_TRANSFER,
         receipt=h.TransferReceipt,
         operation="write",
+        is_quick=True,
     ),
     Tool(
         "stat",
@@ -164,6 +170,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         aliases=_FILE,
         receipt=h.StatReceipt,
         operation="stat",
+        is_quick=True,
     ),
     Tool(
         "exists",
@@ -174,6 +181,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
         aliases=_FILE,
         receipt=h.ExistsReceipt,
         operation="stat",
+        is_quick=True,
     ),
     # To have none: `tools=[tool for tool in DEFAULT_TOOLS if tool.name != "shell"]`.
     h.shell_tool(),

@@ -94,8 +94,13 @@ def answer(receipt: R, message: str | None = None) -> ToolResult[R]:
 
     Control characters in the message are escaped (see `printable`).
     """
+    return answer_verbatim(receipt, receipt.summary_text if message is None else printable(message))
+
+
+def answer_verbatim(receipt: R, message: str) -> ToolResult[R]:
+    """Return the result that a receipt stands for, with a message in which nothing is escaped."""
     return ToolResult(
-        receipt.summary_text if message is None else printable(message),
+        message,
         receipt,
         receipt.status == "ok",
         receipt.status,

@@ -75,7 +75,11 @@ class Readings:
         """
         if caller is None and not self._have_callers:
             calls = self._calls._values()
-            self._have_callers = any(call.caller is not None for call in calls.since(min(self._looked_at, len(calls))))
+            if len(calls) == self._looked_at + 1:
+                self._have_callers = calls.last().caller is not None
+            else:
+                new = calls.since(min(self._looked_at, len(calls)))
+                self._have_callers = any(call.caller is not None for call in new)
             self._looked_at = len(calls)
         return caller is not None or self._have_callers
 

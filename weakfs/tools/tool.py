@@ -62,8 +62,9 @@ class Tool:
     of parameters. `receipt` is the class of the receipt of a failed call; the handler makes that of a successful one.
     `operation` is the operation that a capability and a policy judge the tool by; without one each method of the
     filesystem is judged by itself. `targets(params, context)` returns the paths of the files whose contents a call
-    assumes to be known. A handler may be a coroutine function; such a tool is called with `Toolset.acall`. Raises
-    `TypeError` or `ValueError` for a tool that no call could reach, or whose handler takes no `context`.
+    assumes to be known. `is_quick` says that the handler never takes long on files in memory, so that `Toolset.acall`
+    runs it in the event loop's thread. A handler may be a coroutine function; such a tool is called with `acall`.
+    Raises `TypeError` or `ValueError` for a tool that no call could reach, or whose handler takes no `context`.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Tool:
     receipt: type[Receipt] = Receipt
     operation: Operation | None = None
     targets: Callable[[Any, Any], Iterable[str]] | None = field(default=None, repr=False)
+    is_quick: bool = False
     # Whether the handler is a coroutine function.
     is_async: bool = field(init=False, repr=False, default=Factory(_is_async, takes_self=True))
     parameters: tuple[Parameter, ...] = field(init=False, repr=False, default=Factory(_parameters, takes_self=True))

@@ -167,6 +167,8 @@ class Toolset:
     ) -> ToolResult[object]:
         """Make one call beside others: the handler runs in a thread, a coroutine function in this task.
 
+        A tool that is quick runs in this task too, if its files are in memory: a thread would cost more than the call.
+
         The arguments are those of `call`. A call that is cancelled is rolled back and recorded before `CancelledError`
         goes on, even if its handler hangs: what that still tries to change raises, and a command that it runs is ended.
         One that had ended by then stays. Tasks and threads that a handler starts with a copy of its context (`gather`,
@@ -180,6 +182,12 @@ class Toolset:
         call = self._call(name, arguments, call_id, caller, deadline, None, runtime)
         if isinstance(call.tool, Tool) and call.tool.is_async:
             return await self._await(call)
+        if self._takes_no_thread(call):
+            try:
+                return self._perform(call)
+            finally:
+                # Others have their turn, however many calls this task makes.
+                await asyncio.sleep(0)
         loop = asyncio.get_running_loop()
         own = copy_context()
         work = loop.run_in_executor(None, lambda: own.run(self._perform, call))
@@ -189,6 +197,17 @@ class Toolset:
         except asyncio.CancelledError:
             await _in_own_thread(partial(_cancel, call))
             raise
+
+    def _takes_no_thread(self, call: Call) -> bool:
+        """Return whether a call is soon over: nothing in it waits, for a disk, a person or another thread's work."""
+        policy = self.policy
+        return (
+            (not isinstance(call.tool, Tool) or call.tool.is_quick)
+            and type(self.filesystem) is InMemoryFilesystem
+            # Custom rules may do anything, and a transaction around this call is none of its own.
+            and (policy is None or (type(policy) is Policy and not policy.has_custom_rules))
+            and not self.session.in_transaction
+        )
 
     def _earlier(self, deadline: int | None, timeout: float | None) -> int | None:
         """Return the deadline that a call has by both."""
@@ -209,9 +228,10 @@ class Toolset:
         cancellation: Cancellation | None,
         runtime: tuple[object, object, object, object],
     ) -> Call:
-        for what, text in (("call_id", call_id), ("caller", caller)):
-            if text is not None and not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise TypeError(f"{what} is {text!r}; give text, or leave it out")
+        if call_id is not None:
+            _check_text("call_id", call_id)
+        if caller is not None:
+            _check_text("caller", caller)
         session = self.session
         started_at = session.now()
         name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -307,6 +327,11 @@ def _no_tool(given: object) -> str:
             f"Tool({name!r}, 'what it does', Params, {name})"
         )
     return f"cannot use {given!r} as a tool: it is a {type(given).__name__}; give Tool objects"
+
+
+def _check_text(what: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is {text!r}; give text, or leave it out")
 
 
 def _values(arguments: object) -> tuple[object, object]:

@@ -6,7 +6,7 @@ every directory carries the totals of what is below it, so that statistics and q
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast, final
 
@@ -214,7 +214,7 @@ def tree_of(
 Way = list[tuple[FileTree, str, Node | None]]
 
 
-def way_to(tree: FileTree, segments: Segments, at: int) -> Way:
+def way_to(tree: FileTree, segments: Sequence[str], at: int) -> Way:
     """Return the way to a path; missing directories are made at `at`. The last step is that of the path itself."""
     directory = tree
     way: Way = []

@@ -39,6 +39,8 @@ SHARE = 1.0
 LASTING_SHARE = 0.33
 # The memory that a record takes besides the text and bytes in it.
 RECORD_SIZE = 250
+# Text up to this length is not looked for in states.
+SHORT = 128
 
 
 @define(eq=False)
@@ -195,7 +197,9 @@ def _size(rows: Iterable[Any]) -> tuple[int, Counted]:
     for row in rows:
         size += RECORD_SIZE
         for value in row[3]:
-            if type(value) is bytes or type(value) is str:
+            if type(value) is str and len(value) <= SHORT:
+                size += len(value)
+            elif type(value) is bytes or type(value) is str:
                 size += len(value)
                 counted.add(id(value))
             elif type(value) not in (int, NoneType, tuple) and is_packable(value):

@@ -143,7 +143,7 @@ class Log(Sequence[T], Generic[T]):
     def replace_last(self, item: T) -> Log[T]:
         """Return this sequence with its last item replaced by `item`; an empty one gains it."""
         if self._length <= 1:
-            return self._make(Stretch(None, 0, [item]), 1)
+            return Log._make(Stretch(None, 0, [item]), 1)
         return self.prefix(self._length - 1).append(item)
 
     def prefix(self, length: int) -> Log[T]:

@@ -61,13 +61,16 @@ def check_slices(
             continue
         cls = rules.specs[step.tag].cls
         shape = rules.registry.by_type[cls]
+        # What the value before held was checked when it came in, unless the slice began with it.
+        last = None if old is step.empty else old.last()
+        was = shape.pack(last) if type(last) is cls else None
         for value in step.new_values(old, new):
             if value is event and type(value) is cls:
                 continue
             try:
                 if type(value) is not cls:
                     raise TypeError(f"$ is {value!r:.60}, a {type(value).__name__}; return a {cls.__name__}")
-                shape.accepted(value, shape.pack(value), rules.registry)
+                shape.accepted(value, shape.pack(value), rules.registry, was)
             except (TypeError, ValueError) as error:
                 raise type(error)(
                     f"cannot change the slice {step.tag!r}: its reducer of {type(event).__name__} returned a value "

@@ -89,7 +89,7 @@ class Timeline:
     @property
     def seq(self) -> int:
         """The number of the newest record, 0 before the first."""
-        return self.base.seq + len(self.rows)
+        return self.base.seq + self.rows._length
 
     def point(self) -> Point:
         """Return the current position of this timeline. O(1)."""
@@ -101,7 +101,8 @@ class Timeline:
         branch = self.copy()
         branch.cause = None
         branch.numbering = Numbering() if is_fork else Numbering(self.numbering, self.seq)
-        branch.touched = NO_IDS if self.touched is None else self.touched
+        if self.touched is None:
+            branch.touched = NO_IDS
         return branch
 
     def copy(self) -> Timeline:

@@ -90,8 +90,12 @@ class Shape:
     # weakfs.session.codec.type_check.
     _fitting: dict[tuple[type, ...], Any] = attrs.field(factory=dict)
 
-    def accepted(self, event: Any, values: tuple[Any, ...], registry: Registry) -> Any:
+    def accepted(
+        self, event: Any, values: tuple[Any, ...], registry: Registry, known: tuple[Any, ...] | None = None
+    ) -> Any:
         """Return the event that a session keeps for these values: the event itself, or a copy if it is mutable.
+
+        `known` are values that were accepted before: what they share with `values` is not checked again.
 
         Raise `TypeError`, or whatever a field's rule raises, for an event that could not be read back from a file.
         """
@@ -105,7 +109,7 @@ class Shape:
                 self._fitting[kinds] = fit
         for place, rule in fit.rules:
             rule(values[place])
-        if fit.is_always_safe or fit.is_safe(values):
+        if fit.is_always_safe or fit.is_safe(values, known):
             return event
         from weakfs.session.codec.savable import accepted
 

@@ -297,10 +297,11 @@ class SliceView(Generic[T]):
 
     def latest(self) -> T | None:
         """Return the newest value, or `None` if there is none."""
-        table = self._source._table(self._spec.kind)
+        spec = self._spec
+        table = self._source._table(spec.kind)
         known, value = self._known
         if known is not table:
-            values = table.get(self._spec.tag)
+            values = table.get(spec.tag)
             if values is None:
                 return cast("T | None", self._values().last())
             value = values.last()

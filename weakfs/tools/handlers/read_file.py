@@ -14,7 +14,7 @@ from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import InlineTooLarge, NotText, ToolValidationError
 from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown, withheld
-from weakfs.tools.results import Receipt, ToolResult, answer, summarize
+from weakfs.tools.results import Receipt, ToolResult, answer, answer_verbatim, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.schemas.content import Image, ImageType, image_type
 
@@ -108,12 +108,13 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     else:
         summary = f"Read {found.path} (lines {first} to {last} of {total})"
         note = _how_to_go_on(found, first, last)
+    is_whole = first == 1 and not found.truncated
     kept = kept_as_blob(found.content, params.output_mode, context, "read", paths=(found.path,))
     receipt = ReadFileReceipt(
         path=found.path,
         content=found.content if kept is None else kept,
         truncated=found.truncated,
-        size_bytes=fs.stat(found.path).size_bytes,
+        size_bytes=_encoded_size(found.content) if is_whole else fs.stat(found.path).size_bytes,
         first_line=first,
         lines=count,
         total_lines=total,
@@ -122,7 +123,11 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     if kept is not None:
         return answer(receipt, shown(kept, f"read parts of {found.path} with offset and limit"))
     text = _numbered(found.content, first) if params.line_numbers else found.content
-    return evolve(answer(receipt), message=text + printable(note))
+    return answer_verbatim(receipt, text + printable(note))
+
+
+def _encoded_size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _numbered(text: str, first: int) -> str:
@@ -194,7 +199,7 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
         return answer(receipt, shown(kept, f"read parts of {found.path} with offset_bytes and max_bytes"))
     text = content if isinstance(content, str) else b64encode(content).decode()
     note = printable(note)
-    return evolve(answer(receipt), message=f"{text}\n{note}" if note and text else text + note)
+    return answer_verbatim(receipt, f"{text}\n{note}" if note and text else text + note)
 
 
 def _whole_characters(found: ReadBytesResult) -> str:
