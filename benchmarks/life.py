@@ -2,12 +2,17 @@
 
 `python -m benchmarks.life --calls 1000000` writes, reads and edits 200 small files in memory, one call after another,
 and then saves the session, loads it and compacts it. Times are this process's own, with the garbage collector on.
+
+The memory of a call is shown in two parts. `contents` is what the calls wrote, as the packed history holds it: in the
+records of files and in the arguments of calls. It is what packing the same stretches without these contents saves. The
+rest is ours: the records, calls and checkpoints themselves.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import json
 import os
 import tempfile
 import tracemalloc
@@ -16,14 +21,18 @@ from random import Random
 from resource import RUSAGE_SELF, getrusage
 from time import process_time_ns
 
-from attrs import define, field
+from attrs import define, field, fields_dict
 
 from benchmarks.units import bytes_text, count_text, time_text
 from weakfs import Session, Toolset
+from weakfs.session.history.packing import PackedRecords, pack_rows
 from weakfs.tools import ToolCall
 
 FILES = 200
 FIRST = 50_000
+# How many packed stretches of 512 records are looked into.
+SAMPLE = 200
+ARGUMENTS = list(fields_dict(ToolCall)).index("arguments")
 WORDS = [f"word{number}" for number in range(2000)]
 
 
@@ -84,11 +93,38 @@ def main() -> None:
     slow = life.call(first)
     collection = timed(gc.collect)
     print(f"last {count_text(first)} calls: {time_text(slow)} each; full collection {time_text(collection)}")
-    print(f"resident: {(resident_bytes() - resident) / (life.made - first):.0f} B per call, with all contents")
+    memory = (resident_bytes() - resident) / (life.made - first)
+    print(f"resident: {memory:.0f} B per call, with all contents")
     if asked.trace:
         print(f"traced: {(traced_bytes() - traced) / (life.made - first):.0f} B per call")
-    print(f"contents written: {life.written / life.made:.0f} B per call")
+    written, held = life.written / life.made, contents_held(life)
+    print(f"of it contents: {held:.0f} B per call, of {written:.0f} B that a call wrote")
+    print(f"of it ours: {memory - held:.0f} B per call")
     keep(life)
+
+
+def contents_held(life: Life) -> float:
+    """Return the bytes that contents take in the packed history, per call."""
+    stretches = [stretch.items for stretch, _ in life.session._parts()[1].rows._stretches()]
+    packed = [stretch for stretch in stretches if isinstance(stretch, PackedRecords)]
+    saved = calls = 0
+    for stretch in packed[:: len(packed) // SAMPLE + 1]:
+        by_tag: dict[str, list[tuple[object, ...]]] = {}
+        for row in stretch.load():
+            by_tag.setdefault(row[2], []).append(row[3])
+        for (tag, rows), block in zip(by_tag.items(), stretch.blocks, strict=True):
+            bare = pack_rows([without_contents(tag, row) for row in rows])
+            saved += len(block[1]) - len(bare[1]) + sum(map(len, block[2]))
+            calls += len(rows) * (tag == "tools/called")
+    return saved / max(calls, 1)
+
+
+def without_contents(tag: str, row: tuple[object, ...]) -> tuple[object, ...]:
+    if tag == "tools/called":
+        arguments = json.loads(str(row[ARGUMENTS]))
+        bare = {name: value for name, value in arguments.items() if name == "path"}
+        return (*row[:ARGUMENTS], json.dumps(bare), *row[ARGUMENTS + 1 :])
+    return tuple(b"" if isinstance(value, bytes | tuple) else value for value in row)
 
 
 def keep(life: Life) -> None:

@@ -173,7 +173,7 @@ def test_what_is_wrong_is_named_with_its_place(
     assert str(refusal.value).startswith(shown(place) + where)
 
 
-@pytest.mark.parametrize("version", [0, 3, -1, 10**9, "1", 1.5, None, [1], {}, True])
+@pytest.mark.parametrize("version", [0, 4, -1, 10**9, "1", 1.5, None, [1], {}, True])
 def test_another_version_is_refused_by_number(court: Court, document: dict[str, Any], version: object) -> None:
     with pytest.raises(SessionFileError, match=r"^\$\.version: ") as refusal:
         court.load(sealed({**document, "version": version}))

@@ -16,6 +16,7 @@ from weakfs.backends import HostMount
 from weakfs.filesystem import Limits
 from weakfs.session import Cancellation, TransactionCancelled
 from weakfs.session.interruption import check_interrupted, interruptible, is_interruptible, uninterrupted
+from weakfs.snapshots.scan import stat_cache
 from weakfs.tools.errors import DeadlineExceeded
 
 MIB = 1 << 20
@@ -124,6 +125,17 @@ WORK: dict[str, tuple[Callable[[HostFilesystem], object], int]] = {
 }
 
 
+@pytest.fixture
+def nothing_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every survey read every file, so that the same work asks equally often each time.
+
+    Otherwise a file is read again if it was written within a tick of the clock before the survey.
+    """
+    monkeypatch.setattr(stat_cache, "TICK", 1 << 62)
+    monkeypatch.setattr(stat_cache, "COARSE_TICK", 1 << 62)
+
+
+@pytest.mark.usefixtures("nothing_trusted")
 @pytest.mark.parametrize("error", [DeadlineExceeded, TransactionCancelled])
 @pytest.mark.parametrize("name", WORK)
 def test_work_on_a_host_stops_wherever_it_is_asked_to(name: str, error: type[Exception], root: Path) -> None:
@@ -133,8 +145,7 @@ def test_work_on_a_host_stops_wherever_it_is_asked_to(name: str, error: type[Exc
     with interruptible(asking):
         work(opened(root))
     assert asking.asked >= least
-    # The first time asks most: files that were only just written are read again, in case they change unseen.
-    for at in sorted({1, 2, asking.asked // 2, asking.asked * 3 // 4}):
+    for at in sorted({1, 2, asking.asked // 2, asking.asked - 1, asking.asked}):
         # Nothing is known there from the last time.
         fs = opened(root, store=f"store {at}")
         with interruptible(Stop(at, error)), pytest.raises(error):

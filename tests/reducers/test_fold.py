@@ -29,7 +29,7 @@ from weakfs.reducers.events import EntryPut, Event
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.batch_apply import folded
 from weakfs.reducers.tree.leaf import content_of, kind_of
-from weakfs.reducers.tree.node import EMPTY_TREE, Node, tree_of
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, find, tree_of
 from weakfs.reducers.tree.packed import pack
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted, PackedValue
@@ -181,3 +181,48 @@ def test_a_packed_tree_is_nothing_to_the_garbage_collector() -> None:
         gc.collect()
 
     assert not gc.is_tracked(packed)
+
+
+def directories(count: int) -> FileTree:
+    file = leaf.file(b"content", at=1)
+    return tree_of({f"d{number}": tree_of({"below": tree_of({"f": file})}) for number in range(count)})
+
+
+def test_a_packed_directory_is_unpacked_when_it_is_read() -> None:
+    packed, _ = pack(directories(40), None, Counted())
+    known: dict[int, FileTree] = {}
+
+    tree = FileTree.unpack(packed, known)
+    assert (len(known), tree.file_count) == (1, 40)
+    found = find(tree, ("d7", "below", "f"))
+
+    assert found is not None
+    # The root, its 40 directories, and the one that was read.
+    assert len(known) == 42
+    assert shown(tree) == shown(directories(40))
+
+
+def test_a_change_to_a_packed_tree_leaves_the_rest_packed() -> None:
+    packed, _ = pack(directories(40), None, Counted())
+    events: list[Event] = [FileWritten("/d7/below/f", b"new", 2), EntryDeleted("/d8/below/f", 3)]
+
+    changed = folded(PackedValue(FileTree, packed), run_of(events)).last()
+
+    assert isinstance(changed, FileTree)
+    with pytest.raises(AttributeError):
+        object.__getattribute__(changed, "_children")
+    assert shown(changed) == shown(one_by_one(directories(40), events))
+
+
+def test_a_directory_in_several_places_is_unpacked_once() -> None:
+    shared = directories(3)
+    packed, _ = pack(tree_of({"one": shared, "other": shared}), None, Counted())
+
+    tree = FileTree.unpack(packed)
+
+    assert find(tree, ("one", "d1")) is find(tree, ("other", "d1"))
+
+
+def test_an_unknown_attribute_of_a_tree_is_an_error() -> None:
+    with pytest.raises(AttributeError, match="'FileTree' object has no attribute 'nothing'"):
+        getattr(EMPTY_TREE, "nothing")  # noqa: B009  # type checkers know that there is none

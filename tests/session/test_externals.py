@@ -272,6 +272,27 @@ def test_a_rollback_inside_a_transaction_does_not_answer_for_other_records_of_th
     assert disk.files == {"/a": "later"}
 
 
+def test_a_rollback_to_before_one_in_a_merged_transaction_is_refused() -> None:
+    disk = FakeExternal("disk", {"/a": "1"})
+    session = attached(disk)
+    session.snapshot("s")
+    with session.transaction():
+        session.dispatch(Noted("inside"))
+        disk.write("/a", "2")
+        session.rollback("s")
+        meanwhile = Thread(target=session.dispatch, args=(Noted("meanwhile"),), daemon=True)
+        meanwhile.start()
+        meanwhile.join()
+    inside = next(record.seq for record in session.records if record.event == Noted("inside"))
+    before = len(session.records)
+
+    with pytest.raises(UnknownSnapshot, match="disk"):
+        session.rollback(inside)
+
+    assert disk.files == {"/a": "1"}
+    assert len(session.records) == before
+
+
 def test_what_was_kept_to_undo_a_rollback_goes_with_its_record() -> None:
     disk = FakeExternal("disk", {"/a": "1"})
     session = attached(disk)

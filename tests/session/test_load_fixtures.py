@@ -7,12 +7,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from fixtures.sessions import story
+from fixtures.sessions import calls, story
 from fixtures.sessions.kinds import registry
 from fixtures.sessions.portrait import portrait
 from fixtures.sessions.summary import summary
 from weakfs import Session
 from weakfs.session.files.session_file import VERSION
+from weakfs.tools import ToolCall
 
 FOLDER = Path(story.__file__).parent
 SAVED = sorted(FOLDER.glob("v?.json"))
@@ -52,3 +53,16 @@ def test_the_story_is_saved_in_this_version_as_it_was_when_the_version_was_made(
     # A change here needs a new format version, unless the story itself was changed: python -m fixtures.sessions
     story.tell().save(tmp_path / "s.json")
     assert (tmp_path / "s.json").read_bytes() == (FOLDER / f"v{VERSION}.json").read_bytes()
+
+
+def test_the_calls_that_the_third_version_stores_once_are_loaded(tmp_path: Path) -> None:
+    path, told = FOLDER / "v3-calls.json", calls.tell()
+
+    session = Session.load(path)
+
+    assert session[ToolCall].all() == told[ToolCall].all()
+    assert [record.event for record in session.records] == [record.event for record in told.records]
+    row = next(row for row in orjson.loads(path.read_bytes())["slices"] if "records" in row)
+    assert len(row["records"]) == len([record for record in told.records if isinstance(record.event, ToolCall)])
+    session.save(tmp_path / "s.json")
+    assert (tmp_path / "s.json").read_bytes() == path.read_bytes()

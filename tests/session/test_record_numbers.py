@@ -238,6 +238,25 @@ def test_a_snapshot_taken_in_a_transaction_before_it_did_anything_stays_where_it
     assert session.snapshots[0].seq == 0
 
 
+@event("numbers/report")
+@frozen
+class Report:
+    """An event with a value in it that names a record."""
+
+    step: Step
+
+
+def test_a_number_inside_a_value_that_a_field_holds_stays_as_it_is() -> None:
+    session = Session(session_id="s", registry=REGISTRY.with_types(Noted, Report), clock=Clock())
+    fork = session.fork()
+    note(session, "in the session")
+    fork.dispatch(Report(Step(note(fork, "in the fork"))))
+    session.merge(fork)
+
+    assert session.records[-1].event == Report(Step(1))
+    assert number_of(session, "in the fork") == 3
+
+
 def test_a_class_that_declares_a_field_that_it_has_not_is_refused() -> None:
     @event("numbers/odd", numbers=("seq", "nowhere"))
     @frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from weakfs.session.blobs.blob import ContentSource, Held, Stored, content_found
@@ -172,13 +172,11 @@ def shown(data: bytes) -> Json:
         return {"base64": b64encode(data).decode("ascii")}
 
 
-def read_blobs(rows: Json, source: ContentSource) -> list[Content]:
+def read_blobs(rows: Iterable[Json], source: ContentSource) -> list[Content]:
     """Return the blobs of a file being read. Appended ones stay in pieces until they are first read.
 
     Blobs stored elsewhere are read from `source` when they are needed.
     """
-    if not isinstance(rows, list):
-        raise SessionFileError("expected a list of blobs", where="$.blobs")
     blobs: list[Content] = []
     held = Held()
     for row in rows:

@@ -228,7 +228,7 @@ class LoadedCheckpoint(LoadedDocument):
         self.runs: dict[str, EventRun] = {}
         super().__init__(decoder.rules, fields, decoder.contents, unlimited())
 
-    def _read_blobs(self, rows: list[Json], source: ContentSource) -> list[Content]:
+    def _read_blobs(self, rows: Json, source: ContentSource) -> list[Content]:
         return self._decoder.unread_blobs(rows)
 
     def _line(self, fields: Fields) -> Timeline:
@@ -296,7 +296,7 @@ class LoadedStates(LoadedDocument):
         self.logs: Table = EMPTY_TABLE
         super().__init__(decoder.rules, fields, decoder.contents, unlimited())
 
-    def _read_blobs(self, rows: list[Json], source: ContentSource) -> list[Content]:
+    def _read_blobs(self, rows: Json, source: ContentSource) -> list[Content]:
         return self._decoder.unread_blobs(rows)
 
     def _line(self, fields: Fields) -> Timeline:

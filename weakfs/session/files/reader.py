@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import starmap
+from collections.abc import Sequence
+from itertools import repeat, starmap
 from typing import Any
 
 from weakfs.session.blobs.blob import ContentSource
@@ -12,7 +12,9 @@ from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json, read_blobs
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
+from weakfs.session.files.content_references import TELLING
 from weakfs.session.files.expansion import Expansion
+from weakfs.session.files.sections import Section, parts_of
 from weakfs.session.history.checkpoints import Mark, PackedMark, packed_mark
 from weakfs.session.history.log import SEGMENT, Log
 from weakfs.session.history.packed_state import Counted
@@ -59,9 +61,9 @@ class LoadedDocument:
     def __init__(self, rules: Rules, fields: Fields, source: ContentSource, expansion: Expansion) -> None:
         self.rules = rules
         self._expansion = expansion
-        self._blobs = self.blobs = blobs = self._read_blobs(fields.take("blobs", list), source)
+        self._blobs = self.blobs = blobs = self._read_blobs(fields.take("blobs", list, Section), source)
         pools = {
-            pool.cls: (pool, pool.read(fields.take(pool.section, list, default=[]), blobs, expansion))
+            pool.cls: (pool, pool.read(fields.take(pool.section, list, Section, default=[]), blobs, expansion))
             for pool in rules.registry.pools
         }
         self._reading = Reading(rules.registry, blobs, pools, expansion)
@@ -75,16 +77,22 @@ class LoadedDocument:
         for number, row in enumerate(fields.take("installed", list)):
             self._installed(row, f"$.installed[{number}]")
         self._dropped = fields.take("dropped", int)
-        self._records: list[Json] = fields.take("records", list)
-        # The events of the types that were read, by tag and then by the number of their record.
+        # The records that hold a state wait for the slices: the place, shape and event of each.
+        self._waiting: list[tuple[int, Shape, Json]] = []
+        self._rows = self._read_rows(fields.take("records", list, Section))
+        # The events of LOG slices by tag, and then by the number of their record.
         self._events: dict[str, dict[int, tuple[Any, ...]]] = {}
         self._slices: list[tuple[str, str, Log[Any]]] = []
-        for number, row in enumerate(fields.take("slices", list)):
+        for number, row in enumerate(fields.take("slices", list, Section)):
             self._slices.append(self._slice(row, f"$.slices[{number}]"))
         self._reading.table = self._nested_table
+        for place, shape, event in self._waiting:
+            value = self._reading.value(event, shape.cls, f"$.records[{place}].event")
+            at, cause, tag, _ = self._rows[place]
+            self._rows[place] = (at, cause, tag, shape.pack(value))
         self.line = self._line(fields)
 
-    def _read_blobs(self, rows: list[Json], source: ContentSource) -> list[Content]:
+    def _read_blobs(self, rows: Json, source: ContentSource) -> list[Content]:
         return read_blobs(rows, source)
 
     def _line(self, fields: Fields) -> Timeline:
@@ -99,8 +107,8 @@ class LoadedDocument:
             logs = self._table(base_fields.take("logs", list), "log", "$.base.logs")
             before = Mark(dropped, state, logs, base_fields.take("block_end", int))
             base_fields.done()
-        rows = Log(self._rows(self._records, dropped))
-        self._records, self._events = [], {}
+        rows = Log(self._rows)
+        self._rows, self._events = [], {}
         snapshots: dict[str, SnapshotEntry] = {}
         for number, row in enumerate(fields.take("snapshots", list)):
             entry = self._snapshot(row, f"$.snapshots[{number}]", dropped + len(rows))
@@ -137,26 +145,32 @@ class LoadedDocument:
             marks.append(last)
         return Log(marks)
 
-    def _rows(self, records: list[Json], dropped: int) -> list[Row]:
-        whole = self._plain_rows(records, dropped)
-        if whole is not None:
-            return whole
+    def _read_rows(self, records: list[Json] | Section) -> list[Row]:
         rows: list[Row] = []
-        for number, record in enumerate(records):
-            where = f"$.records[{number}]"
+        for part in parts_of(records):
+            plain = self._plain_rows(part, len(rows))
+            rows += self._rows_one_by_one(part, len(rows)) if plain is None else plain
+        return rows
+
+    def _rows_one_by_one(self, records: list[Json], start: int) -> list[Row]:
+        """Read records one by one, to name the first malformed one."""
+        rows: list[Row] = []
+        for place, record in enumerate(records, start):
+            where = f"$.records[{place}]"
             fields = Fields(record, where)
-            if fields.take("seq", int) != dropped + number + 1:
-                raise SessionFileError(f"expected record {dropped + number + 1}", where=f"{where}.seq")
+            number = self._dropped + place + 1
+            if fields.take("seq", int) != number:
+                raise SessionFileError(f"expected record {number}", where=f"{where}.seq")
             at, tag = fields.take("at", int), fields.take("type", str)
             cause = fields.take("cause", str, default=None)
             shape = self._shape(tag, f"{where}.type")
-            event = self._reading.value(fields.take("event", dict), shape.cls, f"{where}.event")
+            (values,) = self._read_events(shape, [fields.take("event", dict)], [place])
             fields.done()
-            rows.append((at, cause, tag, shape.pack(event)))
+            rows.append((at, cause, tag, values))
         return rows
 
-    def _plain_rows(self, records: list[Json], dropped: int) -> list[Row] | None:
-        """Read all records a field at a time. Return `None` if any of them is malformed."""
+    def _plain_rows(self, records: list[Json], start: int) -> list[Row] | None:
+        """Read records a field at a time. Return `None` if any of them is malformed."""
         try:
             ats = [record["at"] for record in records]
             tags = [record["type"] for record in records]
@@ -164,28 +178,25 @@ class LoadedDocument:
             events = [record["event"] for record in records]
             numbers = [record["seq"] for record in records]
             fields = sum(map(len, records)) - 5 * len(records) + causes.count(None)
-            if fields or numbers != list(range(dropped + 1, dropped + len(records) + 1)):
+            first = self._dropped + start + 1
+            if fields or numbers != list(range(first, first + len(records))):
                 return None
             if set(map(type, ats)) - {int} or set(map(type, causes)) - {str, type(None)}:
                 return None
         except (KeyError, TypeError, AttributeError):
             return None
-        values: list[tuple[Any, ...] | None] = [None] * len(records)
+        values: list[tuple[Any, ...]] = [()] * len(records)
         places: dict[str, list[int]] = {}
         if set(map(type, tags)) - {str}:
             return None
         for place, tag in enumerate(tags):
             places.setdefault(tag, []).append(place)
-        for tag, positions in places.items():
-            shape = self._shape(tag, f"$.records[{positions[0]}].type")
-            known = self._events.get(tag)
-            if known is not None:
-                read: Iterable[tuple[Any, ...]] = known.values()
-            else:
-                read = self._read_events(shape, [events[place] for place in positions], positions)
-            for place, value in zip(positions, read, strict=True):
+        for tag, own in places.items():
+            shape = self._shape(tag, f"$.records[{start + own[0]}].type")
+            read = self._read_events(shape, [events[place] for place in own], [start + place for place in own])
+            for place, value in zip(own, read, strict=True):
                 values[place] = value
-        return list(zip(ats, causes, tags, values, strict=True))  # type: ignore[arg-type]  # every position is filled
+        return list(zip(ats, causes, tags, values, strict=True))
 
     def _shape(self, tag: Json, where: str) -> Shape:
         if type(tag) is not str:
@@ -246,39 +257,32 @@ class LoadedDocument:
         """Return the events of records that are the values of a slice."""
         if not numbers:
             return []
-        events = self._events_of(shape)
+        events = self._events_of(shape.tag)
         self._expansion.take(len(numbers) * (32 + 8 * len(shape.names)), "the values of a slice that are events", where)
-        try:
-            return [shape.build(*events[number]) for number in numbers]
-        except (KeyError, TypeError):
-            is_known = [type(number) is int and number in events for number in numbers]
-            place = is_known.index(False)
-            raise SessionFileError(
-                f"there is no record {numbers[place]!r:.60} of type {shape.tag!r}", where=f"{where}[{place}]"
-            ) from None
+        for place, number in enumerate(numbers):
+            if type(number) is not int or number not in events:
+                raise SessionFileError(
+                    f"there is no record {number!r:.60} of type {shape.tag!r}", where=f"{where}[{place}]"
+                )
+        return [shape.build(*events[number]) for number in numbers]
 
-    def _events_of(self, shape: Shape) -> dict[int, tuple[Any, ...]]:
-        """Read the events of one type."""
-        if shape.tag not in self._events:
-            places = [
-                place
-                for place, record in enumerate(self._records)
-                if type(record) is dict and record.get("type") == shape.tag and "event" in record
-            ]
-            values = self._read_events(shape, [self._records[place]["event"] for place in places], places)
-            numbers = [place + self._dropped + 1 for place in places]
-            self._events[shape.tag] = dict(zip(numbers, values, strict=True))
-        return self._events[shape.tag]
+    def _events_of(self, tag: str) -> dict[int, tuple[Any, ...]]:
+        """Return the events of one type by the number of their record."""
+        if tag not in self._events:
+            rows = enumerate(self._rows, self._dropped + 1)
+            self._events[tag] = {number: row[3] for number, row in rows if row[2] == tag}
+        return self._events[tag]
 
     def _read_events(self, shape: Shape, events: list[Json], places: Sequence[int]) -> list[tuple[Any, ...]]:
-        """Read the events of one type: a field at a time if they are plain."""
+        """Read the events of one type: a field at a time if they are plain, later if they hold a state."""
+        if shape.tag in TELLING:
+            self._waiting += [(place, shape, event) for place, event in zip(places, events, strict=True)]
+            return [()] * len(events)
         columns = Columns.of(shape)
         read = columns.read(events, self._blobs, self._expansion) if columns is not None else None
         if read is None:
-            built = (
-                self._reading.value(event, shape.cls, f"$.records[{place}].event")
-                for event, place in zip(events, places, strict=True)
-            )
+            wheres = [f"$.records[{place}].event" for place in places]
+            built = map(self._reading.value, events, repeat(shape.cls), wheres)
             read = list(map(shape.pack, built))
         return read
 

@@ -24,6 +24,7 @@ from weakfs.session.external import HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
 from weakfs.session.files.expansion import FACTOR, Expansion, check_factor
 from weakfs.session.files.reader import Fields, LoadedDocument
+from weakfs.session.files.sections import LARGE, sections_of
 from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.files.writer import Document
@@ -180,7 +181,10 @@ def load_session_bytes(session: Session, data: bytes, *, max_expansion: float | 
 
 
 def _take_over(session: Session, data: bytes, folder: BlobFolder | None, expansion: Expansion) -> None:
-    document = _parsed(data)
+    is_intact = _is_intact(data)
+    pools = [pool.section for pool in session._parts()[0].registry.pools]
+    document = sections_of(data, pools) if is_intact and len(data) >= LARGE else None
+    document = _checked(_parsed(data) if document is None else document)
     fields = Fields(document, "$")
     fields.take("format", str)
     fields.take("version", int)
@@ -195,7 +199,7 @@ def _take_over(session: Session, data: bytes, folder: BlobFolder | None, expansi
         fields.done()
     except (RecursionError, MemoryError, OverflowError) as error:
         raise SessionFileError(f"the file was not written by a session: {error}") from None
-    if not _is_whole(data, document, checksum):
+    if not (is_intact or _is_rewritten(document, checksum)):
         raise SessionFileError(
             "the contents do not match the checksum: the file was damaged or changed after it was saved; "
             "restore it from a copy",
@@ -217,13 +221,17 @@ def _take_over(session: Session, data: bytes, folder: BlobFolder | None, expansi
     session._take_over(loaded.rules, loaded.line, header, partial(folder.missing, missing) if missing else None)
 
 
-def _parsed(data: bytes) -> dict[str, Any]:
+def _parsed(data: bytes) -> Any:
     try:
-        document = orjson.loads(data)
+        return orjson.loads(data)
     except orjson.JSONDecodeError as error:
         if "memory" not in str(error):
             raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is no session file") from None
-        document = _parsed_slowly(data)
+        return _parsed_slowly(data)
+
+
+def _checked(document: Any) -> dict[str, Any]:
+    """Return the document if it is that of a session, in a version that can be read."""
     if type(document) is not dict or document.get("format") != FORMAT:
         raise SessionFileError(f"this is not a session file; its format must be {FORMAT!r}", where="$.format")
     version = document.get("version")
@@ -237,10 +245,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
 
 
 def _parsed_slowly(data: bytes) -> Any:
-    """Parse JSON that orjson has no memory for: it asks for twelve times the size of a document at once.
-
-    A document of 2 GB cannot be parsed by it on a machine of 24 GB.
-    """
+    """Parse JSON that orjson has no memory for, in a layout that is not the writer's: see `sections`."""
 
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is not a JSON value")
@@ -251,11 +256,14 @@ def _parsed_slowly(data: bytes) -> Any:
         raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is no session file") from None
 
 
-def _is_whole(data: bytes, document: dict[str, Any], checksum: str) -> bool:
+def _is_intact(data: bytes) -> bool:
+    """Return whether the bytes are those that were written, according to the checksum in them."""
     head = _HEAD.match(data)
-    if head is not None and sha256(memoryview(data)[head.end() :]).hexdigest() == checksum:
-        return True
-    # The same document in another layout, for example from a JSON formatter.
+    return head is not None and sha256(memoryview(data)[head.end() :]).hexdigest() == head[1].decode()
+
+
+def _is_rewritten(document: dict[str, Any], checksum: str) -> bool:
+    """Return whether it is the same document in another layout, for example from a JSON formatter."""
     rest = {key: value for key, value in document.items() if key not in ("format", "version", "sha256")}
     try:
         return sha256(orjson.dumps(rest)[1:]).hexdigest() == checksum

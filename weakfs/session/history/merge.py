@@ -161,6 +161,10 @@ def absorb(
     branch's own records follow that record with new numbers, and its events are reduced into the LOG slices again,
     after what those already hold. Raise `MergeConflict` with `line` unchanged. `own` is the id of the session, `None`
     for the end of one of its transactions.
+
+    What attached filesystems held before a rollback in the branch (`Timeline.externals`) is dropped: at each record of
+    the branch the slices are now the merged ones, which these filesystems were never together with. Rolling them back
+    to such a record is refused.
     """
     resolver = resolver or Resolver()
     state, rows, renumbering = merged_state(rules, line, base, branch, fork=fork, own=own or fork, resolver=resolver)

@@ -32,7 +32,9 @@ def event(tag: str, *, numbers: Sequence[str] = ()) -> Callable[[C], C]:
     `numbers` names the fields that hold record numbers: a number, a tuple of numbers, or `None`. The records of a fork
     are renumbered when it is merged, and so are those of a transaction if others changed the session. These fields
     are updated to match, in the events of the merged records and in the values of slices, so that each still refers
-    to the same record. Registering the class raises `ValueError` if it has no such field.
+    to the same record. Only fields of the event or of the slice's value itself are: a number inside a value that one of
+    its fields holds stays as it is, so keep record numbers at the top. Registering the class raises `ValueError` if it
+    has no such field.
 
         @event("agent/step_done", numbers=("first_seq",))
         @frozen

@@ -80,7 +80,7 @@ class Rules:
     def logged_events(self) -> tuple[str, ...]:
         """The tags of the events that a LOG slice may hold as its values."""
         found = (self.registry.by_type.get(spec.cls) for spec in self.specs.values() if spec.kind == "log")
-        return tuple(shape.tag for shape in found if shape is not None and shape.cls in self.steps)
+        return tuple(shape.tag for shape in found if shape is not None)
 
     @staticmethod
     @cache
