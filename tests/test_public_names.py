@@ -10,6 +10,7 @@ import pytest
 
 import weakfs
 from weakfs import Capability, HostMount, Limits, MergeConflict, PolicyRule, Session, Toolset
+from weakfs.session import ConflictEntry
 
 NAMES = [
     "Session",
@@ -124,5 +125,6 @@ def test_public_values_can_be_pickled() -> None:
     ]
     for value in values:
         assert pickle.loads(pickle.dumps(value)) == value
-    conflict = pickle.loads(pickle.dumps(MergeConflict(("/a", "/b"))))
-    assert (conflict.paths, str(conflict)) == (("/a", "/b"), str(MergeConflict(("/a", "/b"))))
+    made = MergeConflict((ConflictEntry("/a", "content", "fs/tree"), ConflictEntry("/b", "content", "fs/tree")))
+    conflict = pickle.loads(pickle.dumps(made))
+    assert (conflict.paths, str(conflict)) == (("/a", "/b"), str(made))

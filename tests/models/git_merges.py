@@ -67,3 +67,12 @@ class GitMerges:
         )
         assert done.returncode in (0, 1), done.stderr
         return done.stdout.decode().strip() if done.returncode == 0 else None
+
+    def files(self, tree: str) -> dict[str, tuple[int, bytes]]:
+        """Return the files of a tree."""
+        found: dict[str, tuple[int, bytes]] = {}
+        for line in self._run("ls-tree", "-r", "-z", tree).split("\0")[:-1]:
+            facts, path = line.split("\t")
+            mode, _, blob = facts.split(" ")
+            found[f"/{path}"] = (int(mode, 8) & 0o777, self._run("cat-file", "blob", blob).encode())
+        return found

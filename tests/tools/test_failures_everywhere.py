@@ -30,6 +30,7 @@ from weakfs import (
     ToolResult,
     Toolset,
 )
+from weakfs.session import ConflictEntry
 from weakfs.tools import ToolCalls, require_filesystem
 from weakfs.tools.errors import BY_CLASS, BY_ERRNO
 

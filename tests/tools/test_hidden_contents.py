@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
+from attrs import frozen
 
 from weakfs import (
     Capability,
@@ -14,6 +16,8 @@ from weakfs import (
     Policy,
     PolicyRule,
     Session,
+    Tool,
+    ToolContext,
     ToolResult,
     Toolset,
 )
@@ -393,3 +397,36 @@ def test_no_link_leads_out_of_the_filesystem_where_a_rule_hides_contents(tmp_pat
         result = tools.call(name, arguments)
         assert result.status == "forbidden", (name, result.message)
         assert not [word for word in quotes(result) if word not in str(arguments)]
+
+
+@frozen
+class Race:
+    """Parameters of a tool that changes files while others do."""
+
+
+def test_a_conflict_quotes_only_what_may_be_shown() -> None:
+    session = Session()
+    files = InMemoryFilesystem(session)
+    files.write("/secrets/token.py", SECRET)
+    files.write("/pub/open.py", "open = 1\n")
+
+    def race(params: Race, *, context: ToolContext) -> ToolResult[object]:
+        assert context.filesystem is not None
+        context.filesystem.write("/pub/open.py", "open = 2\n")
+        context.filesystem.write("/secrets/token.py", SECRET.replace("door", "gate"))
+        thread = threading.Thread(target=others)
+        thread.start()
+        thread.join()
+        return ToolResult("done", None)
+
+    def others() -> None:
+        files.write("/pub/open.py", "open = 3\n")
+        files.write("/secrets/token.py", SECRET.replace("door", "wombat"))
+
+    tool = Tool("probe", "Race.", Race, race)
+    result = Toolset(session, files, tools=[tool], policy=DENIED).call("probe", {})
+
+    assert result.error_code == "merge_conflict"
+    assert "open = 3" in result.message
+    assert "/secrets/token.py" in result.message
+    assert not any(word in result.message for word in (*WORDS, "unlock"))

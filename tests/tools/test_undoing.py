@@ -12,7 +12,7 @@ from attrs import frozen
 
 from weakfs import DEFAULT_TOOLS, MergeConflict, Session, Tool, ToolContext, ToolResult, Toolset, event
 from weakfs.reducers.events import FileWritten
-from weakfs.session import RolledBack
+from weakfs.session import ConflictEntry, RolledBack
 from weakfs.tools import ToolCall, ToolCalls, require_filesystem
 
 
@@ -248,6 +248,6 @@ class Noted:
 
 def test_a_conflict_that_a_handler_meets_itself_is_an_answer_too() -> None:
     def clash(context: ToolContext) -> ToolResult[object]:
-        raise MergeConflict(("/a",))
+        raise MergeConflict((ConflictEntry("/a", "content", "fs/tree"),))
 
     assert toolset_with(probe(clash)).call("probe", {}).status == "conflict"

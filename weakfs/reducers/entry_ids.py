@@ -197,8 +197,13 @@ class Tracker:
         before = self.base_of(fork, base, own)
         theirs, changed = self.run_branch(rows, before, base, wanted, fork, size)
         merged = self._copy(ours)
+        taken = [entry for entry in changed if self._is_theirs(before, ours, theirs, entry)]
+        for entry in taken:
+            mine = ours.place(self.id_of(entry))
+            if mine is not None:
+                merged.free(mine, self.id_of(entry))
         # Directories first: what is in them refers to their ids.
-        for entry in sorted(changed, key=lambda entry: (isinstance(entry, str), entry)):
+        for entry in sorted(taken, key=lambda entry: (isinstance(entry, str), entry)):
             self._take_place(merged, before, ours, theirs, entry)
         touched |= changed
         last = number + size
@@ -208,26 +213,23 @@ class Tracker:
             self._kept[last] = self._copy(merged)
         return merged
 
+    def _is_theirs(self, before: Names, ours: Names, theirs: Names, entry: Id) -> bool:
+        """Return whether only theirs changed a place; if both did, ours stays."""
+        old = before.place(entry)
+        return theirs.place(entry) != old and self.placed(old) == ours.place(self.id_of(entry))
+
     def _take_place(self, merged: Names, before: Names, ours: Names, theirs: Names, entry: Id) -> None:
-        """Take over a place that only theirs changed; if both did, ours stays."""
-        old, new = before.place(entry), theirs.place(entry)
-        known = self.id_of(entry)
-        mine = ours.place(known)
-        if new == old or self.placed(old) != self.placed(mine):
-            return
-        place = self.placed(new)
+        """Put an entry at the place that theirs gave it."""
+        place = self.placed(theirs.place(entry))
         if place is None:
-            if mine is not None:
-                merged.free(mine, known)
             return
+        known = self.id_of(entry)
         there = merged.child(*place)
-        if isinstance(entry, int) and there is not None and known not in ours.places:
+        if there is not None and known not in ours.places and isinstance(entry, int) and before.place(there) is None:
             # Both made an entry of this name.
             self.same[entry] = there
-            return
-        if mine is not None:
-            merged.free(mine, known)
-        merged.put(known, place)
+        else:
+            merged.put(known, place)
 
     def id_of(self, entry: Id) -> Id:
         """Return the id of an entry in the session, for one of a fork that was merged."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any, cast
 
-from attrs import frozen
+from attrs import field, frozen
 
 from weakfs.reducers.apply import is_whiteout, segments_of
 from weakfs.reducers.entry_ids import MERGED, MOVED, ROLLED_BACK, Tracker, Untraceable
@@ -67,9 +67,10 @@ def _merged(sides: Sides, trees: tuple[FileTree, FileTree, FileTree]) -> FileTre
         return "raise"
 
     merged, interacts = merge_by_path(*trees, note)
-    if interacts and sides.history is not None:
+    history = sides.history if interacts else None
+    if history is not None:
         try:
-            return _following_moves(sides, sides.history, trees)
+            return _following_moves(sides, history, trees)
         except Untraceable:
             pass
     return merge_by_path(*trees, _Questions(sides, trees, None).ask)[0] if conflicts else merged
@@ -128,6 +129,8 @@ class _Questions:
     sides: Sides
     trees: tuple[FileTree, FileTree, FileTree]
     paths_of: PathsOf | None
+    # The calls of ours and of theirs by path, once they were asked for.
+    by_path: list[dict[str, list[tuple[int, str]]]] = field(factory=list[dict[str, list[tuple[int, str]]]])
 
     def ask(self, conflict: TreeConflict) -> Choice | Resolution:
         entry = self.entry(conflict)
@@ -146,11 +149,7 @@ class _Questions:
             paths = known(conflict.path)
         base_path, our_path, their_path = paths
         base, ours, theirs = (_content(node) for node in conflict.nodes)
-        history = self.sides.history
-        calls: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-        if history is not None:
-            touched = {path for path in (conflict.path, *paths) if path is not None}
-            calls = (history.calls(_toucher(touched), of_ours=True), history.calls(_toucher(touched), of_ours=False))
+        calls = self._calls({path for path in (conflict.path, *paths) if path is not None})
         return ConflictEntry(
             our_path or their_path or conflict.path,
             conflict.kind,
@@ -165,6 +164,18 @@ class _Questions:
             *calls,
         )
 
+    def _calls(self, paths: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the calls on either side that changed one of the paths, or something that it is in."""
+        history = self.sides.history
+        if history is None:
+            return (), ()
+        if not self.by_path:
+            self.by_path.extend(history.calls(_touched, of_ours=of_ours) for of_ours in (True, False))
+        above = {path[:end] for path in paths for end in range(1, len(path) + 1) if path[end : end + 1] in ("/", "")}
+        found = [sorted({call for path in (*above, "/") for call in calls.get(path, ())}) for calls in self.by_path]
+        ours, theirs = (tuple(dict.fromkeys(cause for _, cause in calls)) for calls in found)
+        return ours, theirs
+
     def _same_path(self, path: str) -> tuple[str | None, str | None, str | None]:
         base, ours, theirs = (path if _is_there(find(tree, segments_of(path))) else None for tree in self.trees)
         return base, ours, theirs
@@ -174,16 +185,11 @@ def _is_there(node: Node | None) -> bool:
     return node is not None and not is_whiteout(node)
 
 
-def _toucher(paths: set[str]) -> Callable[[str, tuple[Any, ...]], bool]:
-    """Return a test for records that changed a path, or something that it is in."""
-    above = {path[:end] for path in paths for end in range(1, len(path) + 1) if path[end : end + 1] in ("/", "")}
-
-    def touches(tag: str, values: tuple[Any, ...]) -> bool:
-        if tag not in CHANGING or values[-1] is not None:
-            return False
-        return values[0] in above or (tag in WITH_DESTINATION and values[1] in above)
-
-    return touches
+def _touched(tag: str, values: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return the paths that a record changed."""
+    if tag not in CHANGING or values[-1] is not None:
+        return ()
+    return (values[0], values[1]) if tag in WITH_DESTINATION else (values[0],)
 
 
 def _content(node: Node | None) -> str | bytes | None:

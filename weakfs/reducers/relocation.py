@@ -7,7 +7,6 @@ other moved lands where the directory is now.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import cast
 
 from weakfs.reducers.apply import is_whiteout, segments_of
 from weakfs.reducers.entry_ids import ROOT, Id, Names, Place, Tracker, Untraceable, first_place
@@ -147,7 +146,9 @@ class Relocation:
 
     def _choose(self, entry: Id) -> None:
         base, ours, theirs = self._versions
-        movers = [side for side, version in zip(SIDES, (ours, theirs), strict=True) if version.moved(entry, base)]
+        movers: list[Side] = [
+            side for side, version in zip(SIDES, (ours, theirs), strict=True) if version.moved(entry, base)
+        ]
         self._sides[entry] = movers[0]
         if len(movers) == 2 and ours.place(entry) != theirs.place(entry):
             self._sides[entry] = self._asked("moved_twice", entry)
@@ -210,16 +211,18 @@ class Relocation:
             trees.append(tree)
             taken.append(parts)
         self._back = [{to: source for source, to, _, _ in parts} for parts in taken]
-        before = tuple(trees)
-        for number in (OURS, THEIRS, BASE):
+        cut = (trees[BASE], trees[OURS], trees[THEIRS])
+        # What the side that moved an entry replaced by it.
+        replaced: dict[str, Node] = {}
+        for number in (BASE, OURS, THEIRS):
             roots: dict[str, Id] = {}
             for _, path, entry, node in sorted(taken[number], key=lambda part: (part[1].count("/"), part[1])):
-                grafted = self._grafted(number, trees, cast(Trees, before), path, entry, node, roots)
+                grafted = self._grafted(number, trees, cut, path, entry, node, roots, replaced)
                 if grafted is None:
                     return None
                 trees[number] = grafted
                 roots[path] = entry
-        return cast(Trees, tuple(trees))
+        return trees[BASE], trees[OURS], trees[THEIRS]
 
     def _cut(
         self, number: int, version: _Version, merged: Mapping[Id, str]
@@ -254,11 +257,12 @@ class Relocation:
         self,
         number: int,
         trees: list[FileTree],
-        before: Trees,
+        cut: Trees,
         path: str,
         entry: Id,
         node: Node,
         roots: Mapping[str, Id],
+        replaced: dict[str, Node],
     ) -> FileTree | None:
         """Put an entry at its merged path. Directories of one name unite; other collisions are conflicts."""
         tree = trees[number]
@@ -275,10 +279,12 @@ class Relocation:
             elif type(there) is FileTree and type(part) is FileTree:
                 stack += [(f"{here}/{name}", child) for name, child in maps.items(part._children)]
             else:
-                choice = self._collided(number, trees, before, here, entry, there, part)
+                if number == BASE and here == path and here not in roots:
+                    replaced[here] = there
+                choice = self._collided(number, trees, cut, here, entry, there, part, replaced)
                 if choice == side:
                     other = roots.get(here)
-                    if other is not None and self._sides.get(other) != side:
+                    if number != BASE and other is not None and self._sides[other] != side:
                         self._sides[other] = side
                         return None
                     tree = put(_opened(tree, segments), segments, part, _modified(tree, segments))
@@ -288,18 +294,25 @@ class Relocation:
         return tree
 
     def _collided(
-        self, number: int, trees: list[FileTree], before: Trees, path: str, entry: Id, there: Node, part: Node
+        self,
+        number: int,
+        trees: list[FileTree],
+        cut: Trees,
+        path: str,
+        entry: Id,
+        there: Node,
+        part: Node,
+        replaced: dict[str, Node],
     ) -> Side:
         """Return the side whose entry gets a name that both want."""
         side = self._sides[entry]
         segments = segments_of(path)
-        base = find(before[BASE], segments)
         if number == BASE:
-            # The side that moved the entry here deleted what was here.
             return side
+        base = replaced.get(path)
         if base is not None and equal(base, there) and SIDES[number - 1] != side:
             return side
-        if equal(there, find(before[1 + SIDES.index(side)], segments)):
+        if equal(there, find(cut[1 + SIDES.index(side)], segments)):
             return side
         nodes = [base, find(trees[OURS], segments), find(trees[THEIRS], segments)]
         mover = 1 + SIDES.index(side)

@@ -44,6 +44,7 @@ from weakfs.session.events import (
 from weakfs.session.external import Attachable, External, Journal
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted, Packable, PackedValue
+from weakfs.session.history.resolver import Resolver
 from weakfs.session.session import Session
 from weakfs.session.slices.registry import Registry, Shape, event
 from weakfs.session.slices.sides import BranchHistory, Sides
@@ -98,6 +99,7 @@ __all__ = [
     "Records",
     "Registry",
     "Resolution",
+    "Resolver",
     "RollbackIncomplete",
     "RolledBack",
     "SaveReport",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from weakfs.errors import WeakfsError
-from weakfs.session.conflicts import ConflictEntry, described
+from weakfs.session.conflicts import ConflictEntry
 
 
 class SessionError(WeakfsError):
@@ -37,11 +37,11 @@ class MergeConflict(SessionError):
     def __init__(self, conflicts: tuple[ConflictEntry, ...]) -> None:
         self.conflicts = conflicts
         self.paths = tuple(dict.fromkeys(entry.path for entry in conflicts))
-        super().__init__(described(conflicts))
+        super().__init__(_described(conflicts))
 
     def described(self, *, ours: str, theirs: str, may_show: Callable[[str], bool]) -> str:
         """Return the message with other names for the sides, and nothing of files that `may_show` refuses."""
-        return described(self.conflicts, ours=ours, theirs=theirs, may_show=may_show)
+        return _described(self.conflicts, ours=ours, theirs=theirs, may_show=may_show)
 
     def __reduce__(self) -> tuple[type[MergeConflict], tuple[tuple[ConflictEntry, ...]]]:
         return type(self), (self.conflicts,)
@@ -62,6 +62,19 @@ class SessionConflict(SessionError):
 
     def __reduce__(self) -> tuple[type[SessionConflict], tuple[str, int, int]]:
         return type(self), (self.session_id, self.expected, self.actual)
+
+
+def _described(
+    conflicts: tuple[ConflictEntry, ...],
+    *,
+    ours: str = "ours",
+    theirs: str = "theirs",
+    may_show: Callable[[str], bool] = lambda path: True,
+) -> str:
+    # Most programs never see a conflict.
+    from weakfs.session.conflict_message import described
+
+    return described(conflicts, ours=ours, theirs=theirs, may_show=may_show)
 
 
 class RollbackIncomplete(SessionError):

@@ -119,22 +119,21 @@ class _Merge:
         """Merge one entry that `theirs` changed from `old` to `new`, while `ours` has `mine`."""
         if mine is old:
             self.edits.append((path, new, at))
-        elif mine is new:
-            self.interacts = True
         elif type(mine) is FileTree and type(new) is FileTree:
             self.directory(path, old if type(old) is FileTree else EMPTY_TREE, mine, new)
+        elif equal(old, new):
+            return
+        elif equal(mine, old):
+            self.edits.append((path, new, at))
         else:
             self.interacts = True
-            self.both_changed(path, (old, mine, new), at)
+            if not equal(mine, new):
+                self.both_changed(path, (old, mine, new), at)
 
     def both_changed(self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
-        """Merge an entry that is not a directory on both sides, and not the same object on any two."""
-        old, mine, new = nodes
-        if equal(mine, new) or equal(old, new):
-            return
-        if equal(mine, old):
-            self.edits.append((path, new, at))
-        elif all(type(node) is tuple and leaves.is_file(node) for node in (mine, new)):
+        """Merge an entry that is not a directory on both sides, and is another on each."""
+        _, mine, new = nodes
+        if all(type(node) is tuple and leaves.is_file(node) for node in (mine, new)):
             self.files(path, nodes, at)
         else:
             self.replaced(path, nodes, at)
@@ -247,16 +246,12 @@ def _changed_inside(
     found: list[tuple[str, Node | None, Node | None, Node | None]] = []
     for node in (mine, new):
         if type(node) is FileTree:
-            if type(old) is FileTree:
-                changed = [
-                    (below, before, after) for below, before, after in differences(old, node) if after is not None
-                ]
-            else:
-                changed = [(below, None, after) for below, after in walk(node)]
-            found += [
-                (shown(path) + below, before, *((after, None) if node is mine else (None, after)))
-                for below, before, after in changed
-            ]
+            whole = [(below, None, after) for below, after in walk(node)] if type(old) is not FileTree else []
+            parts = differences(old, node) if type(old) is FileTree else whole
+            for below, before, after in parts:
+                if after is not None:
+                    here, there = (after, None) if node is mine else (None, after)
+                    found.append((shown(path) + below, before, here, there))
     return found
 
 

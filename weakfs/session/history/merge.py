@@ -79,11 +79,14 @@ def _takes_theirs(rules: Rules, sides: Sides, tag: str, names: tuple[str, ...]) 
     cls = rules.specs[tag].cls if tag in rules.specs else None
     reduced = {tag_of(event) for event, steps in rules.steps.items() if any(step.tag == tag for step in steps)}
 
-    def touches(event: str, values: tuple[Any, ...]) -> bool:
-        return event in reduced or (event in DIRECT and values[0] == tag)
+    def touched(event: str, values: tuple[Any, ...]) -> tuple[str, ...]:
+        return (tag,) if event in reduced or (event in DIRECT and values[0] == tag) else ()
 
     history = sides.history
-    calls = [history.calls(touches, of_ours=of_ours) if history is not None else () for of_ours in (True, False)]
+    calls: list[tuple[str, ...]] = []
+    for of_ours in (True, False):
+        found = history.calls(touched, of_ours=of_ours).get(tag, ()) if history is not None else ()
+        calls.append(tuple(dict.fromkeys(cause for _, cause in found)))
     entries = [
         ConflictEntry(name, "slice", tag, our_calls=calls[0], their_calls=calls[1]) for name in dict.fromkeys(names)
     ]
@@ -205,16 +208,10 @@ def merged_state(
         mark = line.mark_at(rules, number)
         return mark.state if mark.block_end <= number else None
 
-    history = BranchHistory(
-        own,
-        fork,
-        renumbering(base.shifts[0].first - 1 if base.shifts else base.seq),
-        renumbering(base.seq),
-        ours_since,
-        rows,
-        state_at,
-        line.seq,
-    )
+    def history() -> BranchHistory:
+        first = base.shifts[0].first - 1 if base.shifts else base.seq
+        return BranchHistory(own, fork, renumbering(first), renumbering(base.seq), ours_since, rows, state_at, line.seq)
+
     sides = Sides(
         renumbered_table(rules, base.state, renumbering),
         line.state,

@@ -229,7 +229,7 @@ class Rebuilding:
             try:
                 branch = self._branch(seq, base, block)
                 resolver = Resolver.repeating(event.resolutions)
-                sides = Sides(base, ours, branch.end, resolver, history)
+                sides = Sides(base, ours, branch.end, resolver, lambda: history)
                 moment = self._moment("merge", seq, event.state, merge_states(self.rules, sides))
                 if resolver.conflicts:
                     raise MergeConflict(resolver.sorted_conflicts())

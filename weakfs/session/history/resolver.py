@@ -41,13 +41,12 @@ class Resolver:
         # Whether the merge functions are to list what they change.
         self.wants_changes = wants_changes
         self._asked: dict[tuple[str, str, str], Choice | Resolution] = {}
+        self._rules: list[tuple[Callable[[str], bool], Any]] = []
         if isinstance(on_conflict, Mapping):
             self._rules = [(matcher(key), _checked(value)) for key, value in on_conflict.items()]
-        else:
-            if isinstance(on_conflict, Resolution):
-                raise ValueError(
-                    "cannot resolve every conflict with one content; pass a mapping from path to Resolution"
-                )
+        elif isinstance(on_conflict, Resolution):
+            raise ValueError("cannot give every conflict one content; pass a mapping from paths to resolutions")
+        elif on_conflict != "raise":
             self._rules = [(lambda path: True, _checked(on_conflict))]
 
     def resolve(
@@ -71,6 +70,8 @@ class Resolver:
 
     def answers(self) -> Answers | None:
         """Return the answers to the conflicts that do not remain, for the record of the merge."""
+        if not self._asked:
+            return None
         found = [
             (*key, "content", answer.content.encode() if isinstance(answer.content, str) else answer.content)
             if isinstance(answer, Resolution)

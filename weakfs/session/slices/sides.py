@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from attrs import field, frozen
@@ -48,16 +48,21 @@ class BranchHistory:
             if number > own_end:
                 yield number, row
 
-    def calls(self, touches: Callable[[str, tuple[Any, ...]], bool], *, of_ours: bool) -> tuple[str, ...]:
-        """Return the causes of the records that touch something and were not rolled back, oldest first."""
-        rows = self.ours() if of_ours else self.theirs_numbered()
-        found: list[tuple[int, str]] = []
-        for number, (_, cause, tag, values) in rows:
+    def calls(
+        self, touched: Callable[[str, tuple[Any, ...]], Iterable[str]], *, of_ours: bool
+    ) -> dict[str, list[tuple[int, str]]]:
+        """Return the causes of the records that were not rolled back, by what they touched: `(number, cause)` each."""
+        found: list[tuple[int, str, Iterable[str]]] = []
+        for number, (_, cause, tag, values) in self.ours() if of_ours else self.theirs_numbered():
             if tag == ROLLED_BACK:
                 found = [each for each in found if each[0] <= values[0]]
-            elif cause is not None and touches(tag, values):
-                found.append((number, cause))
-        return tuple(dict.fromkeys(cause for _, cause in found))
+            elif cause is not None:
+                found.append((number, cause, touched(tag, values)))
+        calls: dict[str, list[tuple[int, str]]] = {}
+        for number, cause, names in found:
+            for name in names:
+                calls.setdefault(name, []).append((number, cause))
+        return calls
 
 
 @frozen(eq=False)
@@ -68,4 +73,10 @@ class Sides:
     ours: Table
     theirs: Table
     resolver: Resolver = field(factory=Resolver)
-    history: BranchHistory | None = None
+    # Returns the records; few merges need them.
+    records: Callable[[], BranchHistory | None] = lambda: None
+
+    @property
+    def history(self) -> BranchHistory | None:
+        """The records of both sides; `None` if they are not known."""
+        return self.records()

@@ -1,0 +1,315 @@
+"""Merges of random edits, moves, copies and deletions on two sides: their algebra, and git beside them."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+from attrs import define, field
+
+from tests.models.git_merges import Files, GitMerges
+from tests.models.two_sides import check_history
+from tests.sampling import is_exhaustive
+from weakfs import InMemoryFilesystem, MergeConflict, Session
+from weakfs.filesystem import Filesystem
+from weakfs.reducers import FileTree, diff, file_merge
+from weakfs.reducers.tree.merge import merge_by_path
+
+OPERATIONS = (
+    *("edit",) * 6,
+    *("append", "write", "write", "move", "move", "rename", "move directory", "move and edit", "move to new"),
+    *("delete", "delete directory", "chmod", "back up", "swap", "replace", "copy", "rewrite", "save"),
+)
+
+
+@define
+class Worker:
+    """One side: makes random changes, and notes what git would not see."""
+
+    name: str
+    random: Random
+    fs: Filesystem
+    # The paths at the base.
+    before: frozenset[str]
+    notes: set[str] = field(factory=set[str])
+
+    def work(self, count: int) -> None:
+        for _ in range(count):
+            operation = self.random.choice(OPERATIONS)
+            files = [entry.path for entry in self.fs.walk() if not entry.is_directory]
+            directories = [entry.path for entry in self.fs.walk() if entry.is_directory]
+            try:
+                self.change(operation, files, directories)
+            except (OSError, ValueError, IndexError):
+                # What a random operation cannot do to these files.
+                continue
+
+    def change(self, operation: str, files: list[str], directories: list[str]) -> None:
+        random, fs = self.random, self.fs
+        path = random.choice(files)
+        into = random.choice(["/", *directories]).rstrip("/")
+        name = path.rpartition("/")[2]
+        if operation == "edit":
+            self.edit(path)
+        elif operation == "append":
+            fs.append(path, f"{self.name} appended {random.random()}\n")
+        elif operation == "write":
+            fs.write(f"{into}/{self.name}{random.randrange(1000)}", text(random))
+        elif operation == "move" or operation == "rename":
+            self.move(path, f"{into}/{name}" if operation == "move" else f"{path.rpartition('/')[0]}/{self.letter()}")
+        elif operation == "move and edit":
+            self.move(path, f"{into}/{name}")
+            self.edit(f"{into}/{name}")
+        elif operation == "move to new":
+            self.move(path, f"{into}/{self.name}new/{name}")
+        elif operation == "move directory":
+            self.notes.add("directory moved")
+            fs.move(random.choice(directories), f"{into}/{self.letter()}")
+        elif operation == "delete":
+            fs.delete(path)
+        elif operation == "delete directory":
+            self.notes.add("directory deleted")
+            fs.delete(random.choice(directories), recursive=True)
+        elif operation == "chmod":
+            fs.chmod(path, random.choice((0o755, 0o644)))
+        elif operation == "back up":
+            self.notes.add("backed up")
+            content = fs.read(path).content
+            fs.move(path, path + ".bak")
+            fs.write(path, content + f"{self.name} {random.random()}\n")
+        elif operation == "swap":
+            other = random.choice([other for other in files if other != path])
+            self.notes.add("name reused")
+            for source, destination in ((path, "/swapped"), (other, path), ("/swapped", other)):
+                fs.move(source, destination)
+        elif operation == "replace":
+            self.move(path, random.choice(files))
+        elif operation == "copy":
+            self.notes.add("copied")
+            fs.copy(path, f"{into}/{self.name}copy{random.randrange(100)}")
+        else:
+            content = fs.read(path).content + f"{self.name} {random.random()}\n"
+            if operation == "rewrite":
+                fs.delete(path)
+                fs.write(path, content)
+            else:
+                fs.write("/saving", content)
+                fs.move("/saving", path)
+
+    def letter(self) -> str:
+        return self.random.choice("pqrstuvw")
+
+    def move(self, source: str, destination: str) -> None:
+        if source != destination and (destination in self.before or self.fs.exists(destination)):
+            self.notes.add("name reused")
+        self.fs.move(source, destination)
+
+    def edit(self, path: str) -> None:
+        lines = self.fs.read(path).content.splitlines(keepends=True)
+        at = self.random.randrange(len(lines))
+        new = [f"{self.name} edited {self.random.random()}\n"] * self.random.randint(0, 2)
+        lines[at : at + self.random.randint(0, 2)] = new
+        self.fs.write(path, "".join(lines))
+
+
+def text(random: Random) -> str:
+    topic = random.random()
+    return "".join(f"{topic} line {number} {random.randrange(1000)}\n" for number in range(random.randint(12, 25)))
+
+
+@define
+class Case:
+    """Two sides that are to be merged."""
+
+    session: Session
+    fs: InMemoryFilesystem
+    fork: Session
+    base: Filesystem
+    workers: tuple[Worker, Worker]
+
+    @property
+    def notes(self) -> set[str]:
+        return self.workers[0].notes | self.workers[1].notes
+
+    @property
+    def sides(self) -> tuple[Filesystem, Filesystem]:
+        return self.workers[0].fs, self.workers[1].fs
+
+
+def case(seed: int, most: int = 3, *, swapped: bool = False) -> Case:
+    """Make files, and two sides that change them; `swapped` exchanges what the sides do."""
+    random = Random(seed)
+    session = Session(session_id="s", clock=lambda: 0)
+    fs = InMemoryFilesystem(session)
+    for directory in ("/src", "/src/lib", "/docs", ""):
+        for _ in range(random.randint(1, 3)):
+            fs.write(f"{directory}/{random.choice('abcdefgh')}", text(random))
+    fork, base = session.fork(), session.fork()
+    before = frozenset(entry.path for entry in fs.walk())
+    places: list[Filesystem] = [fs, fs.bind(fork)]
+    if swapped:
+        places.reverse()
+    one, other = (
+        Worker(name, Random(f"{seed} {name}"), place, before) for name, place in zip("ot", places, strict=True)
+    )
+    for worker in (one, other):
+        worker.work(random.randint(1, most))
+    return Case(session, fs, fork, fs.bind(base), (other, one) if swapped else (one, other))
+
+
+def outcome(made: Case) -> str | set[tuple[str, frozenset[str]]]:
+    """Merge, and return the digest, or the kind and paths of each conflict."""
+    try:
+        made.session.merge(made.fork)
+    except MergeConflict as conflict:
+        return {(entry.kind, frozenset(entry.paths)) for entry in conflict.conflicts}
+    return made.fs.tree().fingerprint
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_a_merge_is_the_same_from_either_side(seed: int) -> None:
+    here, there = outcome(case(seed)), outcome(case(seed, swapped=True))
+    assert isinstance(here, str) == isinstance(there, str)
+    if isinstance(here, str):
+        assert here == there
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_moves_matter_only_where_both_sides_changed_an_entry(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = outcome(case(seed))
+    by_path = merge_by_path
+    monkeypatch.setattr(file_merge, "merge_by_path", lambda *trees: (by_path(*trees)[0], True))
+    assert outcome(case(seed)) == quick
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_our_side_here_is_their_side_there(seed: int) -> None:
+    here, there = case(seed), case(seed, swapped=True)
+    here.session.merge(here.fork, on_conflict="ours")
+    there.session.merge(there.fork, on_conflict="theirs")
+    assert not diff(here.fs.tree(), there.fs.tree())
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_side_that_did_nothing_gives_the_other(seed: int) -> None:
+    random = Random(seed)
+    made = case(seed)
+    base = made.session.fork()
+    idle = made.session.fork()
+    worker = Worker("x", random, made.fs.bind(base), frozenset())
+    worker.work(4)
+    wanted = worker.fs.tree()
+    made.session.merge(base)
+    assert made.fs.tree().fingerprint == wanted.fingerprint
+    made.session.merge(idle)
+    assert made.fs.tree().fingerprint == wanted.fingerprint
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_every_answer_leaves_no_conflict_and_a_history_that_can_be_repeated(seed: int, tmp_path: Path) -> None:
+    for number, on_conflict in enumerate(("ours", "theirs")):
+        made = case(seed, 6)
+        before = [fs.tree() for fs in made.sides]
+        report = made.session.merge(made.fork, on_conflict=on_conflict, preview=True)  # type: ignore[call-overload]
+        assert [fs.tree() for fs in made.sides] == before
+        made.session.merge(made.fork, on_conflict=on_conflict)  # type: ignore[call-overload]
+        assert report.conflicts == ()
+        changes = file_merge.changes(before[0], made.fs.tree())
+        assert list(report.changes) == changes
+        check_history(made.session, tmp_path / f"{number}.json")
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_merges_of_merges_can_be_repeated(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    made = case(seed, 2)
+    forks = [made.fork]
+    for round_ in range(5):
+        fork = random.choice(forks)
+        Worker(f"f{round_}", random, made.fs.bind(fork), frozenset()).work(1)
+        Worker(f"s{round_}", random, made.fs, frozenset()).work(1)
+        if random.random() < 0.5:
+            forks.append(made.session.fork())
+        inner = fork.fork()
+        Worker(f"i{round_}", random, made.fs.bind(inner), frozenset()).work(1)
+        fork.merge(inner, on_conflict=random.choice(("ours", "theirs")))
+        made.session.merge(fork, on_conflict=random.choice(("ours", "theirs")))
+    check_history(made.session, tmp_path / "s.json")
+    again = made.session.replayed()[FileTree].latest()
+    assert again is not None
+    assert again.fingerprint == made.fs.tree().fingerprint
+
+
+# Git
+
+
+def files_of(fs: Filesystem) -> Files:
+    return {
+        entry.path: (fs.stat(entry.path).mode, fs.read_bytes(entry.path).content)
+        for entry in fs.walk()
+        if not entry.is_directory
+    }
+
+
+def contents(files: Files) -> Counter[tuple[int, bytes]]:
+    return Counter(files.values())
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_git_merges_nothing_that_we_do_not(tmp_path: Path) -> None:
+    """Where git merges cleanly we do, to the same files, but for the reasons that docs/explanation/merging.md lists."""
+    count = 2000 if is_exhaustive() else 150
+    git = GitMerges(tmp_path / "git")
+    commits: list[tuple[str, Files, str | None]] = []
+    conflicts: dict[int, MergeConflict] = {}
+    notes: dict[int, set[str]] = {}
+    merged: dict[int, Files] = {}
+    for seed in range(count):
+        made = case(seed)
+        notes[seed] = made.notes
+        commits.append((f"b{seed}", files_of(made.base), None))
+        for name, fs in zip("ot", made.sides, strict=True):
+            commits.append((f"{name}{seed}", files_of(fs), f"b{seed}"))
+        try:
+            made.session.merge(made.fork)
+        except MergeConflict as conflict:
+            conflicts[seed] = conflict
+        else:
+            merged[seed] = files_of(made.fs)
+            commits.append((f"m{seed}", merged[seed], f"b{seed}"))
+    git.add(commits)
+    trees = git.trees()
+    counted: Counter[str] = Counter()
+    unexplained: list[str] = []
+    for seed in range(count):
+        of_git, of_ours = git.merge(f"o{seed}", f"t{seed}"), trees.get(f"m{seed}")
+        if of_git is None or of_git == of_ours:
+            counted["as git" if (of_git is None) == (of_ours is None) else "only git conflicts"] += 1
+            continue
+        reason = reason_of(notes[seed], conflicts.get(seed), merged.get(seed), git.files(of_git))
+        counted[reason or "unexplained"] += 1
+        if reason is None:
+            unexplained.append(f"seed {seed}: {notes[seed]}")
+    assert not unexplained
+    assert counted["as git"] + counted["only git conflicts"] > 0.9 * count
+
+
+def reason_of(notes: set[str], conflict: MergeConflict | None, merged: Files | None, of_git: Files) -> str | None:
+    """Return why a merge is not git's, or `None` if nothing explains it."""
+    if "name reused" in notes:
+        return "name reused"
+    if conflict is not None:
+        inside = all(entry.kind == "deleted" for entry in conflict.conflicts)
+        if inside and "directory deleted" in notes:
+            return "directory deleted"
+        return "cycle" if any(entry.kind == "cycle" for entry in conflict.conflicts) else None
+    if notes >= {"backed up", "directory moved"}:
+        return "copied"
+    if merged is not None and contents(of_git) < contents(merged):
+        return "git loses a file"
+    if merged is not None and contents(merged) == contents(of_git):
+        return next((note for note in ("copied", "directory moved") if note in notes), None)
+    return None
