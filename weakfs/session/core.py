@@ -44,6 +44,7 @@ class SessionCore:
         "_closed",
         "_counter",
         "_delivery",
+        "_id_suffix",
         "_log",
         "_missing",
         "_parent",
@@ -105,6 +106,8 @@ class SessionCore:
         self._reducing = False
         # Where changes of the trunk are written before they take effect; `None` for a session in memory.
         self._log: CommitLog | None = None
+        # Tells the ids that this process makes from those of others that work on the same session.
+        self._id_suffix = ""
         # Returns the blobs still missing from the sidecar directory, if any were missing on loading.
         self._missing: Callable[[], tuple[Stored, ...]] | None = None
 
@@ -408,7 +411,7 @@ class SessionCore:
             return self._next_id(name)
 
     def _next_id(self, name: str) -> str:
-        return f"{self.session_id}/{name}{self._next_number()}"
+        return f"{self.session_id}/{name}{self._next_number()}{self._id_suffix}"
 
     def _next_number(self) -> int:
         self._counter += 1

@@ -13,8 +13,10 @@ import pytest
 from tests.sampling import sample
 from tests.session.durable.streams import MemoryStreams, failing_once
 from weakfs import InMemoryFilesystem, Session, SessionError, Toolset
+from weakfs.reducers import FileTree
 from weakfs.session.durable import checkpointing
 from weakfs.storage import StorageError
+from weakfs.tools import ToolCalls
 
 NAMES = ["a", "b", "c/d", "c/e", "f/g/h"]
 
@@ -112,6 +114,13 @@ def portrait(session: Session) -> object:
     return document
 
 
+def past(session: Session, seq: int) -> object:
+    """Return the files and the calls at a record."""
+    view = session.at(seq)
+    files = view[FileTree].latest()
+    return (None if files is None else files.fingerprint), view[ToolCalls].all()
+
+
 def ticking() -> Callable[[], int]:
     numbers = count(1)
     return lambda: next(numbers)
@@ -121,10 +130,14 @@ def ticking() -> Callable[[], int]:
 def test_a_session_that_is_opened_again_equals_one_in_memory(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dice = Random(seed)
     monkeypatch.setattr(checkpointing, "LEAST", dice.choice([0, 3000, 1 << 20]))
+    for name in ("GAP", "MARK_FACTOR"):
+        monkeypatch.setattr(checkpointing, name, 0)
     store = MemoryStreams()
     clock = ticking()
     in_memory = World(Session(session_id="s", clock=ticking()))
     durable = World(Session.open(store, "s", clock=clock))
+    for world in (in_memory, durable):
+        Toolset(world.session)
     for number in range(25):
         step = dice.choice(STEPS)
         own = dice.random()
@@ -140,6 +153,8 @@ def test_a_session_that_is_opened_again_equals_one_in_memory(seed: int, monkeypa
             durable.session._counter = in_memory.session._counter
         else:
             assert portrait(Session.open(store, "s")) == expected, (number, step)
+        for one in sorted({dice.randint(durable.session.seq - len(durable.session.records), durable.session.seq)}):
+            assert past(durable.session, one) == past(in_memory.session, one), (number, step, one)
 
 
 @pytest.mark.parametrize("seed", sample(range(100)))

@@ -110,6 +110,13 @@ class StateDocument(Document):
         """Return the states in records, each with the number of its record."""
         return [[seq, self.table(row[3][STATES[row[2]]])] for seq, row in enumerate(rows, first) if row[2] in STATES]
 
+    def mark(self, line: Timeline, runs: Mapping[str, EventRun]) -> tuple[bytes, dict[str, int]]:
+        """Return the document of a checkpoint of the past, and the lengths of LOG slices that are not in it."""
+        lengths = {tag: len(line.logs[tag]) for tag in sorted(runs)}
+        logs = self._logs({tag: values for tag, values in line.logs.items() if tag not in lengths}, {})
+        states: Json = [[line.seq, self.table(line.state)]]
+        return self.text({"states": states, "logs": logs, "dropped": 0, "records": []}), lengths
+
     def written(self, line: Timeline, runs: Mapping[str, EventRun]) -> dict[str, Json]:
         """Return the fields of a timeline."""
         base: Json = None
@@ -286,6 +293,7 @@ class LoadedStates(LoadedDocument):
     def __init__(self, decoder: FrameDecoder, fields: Fields) -> None:
         self._decoder = decoder
         self.states: dict[int, Table] = {}
+        self.logs: Table = EMPTY_TABLE
         super().__init__(decoder.rules, fields, decoder.contents, unlimited())
 
     def _read_blobs(self, rows: Sequence[Json], source: ContentSource) -> list[Content]:
@@ -294,6 +302,7 @@ class LoadedStates(LoadedDocument):
     def _line(self, fields: Fields) -> Timeline:
         for seq, state in fields.take("states", list):
             self.states[seq] = self._table(state, "state", "$.states")
+        self.logs = self._table(fields.take("logs", list, default=[]), "log", "$.logs")
         return Timeline()
 
 
@@ -312,21 +321,67 @@ class StoredStates:
 
     decoder: FrameDecoder
     entries: list[StatesEntry] = field(factory=list[StatesEntry])
-    _recent: tuple[str, Mapping[int, Table]] = ("", {})
+    _recent: dict[str, LoadedStates] = field(factory=dict[str, LoadedStates])
 
     def __call__(self, seq: int) -> Table:
         """Return the state in a record."""
         for entry in reversed(self.entries):
             if entry.first <= seq <= entry.last:
-                return self._states(entry.digest)[seq]
+                return self.document(entry.digest).states[seq]
         raise SessionFileError(f"the state in record {seq} is missing from the storage", where=f"record {seq}")
 
-    def _states(self, digest: str) -> Mapping[int, Table]:
-        if self._recent[0] != digest:
+    def document(self, digest: str) -> LoadedStates:
+        """Return a document of states; the ones that were read last are kept."""
+        found = self._recent.get(digest)
+        if found is None:
             text = self.decoder.contents.read(bytes.fromhex(digest))
             fields = Fields(document_of(text, f"content {digest}"), f"content {digest}")
-            self._recent = (digest, LoadedStates(self.decoder, fields).states)
-        return self._recent[1]
+            found = LoadedStates(self.decoder, fields)
+            # One assignment, since other threads read at the same time.
+            self._recent = {**dict(list(self._recent.items())[-1:]), digest: found}
+        return found
+
+
+@frozen
+class MarkEntry:
+    """Where a checkpoint of the past is stored: the slices after record `seq`.
+
+    `lengths` holds the lengths of LOG slices that have only grown since.
+    """
+
+    seq: int
+    digest: str
+    lengths: Mapping[str, int]
+
+
+@frozen(eq=False)
+class StoredMark:
+    """A checkpoint of the past that is read when somebody asks for the history behind it."""
+
+    entry: MarkEntry
+    states: StoredStates
+    # The LOG slices of a later moment.
+    later: Table
+    # It is never among the records of a merged fork.
+    block_end: int = 0
+
+    @property
+    def seq(self) -> int:
+        """The number of the record that it follows."""
+        return self.entry.seq
+
+    @property
+    def state(self) -> Table:
+        """The STATE slices."""
+        return self.states.document(self.entry.digest).states[self.entry.seq]
+
+    @property
+    def logs(self) -> Table:
+        """The LOG slices."""
+        logs = self.states.document(self.entry.digest).logs
+        for tag, length in self.entry.lengths.items():
+            logs = logs.set(tag, self.later[tag].prefix(length))
+        return logs
 
 
 def document_of(text: bytes, where: str) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,10 @@ from weakfs.session.durable.checkpoint import (
     VERSION,
     EventRun,
     LoadedCheckpoint,
+    MarkEntry,
     StateDocument,
     StatesEntry,
+    StoredMark,
     StoredStates,
     document_of,
     event_runs,
@@ -27,9 +29,11 @@ from weakfs.session.durable.frame_decoder import FrameDecoder
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
 from weakfs.session.errors import SessionFileError, UnsupportedVersion
 from weakfs.session.files.reader import Fields
+from weakfs.session.history.checkpoints import GAP, Mark
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.table import Table
 from weakfs.storage.event_store import Checkpoint, EventStore
 
 if TYPE_CHECKING:
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
 # A checkpoint is due when the frames since the last take this many bytes, and twice as many as it does.
 LEAST = 4 << 20
 FACTOR = 2
+# A checkpoint of the past is kept when the frames since the last one take so many times its bytes, for reading history.
+MARK_FACTOR = 8
 # Contents are stored in batches of about this many bytes.
 BATCH = 8 << 20
 
@@ -56,6 +62,8 @@ class Moment:
     line: Timeline
     # The timeline with the records that `line` has dropped.
     whole: Timeline
+    # The bytes of frames since the last checkpoint.
+    size: int
     counts: Mapping[str, int]
     # The numbers of events before the first frame that stays.
     kept_from: Mapping[str, int]
@@ -70,6 +78,11 @@ class Written:
     size: int = 0
     runs: Mapping[str, EventRun] = field(factory=dict[str, EventRun])
     states: tuple[StatesEntry, ...] = ()
+    marks: tuple[MarkEntry, ...] = ()
+    # The bytes of frames since the newest of these marks.
+    since_mark: int = 0
+    # The slices of the newest mark, if it was just written.
+    mark: Mark | None = None
     digests: Mapping[int, tuple[Content, str]] = field(factory=dict[int, "tuple[Content, str]"])
 
 
@@ -98,14 +111,16 @@ class Checkpointing:
 
         `whole` is the timeline before it was compacted.
         """
+        copy = line.copy()
         return Moment(
             number,
             session.session_id,
             session.origin_id,
             session._counter,
             session._rules,
-            line.copy(),
-            line.copy() if whole is None else whole.copy(),
+            copy,
+            copy if whole is None else whole.copy(),
+            self.pending,
             dict(self.history.counts),
             self.history.counts_before(line.dropped),
             self.history.written(line.dropped),
@@ -119,8 +134,8 @@ class Checkpointing:
     def begin(self, session: SessionCore, number: int) -> None:
         """Write a checkpoint of the trunk, which is the state after a frame, beside the work."""
         if self._thread is None:
-            self.pending = 0
             moment = self.moment(session, number, session._trunk)
+            self.pending = 0
             self._thread = Thread(
                 target=self._write_beside, args=(session, moment), name="weakfs-checkpoint", daemon=True
             )
@@ -161,6 +176,17 @@ class Checkpointing:
         runs = event_runs(moment.rules, line, moment.counts, moment.kept_from, last.runs, rows)
         body = document.written(line, runs)
         contents = dict(document.blobs.by_digest)
+        marks = last.marks if moment.whole is moment.line else ()
+        since_mark = last.since_mark + moment.size
+        mark: Mark | None = None
+        if since_mark > MARK_FACTOR * last.size and line.seq - line.dropped > GAP and moment.whole is moment.line:
+            past = StateDocument(moment.rules, document.blobs.digests)
+            text, lengths = past.mark(line, {tag: run for tag, run in runs.items() if run.count})
+            digest = digest_of(text).hex()
+            contents |= past.blobs.by_digest
+            contents[digest] = text
+            marks, since_mark = (*marks, MarkEntry(line.seq, digest, lengths)), 0
+            mark = Mark(line.seq, line.state, line.logs, 0)
         states = tuple(entry for entry in last.states if entry.last > min(moment.index["seqs"], default=0))
         of_records = StateDocument(moment.rules, document.blobs.digests)
         found = of_records.states_of(first, rows)
@@ -180,11 +206,12 @@ class Checkpointing:
                 **body,
                 "index": moment.index,
                 "states": [[entry.first, entry.last, entry.digest] for entry in states],
+                "marks": [[entry.seq, entry.digest, entry.lengths] for entry in marks],
             }
         )
         for stored in (document.stored, of_records.stored):
             contents |= self.history.decoder.contents.missing_of(stored)
-        written = Written(line.seq, len(text), runs, states, document.blobs.digests)
+        written = Written(line.seq, len(text), runs, states, marks, since_mark, mark, document.blobs.digests)
         return text, written, contents
 
     def put(self, contents: Mapping[str, Content]) -> None:
@@ -210,6 +237,9 @@ class Checkpointing:
         self.history.until = written.seq
         self.history.decoder.rules = session._rules
         line = session._trunk
+        if written.mark is not None:
+            mark, written.mark = written.mark, None
+            line.settle_history(mark, self._stored_marks(written.marks, line.logs))
         for stretch, end in line.rows._stretches():
             if isinstance(stretch.items, StoredRecords):
                 break
@@ -239,6 +269,9 @@ class Checkpointing:
             hold_events(moment.line, written.runs)
             trim(self.store, self.stream, self.history, moment.line.dropped, text, written.states)
 
+    def _stored_marks(self, entries: Iterable[MarkEntry], logs: Table) -> list[StoredMark]:
+        return [StoredMark(entry, self.states, logs) for entry in entries]
+
     def load(self, text: bytes, where: str) -> tuple[Timeline, dict[str, Any], Rules]:
         """Read a checkpoint's document: return its timeline, the session's own fields and the rules."""
         document = document_of(text, where)
@@ -260,13 +293,14 @@ class Checkpointing:
         }
         self.history.take_over(fields.take("index", dict))
         self.states.entries = [StatesEntry(*entry) for entry in fields.take("states", list)]
+        marks = tuple(MarkEntry(*entry) for entry in fields.take("marks", list))
         loaded = LoadedCheckpoint(self.history.decoder, fields, self.history)
         fields.done()
         line = loaded.line
         self.history.decoder.rules = loaded.rules
         self.history.until = line.seq
-        self.last = Written(line.seq, len(text), loaded.runs, tuple(self.states.entries))
-        line.forget_checkpoints()
+        self.last = Written(line.seq, len(text), loaded.runs, tuple(self.states.entries), marks)
+        line.forget_checkpoints(Log((*self._stored_marks(marks, line.logs), Mark(line.seq, line.state, line.logs, 0))))
         return line, header, loaded.rules
 
 

@@ -31,8 +31,8 @@ from weakfs.storage.event_store import Frame as StoredFrame
 if TYPE_CHECKING:
     from weakfs.session.core import SessionCore
 
-# How often a frame is appended again after its outcome was unknown.
-RETRIES = 3
+# How often a frame is appended if the outcome is unknown each time.
+ATTEMPTS = 3
 # How many records a frame of imported history holds.
 PART = 256
 
@@ -144,19 +144,16 @@ class CommitLog:
         return True
 
     def _append_once(self, frames: list[bytes], contents: Mapping[str, bytes]) -> int:
-        if self.lease is None:
-            try:
-                return self.store.append(self.stream, self.head, frames, contents=contents or None)
-            except OutcomeUnknown:
-                fencing = None
-        else:
-            fencing = self.lease.fencing()
-        for _ in range(RETRIES - 1):
+        fencing = None if self.lease is None else self.lease.fencing()
+        attempt = 1
+        while True:
             try:
                 return self.store.append(self.stream, self.head, frames, contents=contents or None, fencing=fencing)
             except OutcomeUnknown:
-                continue
-        return self.store.append(self.stream, self.head, frames, contents=contents or None, fencing=fencing)
+                # Frames that are there already are recognized.
+                if attempt == ATTEMPTS:
+                    raise
+                attempt += 1
 
     def _undo(self, session: SessionCore, others: list[StoredFrame]) -> None:
         """Read a change of this session that failed and was stored nevertheless, and roll it back.
@@ -202,7 +199,7 @@ class CommitLog:
                 )
                 history.add(self.head + len(frames), seq, part)
                 seq += len(part)
-        whole = before if before.seq else after
+        whole = before if before.seq else None
         moment = self.checkpoints.moment(session, self.head + len(frames) + 1, after, whole)
         text, written, needed = self.checkpoints.document(moment)
         digest = digest_of(text).hex()

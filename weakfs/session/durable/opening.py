@@ -81,7 +81,10 @@ def open_session(
         if store is not where:
             store.close()
         raise
-    log.merges, log.owns_store = on_conflict == "merge", store is not where
+    log.owns_store = store is not where
+    if on_conflict == "merge":
+        log.merges = True
+        session._id_suffix = f"-{log.writer[:8]}"
     return session
 
 

@@ -251,10 +251,16 @@ class Timeline:
             self.past = self.past.set(known, past)
         return past.before(seq) or start or self.base
 
+    def settle_history(self, mark: Mark, lasting: Iterable[Any]) -> None:
+        """Replace the checkpoints up to `mark` with others that are stored outside memory."""
+        self.told, self.past, self.lasting = mark.seq, pmap(), Log(lasting)
+        self.checkpoints = evolve(self.checkpoints.behind(mark.seq), start=mark)
+
     @property
     def all_lasting(self) -> tuple[PackedMark, ...]:
         """The checkpoints that a file stores, oldest first: none if the rules changed, which a file does not record."""
-        return () if self.eras else (*self.lasting, *self.checkpoints.lasting)
+        marks = (*self.lasting, *self.checkpoints.lasting)
+        return () if self.eras else tuple(mark for mark in marks if isinstance(mark, PackedMark))
 
     def compact(self, rules: Rules, keep: int, keep_calls: int | None) -> int:
         """Drop all records but the newest `keep`, and return how many were dropped.
@@ -295,7 +301,8 @@ class Timeline:
         base = self.base
         self.base = Mark(base.seq, base.state, shortened(base.logs), base.block_end)
         self.checkpoints, self.past = self.checkpoints.with_logs(shortened), pmap()
-        self.lasting = Log(evolve(mark, logs=shortened(mark.logs)) for mark in self.lasting)
+        kept = (mark for mark in self.lasting if isinstance(mark, PackedMark))
+        self.lasting = Log(evolve(mark, logs=shortened(mark.logs)) for mark in kept)
 
 
 def ordered_snapshots(line: Timeline) -> list[SnapshotEntry]:

@@ -1,0 +1,139 @@
+"""Several workers on one session: what each did is there once, in the order of the storage."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from random import Random
+from threading import Thread
+
+import pytest
+
+from tests.sampling import sample
+from tests.session.durable.streams import MemoryStreams, failing_once
+from weakfs import InMemoryFilesystem, MergeConflict, Session, Toolset
+from weakfs.storage import OutcomeUnknown, StorageError
+
+
+def names(session: Session) -> list[str]:
+    return sorted(entry.name for entry in InMemoryFilesystem(session).list())
+
+
+@pytest.mark.parametrize("seed", sample(range(40)))
+def test_interleaved_workers_lose_nothing(seed: int) -> None:
+    dice = Random(seed)
+    store = MemoryStreams()
+    workers = [Session.open(store, "s", on_conflict="merge") for _ in range(3)]
+    expected: dict[str, str] = {}
+    for number in range(40):
+        place = dice.randrange(3)
+        session = workers[place]
+        fs = InMemoryFilesystem(session)
+        name = f"{place}-{dice.randrange(5)}"
+        kind = dice.choice(["write", "call", "transaction", "snapshot", "refresh", "fork"])
+        if kind == "write":
+            fs.write(f"/{name}", str(number))
+        elif kind == "call":
+            assert Toolset(session).call("write_file", {"path": name, "content": str(number)}).success
+        elif kind == "transaction":
+            with session.transaction():
+                fs.write(f"/{name}", "before")
+                fs.write(f"/{name}", str(number))
+        elif kind == "fork":
+            fork = session.fork()
+            fs.bind(fork).write(f"/{name}", str(number))
+            session.merge(fork)
+        elif kind == "snapshot":
+            session.snapshot(f"{place} {number}")
+            continue
+        else:
+            session.refresh()
+            continue
+        expected[name] = str(number)
+    for session in workers:
+        session.refresh()
+        fs = InMemoryFilesystem(session)
+        assert {name: fs.read(f"/{name}").content for name in names(session)} == expected
+        assert session.to_bytes() == workers[0].to_bytes()
+    ids = [snapshot.snapshot_id for snapshot in workers[0].snapshots]
+    assert len(ids) == len(set(ids))
+    calls = [record.cause for record in workers[0].records if type(record.event).__name__ == "ToolCall"]
+    assert len(calls) == len(set(calls))
+    assert Session.open(store, "s").to_bytes() == workers[0].to_bytes()
+
+
+def test_threads_with_sessions_of_their_own_lose_nothing() -> None:
+    store = MemoryStreams()
+
+    def work(place: int) -> None:
+        session = Session.open(store, "s", on_conflict="merge")
+        for number in range(15):
+            InMemoryFilesystem(session).append(f"/{place}", f"{number}\n")
+
+    threads = [Thread(target=work, args=(place,)) for place in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    session = Session.open(store, "s")
+    for place in range(4):
+        expected = "".join(f"{number}\n" for number in range(15))
+        assert InMemoryFilesystem(session).read(f"/{place}").content == expected
+
+
+def test_a_real_conflict_loses_nothing_on_either_side() -> None:
+    store = MemoryStreams()
+    one, other = (Session.open(store, "s", on_conflict="merge") for _ in range(2))
+    InMemoryFilesystem(one).write("/a", "one\n")
+    with pytest.raises(MergeConflict):
+        InMemoryFilesystem(other).write("/a", "other\n")
+    assert InMemoryFilesystem(other).read("/a").content == "one\n"
+    InMemoryFilesystem(other).write("/a", "other\n")
+    one.refresh()
+    assert InMemoryFilesystem(one).read("/a").content == "other\n"
+
+
+@pytest.mark.parametrize("merges", [False, True])
+def test_a_change_that_failed_and_was_stored_is_rolled_back(merges: bool) -> None:
+    store = MemoryStreams()
+    session = Session.open(store, "s", on_conflict="merge" if merges else "raise")
+    fs = InMemoryFilesystem(session)
+    fs.write("/kept", "1")
+    fails = [True, True, True]
+
+    def lost(moment: str) -> None:
+        # Stored by the first attempt; the others do not get through.
+        if fails and (moment == "after" or len(fails) < 3):
+            fails.pop()
+            raise OutcomeUnknown("the connection was lost")
+
+    store.fault = lost
+    with pytest.raises(OutcomeUnknown):
+        fs.write("/lost", "2")
+    store.fault = lambda moment: None
+    assert not fs.exists("/lost")
+    fs.write("/next", "3")
+    assert names(session) == ["kept", "next"]
+    assert names(Session.open(store, "s")) == ["kept", "next"]
+    assert Session.open(store, "s").to_bytes() == session.to_bytes()
+
+
+def test_a_transaction_that_cannot_be_stored_is_undone() -> None:
+    store = MemoryStreams()
+    session = Session.open(store, "s")
+    fs = InMemoryFilesystem(session)
+    fs.write("/kept", "1")
+    before = session.to_bytes()
+
+    def down(moment: str) -> None:
+        raise StorageError("the server is down")
+
+    store.fault = down
+    with pytest.raises(StorageError, match="down"), session.transaction():
+        fs.write("/lost", "2")
+    assert session.to_bytes() == before
+    store.fault = failing_once("never")
+    with suppress(RuntimeError), session.transaction():
+        fs.write("/undone", "3")
+        raise RuntimeError
+    assert names(session) == ["kept"]
+    assert Session.open(store, "s").to_bytes() == session.to_bytes()
