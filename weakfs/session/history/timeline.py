@@ -253,7 +253,7 @@ class Timeline:
 
     def settle_history(self, mark: Mark, lasting: Iterable[Any]) -> None:
         """Replace the checkpoints up to `mark` with others that are stored outside memory."""
-        self.told, self.past, self.lasting = mark.seq, pmap(), Log(lasting)
+        self.loaded_seq, self.past, self.lasting = mark.seq, pmap(), Log(lasting)
         self.checkpoints = evolve(self.checkpoints.behind(mark.seq), start=mark)
 
     @property
