@@ -153,19 +153,17 @@ class Session(Branching):
         """Open a session as `open` does, without blocking the event loop."""
         import asyncio
 
-        def opened() -> Self:
-            return cls.open(
-                where,
-                session_id,
-                durability=durability,
-                on_conflict=on_conflict,
-                exclusive=exclusive,
-                registry=registry,
-                clock=clock,
-                bus=bus,
-            )
-
-        return await asyncio.to_thread(opened)
+        return await asyncio.to_thread(
+            cls.open,
+            where,
+            session_id,
+            durability=durability,
+            on_conflict=on_conflict,
+            exclusive=exclusive,
+            registry=registry,
+            clock=clock,
+            bus=bus,
+        )
 
     def copy_to(self, where: Where, *, durability: Durability = "process") -> None:
         """Store a copy of the session, with its whole history, in a folder, at a URL or in a storage.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from attrs import define, field, frozen
 
@@ -29,7 +29,7 @@ from weakfs.session.durable.frame_decoder import FrameDecoder
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
 from weakfs.session.errors import SessionFileError, UnsupportedVersion
 from weakfs.session.files.reader import Fields
-from weakfs.session.history.checkpoints import GAP, Mark
+from weakfs.session.history.checkpoints import GAP, Mark, PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
@@ -300,7 +300,9 @@ class Checkpointing:
         self.history.decoder.rules = loaded.rules
         self.history.until = line.seq
         self.last = Written(line.seq, len(text), loaded.runs, tuple(self.states.entries), marks)
-        line.forget_checkpoints(Log((*self._stored_marks(marks, line.logs), Mark(line.seq, line.state, line.logs, 0))))
+        past = [*self._stored_marks(marks, line.logs), Mark(line.seq, line.state, line.logs, 0)]
+        # They are read as packed ones are.
+        line.forget_checkpoints(cast("Log[PackedMark]", Log(past)))
         return line, header, loaded.rules
 
 
