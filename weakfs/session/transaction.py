@@ -37,6 +37,8 @@ class Transaction:
     open: bool = True
     # Whether everything that its end requires is done, here and outside.
     settled: bool = False
+    # Whether it was found in the session's storage, although storing it raised an error.
+    is_stored: bool = False
     # The timeline that it was merged into, once it was.
     joined: Timeline | None = None
     # Whether tasks and threads that run in a copy of the opening context share it.
