@@ -77,6 +77,16 @@ class Branching(RecordLog):
                 outer.inner = own
         return own
 
+    def _conclude(self, conclusion: Callable[[int], tuple[object, str]]) -> None:
+        """Let the running transaction end with one more record, which is committed with it or not at all.
+
+        When it ends, `conclusion` is called with the number of its last record, and returns an event and its cause.
+        """
+        own = innermost(self, ACTIVE.get())
+        if own is None:
+            raise SessionError("there is no transaction that could end; open one first")
+        own.conclusion = conclusion
+
     def _end(self, own: Transaction, error: BaseException | None) -> None:
         """End a transaction whose block raised `error`, if it is not `None`. Raise what keeps it from being merged."""
         try:
@@ -185,6 +195,7 @@ class Branching(RecordLog):
             for fork, base in reversed(own.merged):
                 fork._base = base
             own.line.snapshots = own.base.snapshots
+            own.conclusion = None
             if own.line.seq > own.base.seq:
                 self._apply(own.line, RolledBack(own.base.seq, None, own.base.state), None)
                 try:
@@ -234,6 +245,8 @@ class Branching(RecordLog):
                 self._rules, base, joined, branch, renumbering=renumbering, number=lambda entry: entry.number
             )
             drop_snapshots(base, joined, branch)
+        if own.conclusion is not None:
+            self._apply(joined, *own.conclusion(joined.seq))
         if not self._stored(line, joined, journals):
             # Others changed the session in its storage first: join what it is now.
             self._join(own, journals)
