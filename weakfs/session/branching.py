@@ -139,7 +139,7 @@ class Branching(RecordLog):
             try:
                 self._join(own, own.journals)
             except BaseException as error:
-                if not self._was_stored(own, error):
+                if not self._is_committed(own, error):
                     raise
                 if not isinstance(error, StorageError):
                     # An interrupt that arrived when everything was done.
@@ -148,7 +148,7 @@ class Branching(RecordLog):
                 if self._log is not None:
                     self._log.prepared = None
 
-    def _was_stored(self, own: Transaction, error: BaseException) -> bool:
+    def _is_committed(self, own: Transaction, error: BaseException) -> bool:
         """Return whether a transaction is in the storage that ended with an error; what it did outside is then kept.
 
         If that cannot be found out, its work outside is neither kept nor undone before `repair`.
