@@ -141,6 +141,9 @@ class CommitLog:
     ) -> bool:
         """Append frames, the first of which has this name. Return false if what others stored was read instead."""
         if journals:
+            if not self.head:
+                # The storage may not exist yet: whoever asks for the commit can then tell that from one that is away.
+                self.store.put_contents(self.stream, {digest_of(b"").hex(): b""})
             place = CommitPlace(lasting_url(self.store.url), self.stream, self.head + 1, name, session._trunk.seq)
             prepare_all(journals, place)
             self.prepared = place
@@ -221,9 +224,7 @@ class CommitLog:
         if not self._start_anew(session, line):
             raise SessionConflict(session.session_id, 0, self.head)
 
-    def _start_anew(
-        self, session: SessionCore, after: Timeline, journals: Mapping[str, Journal] = NO_JOURNALS
-    ) -> bool:
+    def _start_anew(self, session: SessionCore, after: Timeline, journals: Mapping[str, Journal] = NO_JOURNALS) -> bool:
         """Store a timeline that does not continue the stored one: a compacted or imported history."""
         history = self.checkpoints.history
         before = session._trunk
