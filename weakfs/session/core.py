@@ -264,7 +264,8 @@ class SessionCore:
         """Store the change from `line` to `after`, if that is to become the trunk.
 
         `journals` are those of the work outside the session that belongs to it. Return false if `line` was brought up
-        to date with what others stored first: then the change is to be prepared again. Raises `SessionConflict` if it may not be, and `StorageError` if nothing could be stored.
+        to date with what others stored first: then the change is to be prepared again. Raises `SessionConflict` if it
+        may not be, and `StorageError` if nothing could be stored.
         """
         return self._log is None or line is not self._trunk or self._log.commit(self, after, journals or {})
 
