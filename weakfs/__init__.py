@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     # For type checkers Session and Registry are the classes of `weakfs.session`: those that are exported add no member,
     # and a filesystem or a toolset may hold either.
-    from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, OverlayFilesystem
+    from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, OverlayFilesystem, StorageFilesystem
     from weakfs.errors import WeakfsError
     from weakfs.filesystem import Filesystem, Limits
     from weakfs.session import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         RollbackIncomplete,
         Session,
         SessionClosed,
+        SessionConflict,
         SessionError,
         SessionFileError,
         Snapshot,
@@ -75,9 +76,11 @@ __all__ = [
     "RollbackIncomplete",
     "Session",
     "SessionClosed",
+    "SessionConflict",
     "SessionError",
     "SessionFileError",
     "Snapshot",
+    "StorageFilesystem",
     "Tool",
     "ToolContext",
     "ToolResult",
@@ -89,7 +92,13 @@ __all__ = [
 ]
 
 _NAMES = {
-    "weakfs.backends": ("HostFilesystem", "HostMount", "InMemoryFilesystem", "OverlayFilesystem"),
+    "weakfs.backends": (
+        "HostFilesystem",
+        "HostMount",
+        "InMemoryFilesystem",
+        "OverlayFilesystem",
+        "StorageFilesystem",
+    ),
     "weakfs.composition": ("Registry", "Session"),
     "weakfs.errors": ("WeakfsError",),
     "weakfs.filesystem": ("Filesystem", "Limits"),
@@ -99,6 +108,7 @@ _NAMES = {
         "Record",
         "RollbackIncomplete",
         "SessionClosed",
+        "SessionConflict",
         "SessionError",
         "SessionFileError",
         "Snapshot",
