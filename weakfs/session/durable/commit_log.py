@@ -96,17 +96,18 @@ class CommitLog:
         if checkpoints.pending > checkpoints.due:
             checkpoints.begin(session, self.head)
         rules = session._rules
-        installed = () if rules is self._rules else self._follow_rules(rules)
-        self._count += 1
-        name = f"{self.writer}-{self._count}"
-        change = Change(before, after, rows, self.externals, installed, self._undeclared)
+        installed, undeclared = ((), self._undeclared) if rules is self._rules else self._news_of(rules)
+        name = self._next_name()
+        change = Change(before, after, rows, self.externals, installed, undeclared)
         data, blobs = self._frames.frame(rules, change, name, session._counter)
         contents = blobs.by_digest
         if blobs.stored:
             contents.update(self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()}))
         if not self._append(session, name, [data], contents):
             return False
-        if installed:
+        if rules is not self._rules:
+            # Only now: a frame that was not stored told readers nothing of these slices.
+            self._rules, self._undeclared = rules, undeclared
             self.known_slices |= {spec.tag for spec in installed}
         self.externals = after.externals
         if rows:
@@ -165,13 +166,10 @@ class CommitLog:
         if session._trunk.seq > seq and len(others) == 1:
             session._apply(session._trunk, RolledBack(seq, None, state), None)
 
-    def _follow_rules(self, rules: Rules) -> tuple[SliceSpec, ...]:
-        """Return the slices that readers do not know yet, and note those whose reducers they cannot know."""
-        if rules is not self._rules:
-            self._rules, self._undeclared = rules, undeclared_slices(rules)
-        if rules.specs.keys() <= self.known_slices:
-            return ()
-        return tuple(spec for tag, spec in sorted(rules.specs.items()) if tag not in self.known_slices)
+    def _news_of(self, rules: Rules) -> tuple[tuple[SliceSpec, ...], frozenset[str]]:
+        """Return the slices that readers do not know yet, and those whose reducers they cannot know."""
+        installed = tuple(spec for tag, spec in sorted(rules.specs.items()) if tag not in self.known_slices)
+        return installed, undeclared_slices(rules)
 
     def start(self, session: SessionCore, line: Timeline) -> None:
         """Store the timeline of another session in a stream that is empty. Raise `SessionConflict` if it is not."""
