@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     # For type checkers Session and Registry are the classes of `weakfs.session`: those that are exported add no member,
     # and a filesystem or a toolset may hold either.
-    from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, OverlayFilesystem, StorageFilesystem
+    from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, OverlayFilesystem
     from weakfs.errors import WeakfsError
     from weakfs.filesystem import Filesystem, Limits
     from weakfs.session import (
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         RollbackIncomplete,
         Session,
         SessionClosed,
-        SessionConflict,
         SessionError,
         SessionFileError,
         Snapshot,
@@ -76,11 +75,9 @@ __all__ = [
     "RollbackIncomplete",
     "Session",
     "SessionClosed",
-    "SessionConflict",
     "SessionError",
     "SessionFileError",
     "Snapshot",
-    "StorageFilesystem",
     "Tool",
     "ToolContext",
     "ToolResult",
@@ -92,13 +89,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    "weakfs.backends": (
-        "HostFilesystem",
-        "HostMount",
-        "InMemoryFilesystem",
-        "OverlayFilesystem",
-        "StorageFilesystem",
-    ),
+    "weakfs.backends": ("HostFilesystem", "HostMount", "InMemoryFilesystem", "OverlayFilesystem"),
     "weakfs.composition": ("Registry", "Session"),
     "weakfs.errors": ("WeakfsError",),
     "weakfs.filesystem": ("Filesystem", "Limits"),
@@ -108,7 +99,6 @@ _NAMES = {
         "Record",
         "RollbackIncomplete",
         "SessionClosed",
-        "SessionConflict",
         "SessionError",
         "SessionFileError",
         "Snapshot",
