@@ -44,9 +44,47 @@ def test_a_session_in_a_storage_is_compacted(run: Run, saved: Path, tmp_path: Pa
 
 
 def test_a_location_without_a_session_is_an_error(run: Run, tmp_path: Path) -> None:
-    outcome = run("log", f"folder:{tmp_path / 'nothing'}")
+    outcome = run("log", f"folder:{tmp_path}")
     assert outcome.status == 1
     assert "there is no session" in outcome.err
+
+
+@pytest.mark.parametrize("location", ["folder:{}/nothing", "sqlite:{}/nothing.db", "sqlite://{}/nothing.db"])
+@pytest.mark.parametrize("command", ["ls", "sessions", "fsck"])
+def test_reading_a_location_that_is_not_there_creates_nothing(
+    run: Run, tmp_path: Path, location: str, command: str
+) -> None:
+    outcome = run(command, location.format(tmp_path))
+    assert outcome.status == 1
+    assert "no such file or directory" in outcome.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_session_in_a_storage_has_statistics(run: Run, saved: Path, tmp_path: Path) -> None:
+    run("import", saved, tmp_path / "store")
+    assert "401" in run("stats", f"folder:{tmp_path / 'store'}").out
+    assert "401" in run("stats", f"{tmp_path / 'store'}#s").out
+
+
+def test_compacting_a_session_in_a_storage_needs_to_know_what_to_keep(run: Run, saved: Path, tmp_path: Path) -> None:
+    run("import", saved, tmp_path / "store")
+    outcome = run("compact", f"{tmp_path / 'store'}#s")
+    assert outcome.status == 2
+    assert "give --keep N" in outcome.err
+
+
+def test_passwords_in_a_location_are_never_shown(run: Run, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    location = "postgresql://me:hunter2@nowhere.invalid/db"
+    monkeypatch.setattr(Session, "copy_to", lambda *_: None)
+    outcomes = [run("import", saved, location)]
+
+    def fail(*_: object, **__: object) -> Session:
+        raise OSError("told to fail")
+
+    monkeypatch.setattr(Session, "open", fail)
+    outcomes += [run(command, location) for command in ("ls", "fsck", "stats")]
+    assert [outcome.status for outcome in outcomes] == [0, 1, 1, 1]
+    assert not any("hunter2" in outcome.out + outcome.err for outcome in outcomes)
 
 
 def test_importing_twice_is_an_error(run: Run, saved: Path, tmp_path: Path) -> None:
