@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, cast
@@ -13,9 +14,9 @@ from attrs import frozen
 from tests.session.durable.streams import MemoryStreams, failing_once
 from weakfs import InMemoryFilesystem, Registry, Session, Toolset
 from weakfs.reducers import FileTree
-from weakfs.session import SessionClosed, SessionConflict, SessionError, UnknownSnapshot
+from weakfs.session import SessionClosed, SessionConflict, SessionError, UnknownSnapshot, UnsupportedVersion
 from weakfs.session.durable.opening import event_store
-from weakfs.storage import LeaseLost, StorageError
+from weakfs.storage import LeaseLost, StorageDamaged, StorageError
 from weakfs.storage.folder import FolderEventStore
 from weakfs.tools import ToolCalls
 
@@ -282,3 +283,24 @@ def test_what_names_no_storage_or_session_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="session_id is ''"):
         Session.open(tmp_path, "")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_stream_that_was_cut_before_its_checkpoint_is_not_opened(tmp_path: Path) -> None:
+    session = Session.open(tmp_path, "s")
+    fs = InMemoryFilesystem(session)
+    fs.write("/a", "1")
+    (journal,) = tmp_path.glob("*/*.journal")
+    size = journal.stat().st_size
+    fs.write("/b", "2")
+    session.checkpoint()
+    session.close()
+    os.truncate(journal, size)
+    with pytest.raises(StorageDamaged, match="a checkpoint after frame 2, and ends at frame 1"):
+        Session.open(tmp_path)
+
+
+def test_a_frame_of_a_later_version_is_not_ignored() -> None:
+    store = MemoryStreams()
+    store.append("s", 0, [b'{"id":"a-1","after":0,"counter":1,"later":[]}'])
+    with pytest.raises(UnsupportedVersion, match="a field 'later', which is not known"):
+        Session.open(store)

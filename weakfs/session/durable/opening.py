@@ -14,6 +14,7 @@ from weakfs.session.errors import SessionError
 from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
+from weakfs.storage.errors import StorageDamaged
 from weakfs.storage.event_store import EventStore
 from weakfs.storage.locations import open_event_store, url_of
 from weakfs.storage.storage import Storage
@@ -105,6 +106,11 @@ def _filled(session: Session, store: EventStore, *, exclusive: bool) -> CommitLo
         log = CommitLog(store, name, checkpoints, head, frozenset(), lease=lease, header=header)
         reader = log.reader(rules, line, header["counter"], is_new=True)
         read = reader.apply(store.read(name, after=head))
+    if checkpoint is not None and not read and store.head(name) < head:
+        raise StorageDamaged(
+            f"cannot open session {name!r} of {store.url}: it has a checkpoint after frame {head}, and ends at frame "
+            f"{store.head(name)}: its end was cut off; restore the storage from a backup"
+        )
     line = reader.line
     if read and line.seq:
         line.loaded = True
