@@ -93,3 +93,34 @@ def test_importing_twice_is_an_error(run: Run, saved: Path, tmp_path: Path) -> N
     outcome = run("import", saved, where)
     assert outcome.status == 1
     assert "has a session of that id" in outcome.err
+
+
+def test_what_is_damaged_is_given_up(run: Run, tmp_path: Path) -> None:
+    session = Session.open(tmp_path / "store", "s")
+    fs = InMemoryFilesystem(session)
+    fs.write("/a", "1" * 1000)
+    (journal,) = tmp_path.glob("*/*/*.journal")
+    size = journal.stat().st_size
+    fs.write("/b", "2" * 1000)
+    fs.write("/c", "3" * 1000)
+    session.close()
+    data = bytearray(journal.read_bytes())
+    data[size + 100] ^= 1
+    journal.write_bytes(data)
+    where = f"folder:{tmp_path / 'store'}"
+    damaged = run("fsck", where)
+    assert damaged.status == 1
+    assert "everything up to frame 1 is whole" in damaged.err
+    assert "weakfs fsck --give-up" in damaged.err
+    given_up = run("fsck", where, "--give-up")
+    assert given_up.out == f"set aside {journal.name}.damaged\nchecked s: 1 record, 0 snapshots: no damage\n"
+    assert run("ls", where).out.count("\n") == 1
+    assert (journal.parent / f"{journal.name}.damaged").read_bytes() == data
+
+
+def test_only_a_folder_can_be_cut(run: Run, saved: Path, tmp_path: Path) -> None:
+    where = f"sqlite:{tmp_path / 'store.db'}"
+    run("import", saved, where)
+    outcome = run("fsck", where, "--give-up")
+    assert outcome.status == 1
+    assert "only the journal of a folder can be cut" in outcome.err

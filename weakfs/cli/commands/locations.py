@@ -9,8 +9,10 @@ from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output, progress
 from weakfs.cli.sessions import Location, load, opened
+from weakfs.session.durable.opening import stream_of
 from weakfs.storage import open_event_store
 from weakfs.storage.engines.urls import redacted
+from weakfs.storage.folder import FolderEventStore
 
 
 def show_sessions(out: Output, where: str, *, as_json: bool) -> None:
@@ -60,8 +62,16 @@ def _show_copied(out: Output, what: str, session: Session, where: str, *, as_jso
     out.line((what, "bold"), f" {shown(session.session_id)} to {shown(where)}: {counted(records, 'record')}")
 
 
-def check_session(out: Output, where: str, registry: str | None, *, as_json: bool) -> None:
-    """Read a session of a storage to its end: every record, every snapshot and every content."""
+def check_session(out: Output, where: str, registry: str | None, *, give_up: bool, as_json: bool) -> None:
+    """Read a session of a storage to its end: every record, every snapshot and every content.
+
+    With `give_up`, set aside the damaged files of a folder first, and what follows them.
+    """
+    for name in _given_up(where) if give_up else ():
+        if as_json:
+            out.record(type="set aside", name=f"{name}.damaged")
+        else:
+            out.line(("set aside", "bold"), f" {shown(name)}.damaged")
     session = opened(Location.of(where), registry)
     with as_failure(f"check {redacted(where)!r}"), progress(f"reading {redacted(where)}"):
         records = sum(1 for _ in session.records)
@@ -71,6 +81,24 @@ def check_session(out: Output, where: str, registry: str | None, *, as_json: boo
         return
     found = f"{counted(records, 'record')}, {counted(len(session.snapshots), 'snapshot')}: no damage"
     out.line(("checked", "bold"), f" {shown(session.session_id)}: {found}")
+
+
+def _given_up(where: str) -> list[str]:
+    """Cut a session in a folder before whatever is damaged; return the names of the files that were set aside."""
+    location = Location.of(where)
+    names: list[str] = []
+    with as_failure(f"give up what is damaged in {redacted(where)!r}"):
+        location.check()
+        store = open_event_store(location.where)
+        try:
+            if not isinstance(store, FolderEventStore):
+                raise ValueError("only the journal of a folder can be cut; restore the storage from a backup")
+            stream = stream_of(store, location.session_id)
+            while stream is not None and (damages := store.check(stream)):
+                names += store.give_up(stream, damages[0])
+        finally:
+            store.close()
+    return names
 
 
 def compact_session(
