@@ -79,6 +79,8 @@ def was_stored_anywhere(place: CommitPlace) -> bool:
     try:
         return was_stored(store, place)
     except StorageError as error:
-        raise StorageError(f"cannot ask the storage {place.url!r} of session {place.stream!r}: {error}; {remedy}") from error
+        raise StorageError(
+            f"cannot ask the storage {place.url!r} of session {place.stream!r}: {error}; {remedy}"
+        ) from error
     finally:
         store.close()

@@ -16,7 +16,6 @@ from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.journal.journal import LOG, PREPARED, Journal, read_frames
 from weakfs.snapshots.journal.undo import RestoreManifest
 
-
 # Tells whether a commit was stored.
 WasStored = Callable[[CommitPlace], bool]
 
