@@ -332,6 +332,17 @@ class SessionCore:
         with self.lock:
             return self._line().seq
 
+    @property
+    def _settled_seq(self) -> int:
+        """The number of the newest record that no open transaction of the running code made."""
+        with self.lock:
+            own = innermost(self, ACTIVE.get())
+            if own is None:
+                return self._trunk.seq
+            while own.outer is not None:
+                own = own.outer
+            return own.base.seq
+
     def close(self, reason: str = "it was closed") -> None:
         """Refuse every further change, as for the fork of a cancelled call; reading still works."""
         with self.lock:
