@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
 
 import pytest
 from attrs import frozen
@@ -28,6 +30,9 @@ from weakfs.session.blobs.blob import digest_of
 from weakfs.tools import require_filesystem
 from weakfs.tools.blobs import Blobs
 from weakfs.tools.slices import FilesSeen
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 21))
 
@@ -391,7 +396,7 @@ def lines_run(work: Callable[[], object]) -> int:
     """Count the lines of Python that run."""
     count = 0
 
-    def trace(frame: object, event: str, arg: object) -> object:
+    def trace(frame: FrameType, event: str, arg: object) -> TraceFunction:
         nonlocal count
         count += event == "line"
         return trace

@@ -337,7 +337,8 @@ class TransactionBlock(Generic[B]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._own is not None:
+        # It may have ended with an error before.
+        if self._own is not None and self._own.session is not None:
             self._end(self._own, error)
 
     def _end(self, own: Transaction, error: BaseException | None) -> None:

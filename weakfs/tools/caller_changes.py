@@ -68,7 +68,7 @@ class CallerChanges:
                 self._seq = max(self._seq, settled)
 
     def _collect(self, seq: int, last: int, changes: dict[str, CallerChange]) -> bool:
-        """Add the changes by calls that ended in the records after `seq` up to `last`; return whether one had a caller."""
+        """Add the changes by calls recorded after `seq` up to `last`; return whether any call had a caller."""
         have_callers = False
         for row in islice(self._session._rows_since(seq), max(last - seq, 0)):
             if row[2] != CALLED or row[3][CALLER] is None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
 from difflib import get_close_matches
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
@@ -181,7 +181,7 @@ class Toolset:
         runtime = (prompt, rendered_prompt, adapter, budget_tracker)
         call = self._call(name, arguments, call_id, caller, deadline, None, runtime)
         if isinstance(call.tool, Tool) and call.tool.is_async:
-            return await self._await(call)
+            return await call.await_()
         if self._takes_no_thread(call):
             try:
                 return self._perform(call)
@@ -275,33 +275,7 @@ class Toolset:
             raise TypeError(
                 f"cannot call {call.name!r} from synchronous code: its handler is a coroutine function; use acall"
             )
-        steps = call.steps()
-        try:
-            params, context = next(steps)
-            try:
-                given = cast(Tool, call.tool).handler(params, context=context)
-            except BaseException as error:
-                steps.throw(error)
-            else:
-                steps.send(given)
-        except StopIteration as end:
-            return cast("ToolResult[object]", end.value)
-        raise RuntimeError("a call has one handler")
-
-    async def _await(self, call: Call) -> ToolResult[object]:
-        steps = call.steps()
-        try:
-            params, context = next(steps)
-            try:
-                handler = cast("Callable[..., Awaitable[object]]", cast(Tool, call.tool).handler)
-                given = await handler(params, context=context)
-            except BaseException as error:
-                steps.throw(error)
-            else:
-                steps.send(given)
-        except StopIteration as end:
-            return cast("ToolResult[object]", end.value)
-        raise RuntimeError("a call has one handler")
+        return call.perform()
 
     def _unknown(self, name: str) -> UnknownTool:
         near = get_close_matches(name, self._tools, n=1)
