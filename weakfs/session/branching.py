@@ -208,8 +208,8 @@ class Branching(RecordLog):
                 self._refuse()
             line = self._line()
             fork = type(self).__new__(type(self))
-            name = self._next_id(name or "f")
-            fork._start(name, self.origin_id, self._clock, self._rules, line.branch(is_fork=True), None)
+            session_id = self._next_id(name or "f")
+            fork._start(session_id, self.origin_id, self._clock, self._rules, line.branch(is_fork=True), None)
             fork._base = line.point()
             fork._parent = ref(self)
             return fork
