@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -172,5 +173,8 @@ def _renumber(records: Iterable[Frame], shift: int) -> None:
     """Make the blobs of plain records those of a list that begins with `shift` others."""
     for record in records:
         for value in record["event"].values():
-            if type(value) is dict and "blob" in value:
-                value["blob"] += shift
+            # A blob, or tuples with blobs, such as the pieces of a splice.
+            values = chain.from_iterable(value) if type(value) is list else (value,)
+            for one in values:
+                if type(one) is dict and "blob" in one:
+                    one["blob"] += shift
