@@ -172,8 +172,7 @@ MANY_CHANGES: dict[str, tuple[str, dict[str, object]]] = {
         "apply_patch",
         {
             "patch_format": "search_replace",
-            "patch": "/f\n"
-            + "".join(f"<<<<<<< SEARCH\nline {n}\n=======\nx\n>>>>>>> REPLACE\n" for n in range(200)),
+            "patch": "/f\n" + "".join(f"<<<<<<< SEARCH\nline {n}\n=======\nx\n>>>>>>> REPLACE\n" for n in range(200)),
         },
     ),
     "files": (
