@@ -15,6 +15,7 @@ from attrs import define, field, frozen
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.session.blobs.rope import Content, Rope, joined
 from weakfs.session.codec.shared_values import Blobs, Json, shown
+from weakfs.session.durable.copies import copied_digest
 from weakfs.session.durable.frame_decoder import FrameDecoder
 from weakfs.session.durable.frame_writer import INLINE
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory, stretches
@@ -48,6 +49,7 @@ class CheckpointBlobs(Blobs):
         # The digests of large contents by identity, and the contents by digest.
         self.digests: dict[int, tuple[Content, str]] = {}
         self.by_digest: dict[str, Content] = {}
+        self._rows_by_digest: dict[str, Json] = {}
         self._known = known
         self._small: dict[bytes, int] = {}
 
@@ -67,9 +69,17 @@ class CheckpointBlobs(Blobs):
         digest = self._digest(content)
         number = self._by_content.get(digest)
         if number is None:
-            number = self._by_content[digest] = self._add({"content": digest, "size": len(content)}, content)
+            row = self._rows_by_digest[digest] = {"content": digest, "size": len(content)}
+            number = self._by_content[digest] = self._add(row, content)
             self.by_digest[digest] = content
         return self._same(number, content)
+
+    def name_copies(self, keys: Mapping[str, str]) -> None:
+        """Name contents by the keys of the copies that only checkpoints use."""
+        for digest, key in keys.items():
+            row = self._rows_by_digest[digest]
+            del row["content"]
+            row["copy"] = key
 
     def _digest(self, content: Content) -> str:
         known = self._known.get(id(content))
@@ -226,9 +236,12 @@ class LoadedCheckpoint(LoadedDocument):
     def __init__(self, decoder: FrameDecoder, fields: Fields, history: StreamHistory) -> None:
         self._decoder, self._history = decoder, history
         self.runs: dict[str, EventRun] = {}
+        # The keys of the copies that only checkpoints use, by digest.
+        self.copies: dict[str, str] = {}
         super().__init__(decoder.rules, fields, decoder.contents, unlimited())
 
     def _read_blobs(self, rows: Sequence[Json], source: ContentSource) -> list[Content]:
+        self.copies = {copied_digest(row["copy"]): row["copy"] for row in rows if type(row) is dict and "copy" in row}
         return self._decoder.unread_blobs(rows)
 
     def _line(self, fields: Fields) -> Timeline:

@@ -5,33 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from weakfs.session.codec.shared_values import Json
-from weakfs.session.durable.checkpoint import StatesEntry, document_of
+from weakfs.session.durable.checkpoint import document_of
 from weakfs.session.durable.frame_decoder import parsed
-from weakfs.session.durable.history import StreamHistory
 from weakfs.storage.event_store import EventStore
 
 
 def trim(
-    store: EventStore, stream: str, history: StreamHistory, dropped: int, document: bytes, states: Sequence[StatesEntry]
+    store: EventStore, stream: str, first: int, document: bytes, documents: Sequence[str], gone_documents: Sequence[str]
 ) -> None:
-    """Delete the frames that hold only records up to `dropped`, and the contents that only they refer to.
+    """Delete the frames before `first`, and the contents that only they and `gone_documents` refer to.
 
-    `document` is the newest checkpoint, `states` what it names. O(records).
+    `document` is the newest checkpoint, `documents` are the digests of those that it names. O(records).
     """
-    first = history.first_frame(dropped)
-    gone: set[str] = set()
-    kept = digests_of(document_of(document, "checkpoint")["blobs"])
-    for entry in states:
-        kept.add(entry.digest)
-        text = store.get_contents(stream, [entry.digest])[entry.digest]
-        kept |= digests_of(document_of(text, f"content {entry.digest}")["blobs"])
+    kept = digests_of(document_of(document, "checkpoint")["blobs"]) | _with_blobs(store, stream, documents)
+    gone = _with_blobs(store, stream, gone_documents)
     for number, data in store.read(stream):
         frame = parsed(number, data)
         target = gone if number < first else kept
         target |= digests_of(frame.get("blobs", ()))
         if "reset" in frame:
-            target.add(frame["reset"])
+            target |= _with_blobs(store, stream, [frame["reset"]])
     store.trim(stream, first, contents=sorted(gone - kept))
+
+
+def _with_blobs(store: EventStore, stream: str, documents: Iterable[str]) -> set[str]:
+    """Return the digests of documents and of the contents that they refer to."""
+    found = set[str]()
+    for digest, text in store.get_contents(stream, documents).items():
+        found.add(digest)
+        found |= digests_of(document_of(text, f"content {digest}")["blobs"])
+    return found
 
 
 def digests_of(rows: Iterable[Json]) -> set[str]:
