@@ -15,7 +15,6 @@ from weakfs.session.blobs.rope import Content, joined
 from weakfs.session.durable.checkpoint import (
     FORMAT,
     VERSION,
-    EventRun,
     LoadedCheckpoint,
     MarkEntry,
     StateDocument,
@@ -23,12 +22,13 @@ from weakfs.session.durable.checkpoint import (
     StoredMark,
     StoredStates,
     document_of,
-    event_runs,
 )
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.copies import copies_of, copies_to_make
+from weakfs.session.durable.event_runs import EventRun, event_runs
 from weakfs.session.durable.frame_decoder import FrameDecoder
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
+from weakfs.session.durable.log_heads import LogHead, StoredHead, log_heads
 from weakfs.session.errors import SessionFileError, UnsupportedVersion
 from weakfs.session.files.reader import Fields
 from weakfs.session.history.checkpoints import GAP, Mark, PackedMark
@@ -88,6 +88,7 @@ class Written:
     digests: Mapping[int, tuple[Content, str]] = field(factory=dict[int, "tuple[Content, str]"])
     # The keys of the copies that it refers to, by digest.
     copies: Mapping[str, str] = field(factory=dict[str, str])
+    heads: Mapping[str, LogHead] = field(factory=dict[str, LogHead])
 
 
 @define(eq=False)
@@ -195,14 +196,13 @@ class Checkpointing:
         first = whole.seq - len(rows) + 1
         document = StateDocument(moment.rules, last.digests)
         runs = event_runs(moment.rules, line, moment.counts, moment.kept_from, last.runs, rows)
-        body = document.written(line, runs)
+        heads, chunks = log_heads(line.logs, runs, last.heads, StateDocument(moment.rules, {}).logs_text)
+        body = document.written(line, runs, heads)
         states_of = document.blobs.by_digest
         copies: dict[str, str] = {}
         if not is_reset:
-            copies = copies_to_make(
-                self.history.decoder.contents, states_of, last.copies, moment.number, self.writer
-            )
-        contents: dict[str, Content] = {}
+            copies = copies_to_make(self.history.decoder.contents, states_of, last.copies, moment.number, self.writer)
+        contents: dict[str, Content] = dict(chunks)
         marks = last.marks if moment.whole is moment.line else ()
         since_mark = last.since_mark + moment.size
         mark: Mark | None = None
@@ -244,7 +244,9 @@ class Checkpointing:
         )
         for stored in (document.stored, of_records.stored):
             contents |= self.history.decoder.contents.missing_of(stored)
-        written = Written(line.seq, len(text), runs, states, marks, since_mark, mark, document.blobs.digests, copies)
+        written = Written(
+            line.seq, len(text), runs, states, marks, since_mark, mark, document.blobs.digests, copies, heads
+        )
         return text, written, contents
 
     def put(self, contents: Mapping[str, Content]) -> None:
@@ -299,11 +301,25 @@ class Checkpointing:
         self.history.until = written.seq
         self._put_checkpoint(Checkpoint(moment.number, text), set())
         if moment.line.dropped:
-            hold_events(session._trunk, written.runs)
-            hold_events(moment.line, written.runs)
-            kept = [entry.digest for entry in written.states]
-            gone = [entry.digest for entry in (*before.states, *before.marks) if entry.digest not in kept]
-            trim(self.store, self.stream, self.history.first_frame(moment.line.dropped), text, kept, gone)
+            for line in (session._trunk, moment.line):
+                self._hold_events(line, written)
+            gone = [entry.digest for entry in (*before.states, *before.marks)]
+            gone += [digest for head in before.heads.values() for _, digest in head.chunks]
+            trim(self.store, self.stream, self.history.first_frame(moment.line.dropped), text, gone)
+
+    def _hold_events(self, line: Timeline, written: Written) -> None:
+        """Read the LOG values whose frames or documents are about to be deleted into memory."""
+        for tag, run in written.runs.items():
+            head = written.heads.get(tag)
+            kept = {digest for _, digest in head.chunks} if head is not None else set[str]()
+            for stretch, _ in line.logs.get(tag, Log())._stretches():
+                items = stretch.items
+                if isinstance(items, StoredEvents):
+                    is_lost = stretch.start < run.head
+                else:
+                    is_lost = isinstance(items, StoredHead) and items.digest not in kept
+                if is_lost:
+                    stretch.items = stretch.read()
 
     def _stored_marks(self, entries: Iterable[MarkEntry], logs: Table) -> list[StoredMark]:
         return [StoredMark(entry, self.states, logs) for entry in entries]
@@ -330,24 +346,21 @@ class Checkpointing:
         self.history.take_over(fields.take("index", dict))
         self.states.entries = [StatesEntry(*entry) for entry in fields.take("states", list)]
         marks = tuple(MarkEntry(*entry) for entry in fields.take("marks", list))
-        loaded = LoadedCheckpoint(self.history.decoder, fields, self.history)
+        loaded = LoadedCheckpoint(self.history.decoder, fields, self.history, self.states.logs_of)
         fields.done()
         line = loaded.line
         self.history.decoder.rules = loaded.rules
         self.history.until = line.seq
         self.last = Written(
-            line.seq, len(text), loaded.runs, tuple(self.states.entries), marks, copies=loaded.copies
+            line.seq,
+            len(text),
+            loaded.runs,
+            tuple(self.states.entries),
+            marks,
+            copies=loaded.copies,
+            heads=loaded.heads,
         )
         past = [*self._stored_marks(marks, line.logs), Mark(line.seq, line.state, line.logs, 0)]
         # They are read as packed ones are.
         line.forget_checkpoints(cast("Log[PackedMark]", Log(past)))
         return line, header, loaded.rules
-
-
-def hold_events(line: Timeline, runs: Mapping[str, EventRun]) -> None:
-    """Read the LOG values whose frames are about to be trimmed into memory."""
-    for tag, run in runs.items():
-        for stretch, _ in line.logs.get(tag, Log())._stretches():
-            items = stretch.items
-            if isinstance(items, StoredEvents) and stretch.start < run.head:
-                stretch.items = items.load()

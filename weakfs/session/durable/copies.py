@@ -96,7 +96,7 @@ class Copies:
             # Some frames were trimmed.
             return None
         document = StateDocument(reader.rules, {})
-        document.written(reader.line, {})
+        document.written(reader.line, {}, {})
         content = document.blobs.by_digest.get(digest)
         return None if content is None else joined(content)
 
@@ -107,6 +107,4 @@ def copies_to_make(
     """Return the keys of the copies that a checkpoint needs, by digest: the contents that no frame has stored."""
     wanted = list(digests)
     there = contents.store.has_contents(contents.stream, wanted)
-    return {
-        digest: known.get(digest) or copy_key(digest, number, writer) for digest in wanted if digest not in there
-    }
+    return {digest: known.get(digest) or copy_key(digest, number, writer) for digest in wanted if digest not in there}

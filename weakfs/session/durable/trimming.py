@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.checkpoint import document_of
@@ -10,31 +10,37 @@ from weakfs.session.durable.frame_decoder import parsed
 from weakfs.storage.event_store import EventStore
 
 
-def trim(
-    store: EventStore, stream: str, first: int, document: bytes, documents: Sequence[str], gone_documents: Sequence[str]
-) -> None:
-    """Delete the frames before `first`, and the contents that only they and `gone_documents` refer to.
+def trim(store: EventStore, stream: str, first: int, checkpoint: bytes, documents: Iterable[str]) -> None:
+    """Delete the frames before `first`, and the contents that only they and `documents` refer to.
 
-    `document` is the newest checkpoint, `documents` are the digests of those that it names. O(records).
+    `documents` are the digests of those that an older checkpoint named. O(records).
     """
-    kept = digests_of(document_of(document, "checkpoint")["blobs"]) | _with_blobs(store, stream, documents)
-    gone = _with_blobs(store, stream, gone_documents)
+    kept = _references(store, stream, document_of(checkpoint, "checkpoint"))
+    gone = _documents(store, stream, documents)
     for number, data in store.read(stream):
         frame = parsed(number, data)
         target = gone if number < first else kept
         target |= digests_of(frame.get("blobs", ()))
         if "reset" in frame:
-            target |= _with_blobs(store, stream, [frame["reset"]])
+            target |= _documents(store, stream, [frame["reset"]])
     store.trim(stream, first, contents=sorted(gone - kept))
 
 
-def _with_blobs(store: EventStore, stream: str, documents: Iterable[str]) -> set[str]:
-    """Return the digests of documents and of the contents that they refer to."""
+def _documents(store: EventStore, stream: str, digests: Iterable[str]) -> set[str]:
+    """Return the digests of documents and of everything that they refer to."""
     found = set[str]()
-    for digest, text in store.get_contents(stream, documents).items():
+    for digest, text in store.get_contents(stream, digests).items():
         found.add(digest)
-        found |= digests_of(document_of(text, f"content {digest}")["blobs"])
+        found |= _references(store, stream, document_of(text, f"content {digest}"))
     return found
+
+
+def _references(store: EventStore, stream: str, document: Json) -> set[str]:
+    """Return the digests of everything that a document refers to: blobs, and other documents with theirs."""
+    named = [digest for _, _, digest in document["states"]] if "format" in document else []
+    named += [digest for _, digest, _ in document.get("marks", ())]
+    named += [digest for chunks in document.get("heads", {}).values() for _, digest in chunks]
+    return digests_of(document["blobs"]) | _documents(store, stream, named)
 
 
 def digests_of(rows: Iterable[Json]) -> set[str]:
