@@ -273,7 +273,7 @@ class CommitLog:
                 seq += len(part)
         whole = before if before.seq else None
         moment = self.checkpoints.moment(session, self.head + len(frames) + 1, after, whole)
-        text, written, needed = self.checkpoints.document(moment)
+        text, written, needed = self.checkpoints.document(moment, is_reset=True)
         digest = digest_of(text).hex()
         self.checkpoints.put(needed | {digest: text})
         reset: Frame = {"id": name, "after": before.seq, "counter": session._counter, "reset": digest}
@@ -352,10 +352,11 @@ class CommitLog:
             counter,
             is_new,
             self.checkpoints.history.note,
-            self._reset,
+            self.load_reset,
         )
 
-    def _reset(self, number: int, frame: Frame) -> tuple[Timeline, Rules]:
+    def load_reset(self, number: int, frame: Frame) -> tuple[Timeline, Rules]:
+        """Return the timeline and the rules that a frame resets the session to."""
         text = self.contents.read(bytes.fromhex(frame["reset"]))
         line, self.header, rules = self.checkpoints.load(text, f"frame {number}")
         return line, rules
