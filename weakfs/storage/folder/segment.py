@@ -8,6 +8,15 @@ from errno import EROFS
 
 from weakfs.storage.folder.files import Descriptor, Workplace, open_file, size_of
 from weakfs.storage.folder.index import APART, EACH, TOMBSTONE, Filter, Index, Summary, encode_index, key_of, read_index
+from weakfs.storage.folder.journal_reader import (
+    BadRecord,
+    Record,
+    head_at,
+    read_header,
+    record_at,
+    records,
+    seed_at,
+)
 from weakfs.storage.folder.records import (
     COMMIT,
     COMMIT_BODY,
@@ -24,15 +33,6 @@ from weakfs.storage.folder.records import (
     is_digest,
 )
 from weakfs.storage.folder.records import TOMBSTONE as TOMBSTONE_RECORD
-from weakfs.storage.folder.scan import (
-    BadRecord,
-    Record,
-    head_at,
-    read_header,
-    record_at,
-    records,
-    seed_at,
-)
 
 # What follows `seal` in the last segment of a stream that is deleted.
 DELETED = 0

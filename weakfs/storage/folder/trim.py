@@ -23,6 +23,7 @@ from weakfs.storage.folder.files import (
     write_at,
 )
 from weakfs.storage.folder.journal import Journal
+from weakfs.storage.folder.journal_reader import BadRecord, Record, records
 from weakfs.storage.folder.records import (
     CONTENT,
     FRAME,
@@ -35,7 +36,6 @@ from weakfs.storage.folder.records import (
     digest_of,
     encode_header,
 )
-from weakfs.storage.folder.scan import BadRecord, Record, records
 from weakfs.storage.folder.segment import Segment, segment_name
 from weakfs.storage.folder.stream import Stream
 
