@@ -31,6 +31,7 @@ PACKAGES = (
     "weakfs.snapshots",
     "weakfs.editing",
     "weakfs.search",
+    "weakfs.storage",
     "weakfs.tools",
     "weakfs.tools.handlers",
     "weakfs.tools.sections",
@@ -50,11 +51,14 @@ HEADINGS = {
 
 _NO_PROSE = re.compile(r"```|[#<|:-]")
 _FENCE = re.compile(r"^```(\w*)$")
+# A block that a reader saves as a file.
+_TITLED = re.compile(r"^```(\w+) title=(\S+)$", re.MULTILINE)
 
 
 def expand_parts(app: Any, docname: str, source: list[str]) -> None:
-    """Put the generated parts into a page before it is parsed."""
-    source[0] = _PART.sub(lambda found: PARTS[found[1]](), source[0])
+    """Put the generated parts into a page before it is parsed, and a caption over each block that is saved as a file."""
+    text = _PART.sub(lambda found: PARTS[found[1]](), source[0])
+    source[0] = _TITLED.sub(r"```{code-block} \1\n:caption: \2\n", text)
 
 
 def homes() -> dict[str, str]:
