@@ -11,7 +11,7 @@ PACKAGES = (
     "weakfs.backends",
     "weakfs.snapshots",
     "weakfs.editing",
-    "weakfs.search",
+    "weakfs.search",    "weakfs.storage",
     "weakfs.processes",
     "weakfs.tools",
     "weakfs.tools.handlers",
