@@ -57,7 +57,7 @@ _TITLED = re.compile(r"^```(\w+) title=(\S+)$", re.MULTILINE)
 
 
 def expand_parts(app: Any, docname: str, source: list[str]) -> None:
-    """Put the generated parts into a page before it is parsed, and a caption over each block that is saved as a file."""
+    """Put the generated parts into a page before it is parsed, and captions over blocks that are saved as files."""
     text = _PART.sub(lambda found: PARTS[found[1]](), source[0])
     source[0] = _TITLED.sub(r"```{code-block} \1\n:caption: \2\n", text)
 
@@ -132,7 +132,7 @@ def show_defaults(app: Any, function: Any, is_bound: bool) -> None:
 
 
 class _Default:
-    """A default in the generated source of an attrs class, shown as its value; `...` stands for one made by a factory."""
+    """A default in the generated source of an attrs class, shown as its value; `...` if a factory makes it."""
 
     def __init__(self, source: str, fields: Mapping[str, Any]) -> None:
         found = _ATTRS_DEFAULT.fullmatch(source)
