@@ -39,7 +39,7 @@ RENAMED = {
     "PodmanConfig": "the arguments of ContainerFilesystem, which is not part of this version",
     "PodmanSandboxSection": "PodmanSection, which is not part of this version",
     "ProviderAdapter": "Toolset.definitions(provider)",
-    "ProviderAdapterProtocol": "the argument adapter of weakfs.tools.build_tool_context, handed through untouched",
+    "ProviderAdapterProtocol": "the argument adapter of weakfs.tools.build_tool_context, passed on unchanged",
     "RestoreSnapshot": "Session.rollback()",
     "SessionProtocol": "weakfs.Session",
     "SessionSnapshot": "weakfs.Snapshot",

@@ -23,7 +23,7 @@ ABOUT_MODE = param("auto gives a large result as a reference to a blob, require_
 def kept_as_blob(
     content: str | bytes, mode: OutputMode, context: ToolContext, *operations: Operation, paths: Iterable[str] = ()
 ) -> BlobReference | None:
-    """Return the reference that stands for a content in an answer, or `None` if it goes inline.
+    """Return the reference that stands for a blob in an answer, or `None` if it goes inline.
 
     `paths` are those of the files that it comes from by these operations: the policy or the capability may keep it out
     of answers. Raises `InlineTooLarge` where inline is required and not possible.

@@ -58,7 +58,7 @@ def export_command(location: str, file: str, embed: bool, registry: str | None, 
 @registry_option
 @json_option
 def fsck_command(location: str, registry: str | None, as_json: bool) -> int:
-    """Read the session at LOCATION to its end, and name what is damaged or missing.
+    """Read the whole session at LOCATION, and name what is damaged or missing.
 
     LOCATION#ID names one of several sessions.
     """

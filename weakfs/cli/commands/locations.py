@@ -13,7 +13,7 @@ from weakfs.storage import open_event_store
 
 
 def show_sessions(out: Output, where: str, *, as_json: bool) -> None:
-    """Print the sessions of a storage: the id of each, and the number of its newest frame."""
+    """Print the sessions in storage: the id of each, and the number of its newest frame."""
     with as_failure(f"list the sessions of {where!r}"):
         store = open_event_store(where)
         try:
@@ -33,7 +33,7 @@ def show_sessions(out: Output, where: str, *, as_json: bool) -> None:
 def import_session(
     out: Output, file: str, where: str, registry: str | None, max_expansion: float | None, *, as_json: bool
 ) -> None:
-    """Copy a saved session into a storage."""
+    """Copy a saved session into storage."""
     session = load(file, registry, max_expansion)
     with as_failure(f"import {file!r} into {where!r}"), progress(f"writing {where}"):
         session.copy_to(where)
@@ -41,7 +41,7 @@ def import_session(
 
 
 def export_session(out: Output, where: str, file: str, registry: str | None, *, embed: bool, as_json: bool) -> None:
-    """Save a session of a storage to a file."""
+    """Save a session in storage to a file."""
     session = opened(Location.of(where), registry)
     with as_failure(f"export {where!r} to {file!r}"), progress(f"writing {file}"):
         session.save(os.fspath(file), embed=embed)
@@ -59,7 +59,7 @@ def _show_copied(out: Output, what: str, session: Session, where: str, *, as_jso
 
 
 def check_session(out: Output, where: str, registry: str | None, *, as_json: bool) -> None:
-    """Read a session of a storage to its end: every record, every snapshot and every content."""
+    """Read a session in storage to its end: every record, every snapshot and every blob."""
     session = opened(Location.of(where), registry)
     with as_failure(f"check {where!r}"), progress(f"reading {where}"):
         records = sum(1 for _ in session.records)
@@ -74,7 +74,7 @@ def check_session(out: Output, where: str, registry: str | None, *, as_json: boo
 def compact_session(
     out: Output, where: str, registry: str | None, keep: int, keep_calls: int | None, *, as_json: bool
 ) -> None:
-    """Drop old records of a session in a storage."""
+    """Drop old records of a session in storage."""
     session = opened(Location.of(where), registry)
     with as_failure(f"compact {where!r}"), progress(f"compacting {where}"):
         dropped = session.compact(keep=keep, keep_calls=keep_calls)

@@ -54,8 +54,8 @@ class Resolver:
     ) -> Choice | Resolution:
         """Return how to resolve a conflict; `"raise"` if it remains, and it is then one of `conflicts`.
 
-        Asked again about the same thing, gives the same answer. What has no lines to mark (`has_markers`) remains in
-        conflict under `"markers"`, and what has no content (`has_content`) for a `Resolution`.
+        Returns the same answer if asked again. An entry without lines to mark (`has_markers`) remains in conflict under
+        `"markers"`, and one without contents (`has_content`) under a `Resolution`.
         """
         key = (entry.slice, entry.path, entry.kind)
         found = self._asked.get(key)

@@ -1,7 +1,7 @@
 """`Journal`: the segments of one stream, as of the last time that its lock was held.
 
-Whoever uses a journal holds the lock of the stream. The newest segment is the active one; the others are sealed, and
-listed in the newest state record, which each segment begins with.
+The lock of the stream is held while its journal is used. The newest segment is the active one; the others are sealed,
+and listed in the newest state record, which each segment begins with.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def next_name(sequence: int) -> str:
 
 
 class Segment:
-    """A segment that is open, known up to `end`. Whoever uses one holds the lock of the stream."""
+    """A segment that is open, known up to `end`. The lock of the stream is held while it is used."""
 
     __slots__ = (
         "_index", "_marked", "_marks", "_offsets", "contents", "end", "file", "first", "following", "frames",

@@ -51,8 +51,8 @@ class Parameter:
 def parameters_of(params: type) -> tuple[Parameter, ...]:
     """Return the parameters that a class declares.
 
-    Raises `TypeError` for a class that is no attrs class, dataclass or pydantic model, and for a field of a type that
-    no JSON stands for.
+    Raises `TypeError` for a class that is not an attrs class, dataclass or pydantic model, and for a field of a type
+    that no JSON stands for.
     """
     if is_model(params):
         return _parameters_of_model(model_schema(params))
