@@ -105,7 +105,7 @@ def require_filesystem(context: ToolContext) -> Filesystem:
 
 
 def tighter(one: int | None, other: int | None) -> int | None:
-    """Return the smaller of two limits; `None` stands for no limit."""
+    """Return the smaller of two limits; `None` means no limit."""
     if one is None or other is None:
         return one if other is None else other
     return min(one, other)

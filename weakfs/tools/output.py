@@ -17,7 +17,7 @@ OutputMode = Literal["auto", "require_inline"]
 # Larger answers are kept as blobs: more than a tool returns by default, much less than a model can read.
 INLINE = 256 * 1024
 
-ABOUT_MODE = param("auto gives a large result as a reference to a blob, require_inline fails instead", for_models=False)
+ABOUT_MODE = param("auto returns a large result as a blob reference, require_inline fails instead", for_models=False)
 
 
 def kept_as_blob(

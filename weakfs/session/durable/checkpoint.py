@@ -328,7 +328,7 @@ class StoredStates:
         for entry in reversed(self.entries):
             if entry.first <= seq <= entry.last:
                 return self.document(entry.digest).states[seq]
-        raise SessionFileError(f"the state in record {seq} is missing from the storage", where=f"record {seq}")
+        raise SessionFileError(f"the state in record {seq} is missing from storage", where=f"record {seq}")
 
     def document(self, digest: str) -> LoadedStates:
         """Return a document of states; the ones that were read last are kept."""

@@ -124,7 +124,7 @@ def copy_session(source: Session, where: Where, durability: Durability) -> None:
         log = target._log
         if log is None or log.head:
             raise SessionError(
-                f"cannot copy session {source.session_id!r}: the storage has a session of that id; delete it first"
+                f"cannot copy session {source.session_id!r}: there is a session with that id already; delete it first"
             )
         with target.lock:
             target._rules, target.origin_id, target._counter = rules, header["origin_id"], header["counter"]

@@ -45,7 +45,9 @@ class Resolver:
         if isinstance(on_conflict, Mapping):
             self._rules = [(matcher(key), _checked(value)) for key, value in on_conflict.items()]
         elif isinstance(on_conflict, Resolution):
-            raise ValueError("cannot give every conflict one content; pass a mapping from paths to resolutions")
+            raise ValueError(
+                "cannot resolve all conflicts with the same contents; pass a mapping from paths to resolutions"
+            )
         elif on_conflict != "raise":
             self._rules = [(lambda path: True, _checked(on_conflict))]
 

@@ -205,7 +205,7 @@ class Segment:
         """Return the content at an offset. Raises `BadRecord` if it is not the one with this digest."""
         found = record_at(self.file, offset, self.end)
         if found.kind != CONTENT or found.body[: len(digest)] != digest:
-            raise BadRecord(offset, "there is another content than the index says")
+            raise BadRecord(offset, "the contents differ from the index")
         return bytes(found.body[len(digest) :])
 
     def place(self, number: int) -> int:

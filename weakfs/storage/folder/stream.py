@@ -166,7 +166,7 @@ class Stream:
                 if time.monotonic() > deadline:
                     raise StorageError(
                         f"cannot use the stream {self.name!r}: another process has held the lock of {self.path!r} for "
-                        f"{self._options.lock_timeout:g} s; see whether it is stopped"
+                        f"{self._options.lock_timeout:g} s; check whether it hangs"
                     ) from None
                 delay = min(2 * delay, 0.01)
 

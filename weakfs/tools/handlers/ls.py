@@ -59,7 +59,7 @@ MARKS: dict[Kind, str] = {"file": "", "directory": "/", "symlink": "@"}
 
 
 def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceipt]:
-    """List a directory: a name a line, indented by level, with `/` behind directories and `@` behind links."""
+    """List a directory, one name per line, indented by level; directories end in `/`, links in `@`."""
     fs = require_filesystem(context)
     top = fs.list(params.path)
     path = top[0].path.rpartition("/")[0] or "/" if top else normalize(params.path)

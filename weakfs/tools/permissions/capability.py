@@ -41,7 +41,7 @@ def _known_formats(
 
 @frozen(kw_only=True)
 class Capability:
-    """Limits of every call of a toolset; each is optional, and `None` stands for no limit.
+    """Limits of every call of a toolset; each is optional, and `None` means no limit.
 
     `allowed_fs_ops` are the allowed operations, `fs_roots` the directories where they are allowed. Requests are
     clamped: at most `max_read_bytes` of a file are read, `max_inline_bytes` of an answer are inline, and

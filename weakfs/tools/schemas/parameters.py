@@ -127,7 +127,7 @@ def _shown(hint: object) -> Schema | None:
     if isinstance(hint, type) and has_fields(hint):
         fields = fields_of(hint)
         return schema_of(hint) if not fields or any(field.for_models for field in fields) else None
-    raise TypeError(f"cannot describe {hint!r} to models: no JSON stands for it")
+    raise TypeError(f"cannot describe {hint!r} to models: JSON cannot represent it")
 
 
 def _choices(choices: Sequence[object]) -> Schema | None:
