@@ -85,7 +85,9 @@ WORKS: dict[str, Callable[[Desk, str], object]] = {
     "edit": lambda desk, name: desk.call("edit_file", name, path="file", old_string="two", new_string="three"),
     "rm": lambda desk, name: desk.call("rm", name, path="dir", recursive=True),
     "mv": lambda desk, name: desk.call("mv", name, source="dir", destination="moved"),
-    "shell": lambda desk, name: desk.call("shell", name, command="rm -r dir; mkdir made; echo x > made/x; echo >> file"),
+    "shell": lambda desk, name: desk.call(
+        "shell", name, command="rm -r dir; mkdir made; echo x > made/x; echo >> file"
+    ),
     "several": several,
     "direct": lambda desk, name: desk.files.move("/dir", "/moved"),
     "restore": lambda desk, name: desk.files.restore(desk.session[ExternalFsSnapshot].all()[0]),
@@ -156,6 +158,8 @@ def test_whatever_was_acknowledged_is_there_after_a_kill_at_any_moment(
         assert was_killed
         desk = Desk(tmp_path, engine)
         desk.check()
-        with_call = [word.split()[0] for word in acknowledged if word.split()[1] in ("write", "edit", "rm", "mv", "shell")]
+        with_call = [
+            word.split()[0] for word in acknowledged if word.split()[1] in ("write", "edit", "rm", "mv", "shell")
+        ]
         assert set(with_call) <= desk.calls()
         desk.session.close()

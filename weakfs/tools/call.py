@@ -248,7 +248,7 @@ class Call:
         return str(error) if fs is None or absence is None else with_proposal(fs, absence)
 
     def _allow(self, tool: Tool, params: object) -> None:
-        """Raise if the policy refuses the call, or its time is over."""
+        """Raise if the policy refuses the call, or it has timed out."""
         if self.context.policy is not None:
             check_call(self.context.policy, self._to_judge(tool, params), self.context)
         self.context.check_deadline()

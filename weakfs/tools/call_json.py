@@ -69,7 +69,7 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _refuse_constant(name: str) -> object:
-    raise _not_json(f"{name} is no JSON number")
+    raise _not_json(f"{name} is not a JSON number")
 
 
 def recorded(value: object) -> str | bytes:

@@ -36,10 +36,10 @@ class Toolset:
     """Tools over one session, called by name with plain JSON.
 
     Without a filesystem the session's own files in memory are used, and `limits` bounds how large they grow. A
-    filesystem that is given keeps its own limits. What an answer holds, read lines and grep matches, is bounded by
-    `limits` either way; the filesystem's own methods return everything, so that a handler can write back what it read.
-    Any number of threads may call at once: each call works on its own, and one that clashes with what another
-    finished meanwhile is a `conflict`.
+    filesystem that is given keeps its own limits. The lines and grep matches in an answer are bounded by `limits`
+    either way; the filesystem's own methods return everything, so that a handler can write back what it read. Any
+    number of threads may call at once. A call that clashes with one that finished in the meantime fails as a
+    `conflict`.
 
     With `refuse_stale_writes` a call that names its caller cannot change a file that has changed since the caller last
     saw it; with `require_read` it cannot change an existing file that the caller never saw either.
@@ -144,8 +144,8 @@ class Toolset:
         call makes, `caller` whoever made it. The call fails if it takes longer than `timeout` seconds, or goes past
         `deadline`, a reading of the session's clock in nanoseconds; if both are given, the earlier one counts.
         `cancellation` lets another thread undo the call while it runs. The last four are handed to the handler in its
-        context. Raises what is not a failure of the call but a fault of a program, after it was rolled back and
-        recorded, and `TransactionCancelled`.
+        context. Raises `TransactionCancelled`. An exception that is a bug rather than a failure of the call is raised
+        again after the call was rolled back and recorded.
         """
         deadline = self._earlier(deadline, timeout)
         runtime = (prompt, rendered_prompt, adapter, budget_tracker)
@@ -165,15 +165,15 @@ class Toolset:
         adapter: object = None,
         budget_tracker: object = None,
     ) -> ToolResult[object]:
-        """Make one call beside others: the handler runs in a thread, a coroutine function in this task.
+        """Make one call concurrently with others: the handler runs in a thread, a coroutine function in this task.
 
         A tool that is quick runs in this task too, if its files are in memory: a thread would cost more than the call.
 
         The arguments are those of `call`. A call that is cancelled is rolled back and recorded before `CancelledError`
-        goes on, even if its handler hangs: what that still tries to change raises, and a command that it runs is ended.
-        One that had ended by then stays. Tasks and threads that a handler starts with a copy of its context (`gather`,
-        `asyncio.to_thread`) take part in its call; what of them outlives a failure is refused. The thread is one of the
-        event loop's default executor, whose size bounds how many run at once.
+        propagates, even if its handler hangs: further changes by the handler raise an exception, and a command that it
+        runs is killed. A call that had already ended stays. Tasks and threads that a handler starts with a copy of its
+        context (`gather`, `asyncio.to_thread`) take part in its call; those that outlive a failure can change nothing
+        more. The thread is one of the event loop's default executor, whose size bounds how many run at once.
         """
         import asyncio
 

@@ -161,7 +161,7 @@ def head(record: Frame, where: str, values: tuple[Any, ...]) -> Row:
     """Return the row of a record whose fields were read."""
     at, cause, tag = record.get("at"), record.get("cause"), record["type"]
     if type(at) is not int or type(cause) not in (str, type(None)):
-        raise SessionFileError("a record's time is no number, or its cause no text", where=where)
+        raise SessionFileError("a record's time is not a number, or its cause is not text", where=where)
     return at, cause, tag, values
 
 

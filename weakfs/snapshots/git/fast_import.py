@@ -69,13 +69,13 @@ class FastImport:
             raise
 
     def blob(self, content: bytes) -> None:
-        """Add a content."""
+        """Add a blob."""
         self._send(b"blob\ndata %d\n" % len(content))
         self._send(content)
         self._send(b"\n")
 
     def blob_of_pieces(self, size: int, pieces: Iterable[bytes]) -> None:
-        """Add a content of `size` bytes. If the pieces raise, zeros fill the rest, and nothing refers to the result."""
+        """Add a blob of `size` bytes. If the pieces raise, zeros fill the rest, and nothing refers to the result."""
         self._send(b"blob\ndata %d\n" % size)
         left = size
         try:

@@ -115,15 +115,15 @@ class GitRepository:
             return self._ids
 
     def has(self, digest: bytes) -> bool:
-        """Return whether the repository has a content."""
+        """Return whether the repository has a blob."""
         return digest in self._ids or digest in self.ids()
 
     def read(self, digest: bytes) -> bytes:
-        """Return a content, unverified. Raise `MissingBlob` if it is not in the repository."""
+        """Return a blob, unverified. Raise `MissingBlob` if it is not in the repository."""
         return self._reader.read(digest)
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
-        """Yield a content piece by piece, unverified."""
+        """Yield a blob piece by piece, unverified."""
         return self._reader.read_pieces(content)
 
     def sizes(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:

@@ -53,8 +53,8 @@ class Parameter:
 def parameters_of(params: type) -> tuple[Parameter, ...]:
     """Return the parameters that a class declares.
 
-    Raises `TypeError` for a class that is no attrs class, dataclass or pydantic model, and for a field of a type that
-    no JSON stands for.
+    Raises `TypeError` for a class that is not an attrs class, dataclass or pydantic model, and for a field of a type
+    that JSON cannot represent.
     """
     if is_model(params):
         return _parameters_of_model(model_schema(params))
@@ -322,6 +322,6 @@ def _reader(hint: object, name: str) -> Reader:
     if has_fields(hint) or is_model(hint):
         return _nested(cast(type, hint))
     raise TypeError(
-        f"cannot take {name} from a call: no JSON stands for {hint!r}; use str, int, float, bool, Literal, "
+        f"cannot take {name} from a call: JSON cannot represent {hint!r}; use str, int, float, bool, Literal, "
         f"tuple[X, ...], Mapping[str, X], an attrs class, a dataclass or a pydantic model"
     )

@@ -56,7 +56,7 @@ class Database(ABC):
         self._conninfo, options = take_options(url, {"schema"})
         self.schema = options.get("schema", "weakfs")
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,50}", self.schema):
-            raise ValueError(f"invalid schema {self.schema!r}: it has small letters, digits and underscores only")
+            raise ValueError(f"invalid schema {self.schema!r}: use lower-case letters, digits and underscores only")
         self.url, self._secret_url = redacted(url), url
         self._settings = {"autocommit": True, "connect_timeout": int(CONNECT), "application_name": "weakfs"}
         # How often each stream was notified of.
