@@ -1,0 +1,100 @@
+"""Measure many sessions on one storage, and prove that nothing acknowledged is lost: `python -m benchmarks.scale`.
+
+Workers are processes. They open sessions, make calls through a toolset, and hand the sessions on; now and then one is
+killed with SIGKILL and replaced. A worker tells of each call that was acknowledged before it makes the next. In the
+end, every session is opened and compared with what was acknowledged and with a model: see `model.py`, and `shared.py`
+for `--shared`, where all workers change one session.
+
+Servers are started for the run, unless `--url` names one. The exit code is 1 if anything was lost or half there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from random import Random
+from time import monotonic
+
+from attrs import asdict
+
+from benchmarks.scale import sessions, shared
+from benchmarks.scale.engines import ENGINES, Engine
+from benchmarks.scale.ledger import Ledger
+from benchmarks.scale.report import CALLS, Report, show
+from benchmarks.scale.schedule import Schedule, run_once
+
+# The session by which the cost of a call is found.
+ALONE = "alone"
+
+
+def main() -> int:
+    asked = arguments()
+    with ENGINES[asked.engine](asked.url) as engine:
+        report = measure(engine, asked)
+    if asked.json:
+        print(json.dumps(asdict(report)))
+    else:
+        show(report)
+    return 1 if report.found else 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description="Measure sessions on a storage.")
+    parser.add_argument("--engine", choices=list(ENGINES), default="postgresql")
+    parser.add_argument("--url", help="a server that is there, instead of one that is started")
+    parser.add_argument("--sessions", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long the workers work")
+    parser.add_argument("--calls", type=int, default=0, help="end after so many calls, if that is sooner")
+    parser.add_argument("--calls-per-kill", type=int, default=100, help="on average; 0 to kill nobody")
+    parser.add_argument("--shared", action="store_true", help="all workers change one session, and merge")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    return parser.parse_args()
+
+
+def measure(engine: Engine, asked: argparse.Namespace) -> Report:
+    """Let workers work, then check everything that they did."""
+    costs = {} if asked.calls else costs_of_one(engine)
+    ledger = Ledger()
+    prefix = "worker" if asked.shared else "session"
+    names = [f"{prefix}-{number}" for number in range(asked.workers if asked.shared else asked.sessions)]
+    kind = shared if asked.shared else sessions
+    if asked.shared:
+        run_once(shared.preparer(engine.location), [" ".join(names)], ledger)
+    before = engine.usage()
+    begin = monotonic()
+
+    def is_over() -> bool:
+        return monotonic() - begin > asked.seconds or 0 < asked.calls <= len(ledger.calls)
+
+    schedule = Schedule(ledger, list(names), Random(asked.seed), is_over)
+    pool = schedule.run(kind.worker(engine.location), asked.workers, reports_per_kill=asked.calls_per_kill)
+    took = monotonic() - begin
+    usage = engine.usage()
+    usage.subtract(before)
+    calls, opens = ledger.calls, ledger.opens
+    ledger.calls, ledger.opens = [], []
+    begin = monotonic()
+    run_once(kind.checker(engine.location), names, ledger, workers=1 if asked.shared else 2)
+    return Report.of(asked, ledger, calls, opens, took, usage, costs, pool.kills, monotonic() - begin)
+
+
+def costs_of_one(engine: Engine) -> dict[str, Counter[str]]:
+    """Find what a call and an open cost in requests and bytes, by one session that nobody else works on.
+
+    Each step is a process of its own: two that differ in their calls only differ by the cost of these.
+    """
+    ledger = Ledger()
+    totals = [engine.usage()]
+    for calls in (1, 1, CALLS + 1):
+        run_once(sessions.worker(engine.location), [f"{ALONE} {calls}"], ledger)
+        totals.append(engine.usage())
+    steps = [Counter({name: after[name] - before[name] for name in after}) for before, after in zip(totals, totals[1:])]
+    return {"open": steps[1], "calls": Counter({name: steps[2][name] - steps[1][name] for name in steps[2]})}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
