@@ -20,18 +20,23 @@ from time import monotonic
 from attrs import asdict
 
 from benchmarks.scale import sessions, shared
-from benchmarks.scale.engines import ENGINES, Engine
+from benchmarks.scale.engines import ENGINES, Engine, opened
 from benchmarks.scale.ledger import Ledger
+from benchmarks.scale.model import Model
 from benchmarks.scale.report import CALLS, Report, show
 from benchmarks.scale.schedule import Schedule, run_once
+from weakfs import Session, Toolset
+from weakfs.storage import MemoryStorage, open_event_store
 
 # The session by which the cost of a call is found.
 ALONE = "alone"
+# After so many calls each kind was made.
+WARM = 50
 
 
 def main() -> int:
     asked = arguments()
-    with ENGINES[asked.engine](asked.url) as engine:
+    with opened(asked.engine, asked.url) as engine:
         report = measure(engine, asked)
     if asked.json:
         print(json.dumps(asdict(report)))
@@ -43,7 +48,7 @@ def main() -> int:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description="Measure sessions on a storage.")
     parser.add_argument("--engine", choices=list(ENGINES), default="postgresql")
-    parser.add_argument("--url", help="a server that is there, instead of one that is started")
+    parser.add_argument("--url", help="the location of storage that is there, instead of a new one; its usage is not measured")
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the workers work")
@@ -57,7 +62,8 @@ def arguments() -> argparse.Namespace:
 
 def measure(engine: Engine, asked: argparse.Namespace) -> Report:
     """Let workers work, then check everything that they did."""
-    costs = {} if asked.calls else costs_of_one(engine)
+    warm_up()
+    costs = {} if asked.url else costs_of_one(engine)
     ledger = Ledger()
     prefix = "worker" if asked.shared else "session"
     names = [f"{prefix}-{number}" for number in range(asked.workers if asked.shared else asked.sessions)]
@@ -71,7 +77,7 @@ def measure(engine: Engine, asked: argparse.Namespace) -> Report:
         return monotonic() - begin > asked.seconds or 0 < asked.calls <= len(ledger.calls)
 
     schedule = Schedule(ledger, list(names), Random(asked.seed), is_over)
-    pool = schedule.run(kind.worker(engine.location), asked.workers, reports_per_kill=asked.calls_per_kill)
+    pool = schedule.run(kind.worker(engine.location), asked.workers, calls_per_kill=asked.calls_per_kill)
     took = monotonic() - begin
     usage = engine.usage()
     usage.subtract(before)
@@ -80,6 +86,18 @@ def measure(engine: Engine, asked: argparse.Namespace) -> Report:
     begin = monotonic()
     run_once(kind.checker(engine.location), names, ledger, workers=1 if asked.shared else 2)
     return Report.of(asked, ledger, calls, opens, took, usage, costs, pool.kills, monotonic() - begin)
+
+
+def warm_up() -> None:
+    """Import what opening and calling needs, which a process does once, so that no time of a call holds it."""
+    store = open_event_store(MemoryStorage())
+    model = Model("warm")
+    with Session.open(store, "warm") as session:
+        for _ in range(WARM):
+            tool, given = model.next_call()
+            Toolset(session).call(tool, given)
+            model.apply(tool, given)
+    Session.open(store, "warm").close()
 
 
 def costs_of_one(engine: Engine) -> dict[str, Counter[str]]:

@@ -32,22 +32,19 @@ def bytes_below(folder: Path) -> Counter[str]:
 
 
 @contextmanager
-def folder(url: str | None) -> Iterator[Engine]:
+def folder() -> Iterator[Engine]:
     with tempfile.TemporaryDirectory(dir=".") as place:
-        yield Engine(url or f"folder:{Path(place).resolve()}/store", lambda: bytes_below(Path(place)))
+        yield Engine(f"folder:{Path(place).resolve()}/store", lambda: bytes_below(Path(place)))
 
 
 @contextmanager
-def sqlite(url: str | None) -> Iterator[Engine]:
+def sqlite() -> Iterator[Engine]:
     with tempfile.TemporaryDirectory(dir=".") as place:
-        yield Engine(url or f"sqlite:{Path(place).resolve()}/sessions.db", lambda: bytes_below(Path(place)))
+        yield Engine(f"sqlite:{Path(place).resolve()}/sessions.db", lambda: bytes_below(Path(place)))
 
 
 @contextmanager
-def postgresql(url: str | None) -> Iterator[Engine]:
-    if url is not None:
-        yield Engine(url, lambda: _postgresql_usage(url))
-        return
+def postgresql() -> Iterator[Engine]:
     with servers.postgresql(fsync=True) as server:
         yield Engine(server.url, lambda: _postgresql_usage(server.url))
 
@@ -72,10 +69,7 @@ def _postgresql_usage(url: str) -> Counter[str]:
 
 
 @contextmanager
-def redis(url: str | None) -> Iterator[Engine]:
-    if url is not None:
-        yield Engine(url, lambda: _redis_usage(url))
-        return
+def redis() -> Iterator[Engine]:
     with tempfile.TemporaryDirectory(dir=".") as place, servers.redis(Path(place).resolve()) as server:
         yield Engine(server.url, lambda: _redis_usage(server.url))
 
@@ -91,10 +85,7 @@ def _redis_usage(url: str) -> Counter[str]:
 
 
 @contextmanager
-def s3(url: str | None) -> Iterator[Engine]:
-    if url is not None:
-        yield Engine(url, Counter)
-        return
+def s3() -> Iterator[Engine]:
     with tempfile.TemporaryDirectory(dir=".") as place:
         log = Path(place) / "requests"
         with servers.s3(log=log) as server:
@@ -122,3 +113,13 @@ def _s3_usage(server: str, log: Path) -> Counter[str]:
 
 
 ENGINES = {"folder": folder, "sqlite": sqlite, "postgresql": postgresql, "redis": redis, "s3": s3}
+
+
+@contextmanager
+def opened(name: str, url: str | None) -> Iterator[Engine]:
+    """Start an engine of this name, or use the one at a URL, which is not asked for its usage."""
+    if url is not None:
+        yield Engine(url, Counter)
+        return
+    with ENGINES[name]() as engine:
+        yield engine

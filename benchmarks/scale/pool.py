@@ -13,6 +13,8 @@ from benchmarks.scale.processes import Work, Worker
 
 # The longest time between the decision to kill a worker and its death, so that it dies anywhere in a call.
 LATEST = 0.02
+# When so many workers failed by themselves, nobody gets a job any more.
+MOST_FAILURES = 8
 
 
 @define(eq=False)
@@ -28,8 +30,8 @@ class Pool:
     next_job: Callable[[], str | None]
     on_report: Callable[[str, list[str]], None]
     on_kill: Callable[[str], None] = lambda job: None
-    # How many reports there are between two deaths, on average; 0 for no deaths.
-    reports_per_kill: int = 0
+    # How many calls there are between two deaths, on average; 0 for no deaths.
+    calls_per_kill: int = 0
     random: Random = field(factory=Random)
     kills: int = 0
     failures: int = 0
@@ -53,7 +55,7 @@ class Pool:
         for at in range(self.count):
             if at < len(self._workers) and self._workers[at].job is not None:
                 continue
-            job = self.next_job()
+            job = self.next_job() if self.failures < MOST_FAILURES else None
             if job is None:
                 break
             if at == len(self._workers):
@@ -80,10 +82,10 @@ class Pool:
             if worker.job is None:
                 raise RuntimeError(f"a report about no job: {words}")
             self.on_report(worker.job, words)
-            self._until_kill -= 1
+            self._until_kill -= words[0] == "called"
             if words[0] == "finished":
                 worker.job = None
-        if self.reports_per_kill and self._kill_at is None and self._until_kill <= 0:
+        if self.calls_per_kill and self._kill_at is None and self._until_kill <= 0:
             self._kill_at = monotonic() + self.random.random() * LATEST
 
     def _kill_one(self) -> None:
@@ -107,4 +109,4 @@ class Pool:
 
     def _plan_kill(self) -> None:
         self._kill_at = None
-        self._until_kill = self.random.expovariate(1 / self.reports_per_kill) if self.reports_per_kill else 0.0
+        self._until_kill = self.random.expovariate(1 / self.calls_per_kill) if self.calls_per_kill else 0.0

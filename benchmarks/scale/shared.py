@@ -2,7 +2,8 @@
 
 Every call is a patch. It counts up the worker's own line in a file of all; each second one adds a file as well; and each
 third one counts up a number that belongs to all, so that two workers conflict and one has to read and try again. An
-update that is lost shows in the number.
+update that is lost shows in the number. Beside it stands who counted: as in git, a merge takes two changes that are
+equal for one.
 """
 
 from __future__ import annotations
@@ -30,15 +31,19 @@ def added(name: str, number: int) -> tuple[str, str]:
     return f"/{name}/{number}", f"call {number} of {name}\n"
 
 
-def patch(name: str, number: int, counted: int) -> str:
-    """Return the patch of a call, made when the number of all is `counted`."""
+def patch(name: str, number: int, counted: str) -> str:
+    """Return the patch of a call, made when the file of the number of all has the line `counted`."""
     parts = [f"*** Update File: {BOARD}\n@@\n-{line(name, number - 1)}\n+{line(name, number)}\n"]
     if number % 2 == 0:
         path, text = added(name, number)
         parts.append(f"*** Add File: {path}\n+{text}")
     if number % 3 == 0:
-        parts.append(f"*** Update File: {NUMBER}\n@@\n-{counted}\n+{counted + 1}\n")
+        parts.append(f"*** Update File: {NUMBER}\n@@\n-{counted}\n+{number_in(counted) + 1} by {name}.{number}\n")
     return f"*** Begin Patch\n{''.join(parts)}*** End Patch"
+
+
+def number_in(text: str) -> int:
+    return int(text.split(" ")[0])
 
 
 def preparer(location: str) -> Work:
@@ -49,7 +54,7 @@ def preparer(location: str) -> Work:
             with Session.open(location, SESSION) as session:
                 fs = InMemoryFilesystem(session)
                 fs.write(BOARD, "".join(f"{line(name, 0)}\n" for name in job.split(" ")))
-                fs.write(NUMBER, "0\n")
+                fs.write(NUMBER, "0 by nobody\n")
             report("finished")
 
     return work
@@ -72,12 +77,12 @@ def worker(location: str) -> Work:
                 attempts, is_done = 0, False
                 begin = perf_counter_ns()
                 while not is_done:
-                    counted = int(fs.read(NUMBER).content)
+                    counted = fs.read(NUMBER).content.rstrip("\n")
                     call_id = f"{name}.{number}.{attempts}"
                     result = tools.call("apply_patch", {"patch": patch(name, number, counted)}, call_id=call_id)
                     is_done = result.success
                     if not is_done:
-                        if number % 3 or result.error_code not in ("conflict", "edit_target_not_found"):
+                        if number % 3 or result.error_code not in ("merge_conflict", "edit_target_not_found"):
                             raise RuntimeError(f"{call_id}: {result.message}")
                         attempts += 1
                         session.refresh()
@@ -116,9 +121,12 @@ def wrong(session: Session, fs: InMemoryFilesystem, numbers: dict[str, int]) -> 
     """Say what differs from the model in which calls are made one after another."""
     files = {entry.path: fs.read(entry.path).content for entry in fs.walk() if entry.is_file}
     counted = sum(number // 3 for number in numbers.values())
-    expected = {BOARD: "".join(f"{line(name, number)}\n" for name, number in numbers.items()), NUMBER: f"{counted}\n"}
+    expected = {BOARD: "".join(f"{line(name, number)}\n" for name, number in numbers.items())}
     for name, number in numbers.items():
         expected |= dict(added(name, at) for at in range(2, number + 1, 2))
+    last = files.pop(NUMBER)
+    if number_in(last) != counted:
+        yield f"the number of all is {last!r}, and it was counted up {counted} times"
     if files != expected:
         yield f"the files are not those of the model: {sorted(files.items() ^ expected.items())[:4]}"
     recorded: defaultdict[str, list[int]] = defaultdict(list)
@@ -127,7 +135,7 @@ def wrong(session: Session, fs: InMemoryFilesystem, numbers: dict[str, int]) -> 
         if call.status == "ok":
             name, number, _ = call.call_id.split(".")
             recorded[name].append(int(number))
-            steps += [int(found) for found in re.findall(r"\+(\d+)\n\*\*\* End", str(call.read_arguments()["patch"]))]
+            steps += map(int, re.findall(r"\+(\d+) by", str(call.read_arguments())))
     for name, order in recorded.items():
         # The record of a call whose worker was killed may be missing.
         if order != sorted(set(order)) or not set(order) <= set(range(1, numbers[name] + 1)):
