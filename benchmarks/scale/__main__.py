@@ -23,7 +23,7 @@ from benchmarks.scale import sessions, shared
 from benchmarks.scale.engines import ENGINES, Engine, opened
 from benchmarks.scale.ledger import Ledger
 from benchmarks.scale.model import Model
-from benchmarks.scale.report import CALLS, Report, show
+from benchmarks.scale.report import CALLS, OPENS, Report, show
 from benchmarks.scale.schedule import Schedule, run_once
 from weakfs import Session, Toolset
 from weakfs.storage import MemoryStorage, open_event_store
@@ -48,7 +48,7 @@ def main() -> int:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description="Measure sessions on a storage.")
     parser.add_argument("--engine", choices=list(ENGINES), default="postgresql")
-    parser.add_argument("--url", help="the location of storage that is there, instead of a new one; its usage is not measured")
+    parser.add_argument("--url", help="a location of storage, instead of a new one; its usage is not measured")
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the workers work")
@@ -103,15 +103,16 @@ def warm_up() -> None:
 def costs_of_one(engine: Engine) -> dict[str, Counter[str]]:
     """Find what a call and an open cost in requests and bytes, by one session that nobody else works on.
 
-    Each step is a process of its own: two that differ in their calls only differ by the cost of these.
+    Each step is a process of its own: two that differ only in how often they do a thing differ by what that costs.
     """
     ledger = Ledger()
-    totals = [engine.usage()]
-    for calls in (1, 1, CALLS + 1):
-        run_once(sessions.worker(engine.location), [f"{ALONE} {calls}"], ledger)
-        totals.append(engine.usage())
-    steps = [Counter({name: after[name] - before[name] for name in after}) for before, after in zip(totals, totals[1:])]
-    return {"open": steps[1], "calls": Counter({name: steps[2][name] - steps[1][name] for name in steps[2]})}
+    steps = {"first": [1], "call": [1], "calls": [CALLS + 1], "open": [0], "opens": [0] * (OPENS + 1)}
+    usage: dict[str, Counter[str]] = {}
+    for name, turns in steps.items():
+        before = engine.usage()
+        run_once(sessions.worker(engine.location), [f"{ALONE} {calls}" for calls in turns], ledger)
+        usage[name] = engine.usage() - before
+    return {"call": usage["calls"] - usage["call"], "open": usage["opens"] - usage["open"]}
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from benchmarks.units import bytes_text, count_text, time_text
 
 # Totals that are bytes.
 SIZES = {"stored", "WAL", "append-only file"}
-# How many calls the cost of one is found by.
-CALLS = 300
+# How many calls and opens the cost of one is found by.
+CALLS, OPENS = 300, 50
 
 
 @define
@@ -71,8 +71,8 @@ class Report:
             ledger.conflicts,
             ledger.found,
             {name: number / max(len(calls), 1) for name, number in usage.items()},
-            {name: number / CALLS for name, number in costs.get("calls", Counter[str]()).items()},
-            dict(costs.get("open", {})),
+            {name: number / CALLS for name, number in costs.get("call", Counter[str]()).items()},
+            {name: number / OPENS for name, number in costs.get("open", Counter[str]()).items()},
             check_seconds,
         )
 

@@ -11,6 +11,7 @@ from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.storage import open_event_store
 from weakfs.tools import ToolCall
 
+
 def worker(location: str) -> Work:
     """Return the work on sessions at a location; a job is the name of a session and how many calls to make."""
 
@@ -76,5 +77,3 @@ def position(session: Session) -> tuple[int, bool]:
     number = int(last.call_id) if last is not None else 0
     newest = max((int(record.cause or 0) for record in session.records.since(session.seq - 1)), default=0)
     return max(number, newest), newest <= number
-
-

@@ -1,8 +1,8 @@
 """One session that all workers change at once, each merging its calls with those of the others.
 
-Every call is a patch. It counts up the worker's own line in a file of all; each second one adds a file as well; and each
-third one counts up a number that belongs to all, so that two workers conflict and one has to read and try again. An
-update that is lost shows in the number. Beside it stands who counted: as in git, a merge takes two changes that are
+Every call is a patch. It counts up the worker's own line in a file of all; each second one adds a file as well; and
+each third one counts up a number that belongs to all, so that two workers conflict and one has to read and try again.
+An update that is lost shows in the number. Beside it stands who counted: as in git, a merge takes two changes that are
 equal for one.
 """
 
