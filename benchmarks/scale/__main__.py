@@ -106,13 +106,27 @@ def costs_of_one(engine: Engine) -> dict[str, Counter[str]]:
     Each step is a process of its own: two that differ only in how often they do a thing differ by what that costs.
     """
     ledger = Ledger()
-    steps = {"first": [1], "call": [1], "calls": [CALLS + 1], "open": [0], "opens": [0] * (OPENS + 1)}
+    steps: dict[str, list[object]] = {
+        "first": [1],
+        "call": [1],
+        "calls": [CALLS + 1],
+        "open": [0],
+        "opens": [0] * (OPENS + 1),
+        "checkpoint": ["checkpoint"],
+        "reopen": [0],
+        "reopens": [0] * (OPENS + 1),
+    }
     usage: dict[str, Counter[str]] = {}
     for name, turns in steps.items():
         before = engine.usage()
         run_once(sessions.worker(engine.location), [f"{ALONE} {calls}" for calls in turns], ledger)
         usage[name] = engine.usage() - before
-    return {"call": usage["calls"] - usage["call"], "open": usage["opens"] - usage["open"]}
+    return {
+        "call": usage["calls"] - usage["call"],
+        "open": usage["opens"] - usage["open"],
+        "checkpoint": usage["checkpoint"] - usage["open"],
+        "reopen": usage["reopens"] - usage["reopen"],
+    }
 
 
 if __name__ == "__main__":

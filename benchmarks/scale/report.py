@@ -14,7 +14,7 @@ from benchmarks.units import bytes_text, count_text, time_text
 # Totals that are bytes.
 SIZES = {"stored", "WAL", "append-only file"}
 # How many calls and opens the cost of one is found by.
-CALLS, OPENS = 300, 50
+CALLS, OPENS = 300, 10
 
 
 @define
@@ -38,9 +38,12 @@ class Report:
     found: list[str]
     # For each call of the run.
     usage: dict[str, float]
-    # For a call and an open of a session that nobody else works on.
+    # What things cost in a session that nobody else works on: a call, an open after `CALLS` of them, a checkpoint, and
+    # an open after it.
     of_call: dict[str, float]
     of_open: dict[str, float]
+    of_checkpoint: dict[str, float]
+    of_reopen: dict[str, float]
     check_seconds: float
 
     @classmethod
@@ -71,10 +74,16 @@ class Report:
             ledger.conflicts,
             ledger.found,
             {name: number / max(len(calls), 1) for name, number in usage.items()},
-            {name: number / CALLS for name, number in costs.get("call", Counter[str]()).items()},
-            {name: number / OPENS for name, number in costs.get("open", Counter[str]()).items()},
+            _each(costs, "call", CALLS),
+            _each(costs, "open", OPENS),
+            _each(costs, "checkpoint", 1),
+            _each(costs, "reopen", OPENS),
             check_seconds,
         )
+
+
+def _each(costs: Mapping[str, Counter[str]], name: str, count: int) -> dict[str, float]:
+    return {one: number / count for one, number in costs.get(name, Counter[str]()).items()}
 
 
 def percentiles(times: Sequence[int]) -> list[int]:
@@ -94,11 +103,12 @@ def show(report: Report) -> None:
         "conflicts": f"{report.conflicts} calls tried again",
         "each call": amounts(report.usage),
         "a call alone": amounts(report.of_call),
-        "an open alone": amounts(report.of_open),
+        "an open alone": f"{amounts(report.of_open)}; after a checkpoint {amounts(report.of_reopen)}",
+        "a checkpoint": amounts(report.of_checkpoint),
         "proof": f"{len(report.found)} faults, in {report.check_seconds:.0f} s",
     }
     for name, text in rows.items():
-        if text:
+        if text.strip("; "):
             print(f"  {name:<14}{text}")
     for fault in report.found:
         print(f"  FAULT {fault[:400]}")

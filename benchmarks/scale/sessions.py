@@ -13,7 +13,10 @@ from weakfs.tools import ToolCall
 
 
 def worker(location: str) -> Work:
-    """Return the work on sessions at a location; a job is the name of a session and how many calls to make."""
+    """Return the work on sessions at a location.
+
+    A job is the name of a session and how many calls to make, or "checkpoint".
+    """
 
     def work(jobs: Iterator[str], report: Report) -> None:
         store = open_event_store(location)
@@ -30,7 +33,9 @@ def worker(location: str) -> Work:
             if model is None or model.number > number:
                 model = models[name] = Model(name)
             model.forward(number)
-            for _ in range(int(calls)):
+            if calls == "checkpoint":
+                session.checkpoint()
+            for _ in range(int(calls) if calls.isdecimal() else 0):
                 tool, arguments = model.next_call()
                 begin = perf_counter_ns()
                 result = tools.call(tool, arguments, call_id=str(model.number + 1))

@@ -3,8 +3,8 @@
 The row of a stream holds the number of its newest frame. An append is one statement that moves this number on if it is
 the expected one, which locks the row, and adds the frames and contents.
 
-It notifies those who wait only if there are any, which the row says: the server lets one transaction commit at a time of
-those that notify. With 16 connections that is 150 to 400 commits a second instead of 3,400.
+It notifies those who wait only if there are any, which the row says: of the transactions that notify, the server lets
+one commit at a time. With 16 connections that is 150 to 400 commits a second instead of 3,400.
 """
 
 from __future__ import annotations
