@@ -52,7 +52,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the workers work")
-    parser.add_argument("--calls", type=int, default=0, help="end after so many calls, if that is sooner")
+    parser.add_argument("--calls", type=int, default=0, help="end after so many calls, if that is sooner; costs are not measured")
     parser.add_argument("--calls-per-kill", type=int, default=100, help="on average; 0 to kill nobody")
     parser.add_argument("--shared", action="store_true", help="all workers change one session, and merge")
     parser.add_argument("--seed", type=int, default=1)
@@ -63,7 +63,7 @@ def arguments() -> argparse.Namespace:
 def measure(engine: Engine, asked: argparse.Namespace) -> Report:
     """Let workers work, then check everything that they did."""
     warm_up()
-    costs = {} if asked.url else costs_of_one(engine)
+    costs = {} if asked.url or asked.calls else costs_of_one(engine)
     ledger = Ledger()
     prefix = "worker" if asked.shared else "session"
     names = [f"{prefix}-{number}" for number in range(asked.workers if asked.shared else asked.sessions)]
@@ -110,11 +110,11 @@ def costs_of_one(engine: Engine) -> dict[str, Counter[str]]:
         "first": [1],
         "call": [1],
         "calls": [CALLS + 1],
-        "open": [0],
-        "opens": [0] * (OPENS + 1),
+        "open": ["open"],
+        "opens": ["open"] * (OPENS + 1),
         "checkpoint": ["checkpoint"],
-        "reopen": [0],
-        "reopens": [0] * (OPENS + 1),
+        "reopen": ["open"],
+        "reopens": ["open"] * (OPENS + 1),
     }
     usage: dict[str, Counter[str]] = {}
     for name, turns in steps.items():

@@ -103,13 +103,14 @@ def show(report: Report) -> None:
         "conflicts": f"{report.conflicts} calls tried again",
         "each call": amounts(report.usage),
         "a call alone": amounts(report.of_call),
-        "an open alone": f"{amounts(report.of_open)}; after a checkpoint {amounts(report.of_reopen)}",
+        "an open alone": amounts(report.of_open),
+        "with checkpoint": amounts(report.of_reopen),
         "a checkpoint": amounts(report.of_checkpoint),
         "proof": f"{len(report.found)} faults, in {report.check_seconds:.0f} s",
     }
     for name, text in rows.items():
-        if text.strip("; "):
-            print(f"  {name:<14}{text}")
+        if text:
+            print(f"  {name:<17}{text}")
     for fault in report.found:
         print(f"  FAULT {fault[:400]}")
 

@@ -15,7 +15,7 @@ from weakfs.tools import ToolCall
 def worker(location: str) -> Work:
     """Return the work on sessions at a location.
 
-    A job is the name of a session and how many calls to make, or "checkpoint".
+    A job is the name of a session and how many calls to make; or "open", or "checkpoint", to do nothing else.
     """
 
     def work(jobs: Iterator[str], report: Report) -> None:
@@ -27,15 +27,19 @@ def worker(location: str) -> Work:
             session = Session.open(store, name)
             tools = Toolset(session)
             took = perf_counter_ns() - begin
+            if not calls.isdecimal():
+                if calls == "checkpoint":
+                    session.checkpoint()
+                session.close()
+                report("finished")
+                continue
             number, is_recorded = position(session)
             report("opened", number, took, int(not is_recorded))
             model = models.get(name)
             if model is None or model.number > number:
                 model = models[name] = Model(name)
             model.forward(number)
-            if calls == "checkpoint":
-                session.checkpoint()
-            for _ in range(int(calls) if calls.isdecimal() else 0):
+            for _ in range(int(calls)):
                 tool, arguments = model.next_call()
                 begin = perf_counter_ns()
                 result = tools.call(tool, arguments, call_id=str(model.number + 1))
