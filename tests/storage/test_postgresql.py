@@ -124,3 +124,16 @@ def test_a_storage_opens_the_event_streams_of_its_schema(postgresql_server: Serv
     assert kept.keys() == []
     store.close()
     kept.close()
+
+
+def test_an_append_notifies_only_if_somebody_waits(postgresql_server: Server) -> None:
+    url = f"{postgresql_server.url}&schema=watched"
+    store = storage.open_event_store(url)
+    with psycopg.connect(postgresql_server.url, autocommit=True) as listener:
+        listener.execute("LISTEN weakfs_watched")
+        store.append("s", 0, [b"a"])
+        listener.execute("NOTIFY weakfs_watched, 'between'")
+        # An empty wait: it marks the stream.
+        assert store.wait("s", 1, 0.01) == 1
+        store.append("s", 1, [b"b"])
+        assert [found.payload for found in listener.notifies(stop_after=2)] == ["between", "s"]
