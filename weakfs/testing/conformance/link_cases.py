@@ -155,24 +155,6 @@ class LinkCases(FilesystemCases):
         fs.write("/link", "a file now")
         assert fs.read("/link").content == "a file now"
 
-    def test_a_link_is_copied_as_a_link(self, fs: Filesystem) -> None:
-        fs.write("/a.txt", "text")
-        fs.symlink("a.txt", "/link")
-        fs.symlink("nowhere", "/broken")
-        fs.copy("/link", "/d/link")
-        fs.copy("/broken", "/d/broken")
-        assert fs.readlink("/d/link") == fs.readlink("/link") == "a.txt"
-        assert fs.readlink("/d/broken") == "nowhere"
-
-    def test_a_file_copied_onto_a_link_replaces_the_link(self, fs: Filesystem) -> None:
-        fs.write("/kept.txt", "kept")
-        fs.write("/a.txt", "text")
-        fs.symlink("kept.txt", "/link")
-        fs.copy("/a.txt", "/link")
-        assert fs.is_file("/link")
-        assert fs.read("/link").content == "text"
-        assert fs.read("/kept.txt").content == "kept"
-
     def test_a_copied_directory_holds_links_and_not_what_they_lead_to(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "text")
         fs.symlink("../a.txt", "/d/link")
