@@ -208,7 +208,7 @@ def test_the_numbers_of_the_records_are_right_when_another_comes_right_behind() 
 
     toolset.call("write_file", {"path": "/a", "content": "x"}, call_id="c1")
 
-    assert [type(record.event) for record in toolset.session.records] == [FileWritten, Noted, ToolCall]
+    assert [type(record.event) for record in toolset.session.records] == [FileWritten, ToolCall, Noted]
     assert (only_call(toolset.session).first_seq, only_call(toolset.session).last_seq) == (1, 1)
 
 

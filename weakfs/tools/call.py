@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 from contextlib import suppress
+from functools import partial
 from typing import cast
 
 from attrs import define, evolve, field
@@ -107,6 +108,8 @@ class Call:
     _seen: dict[str, Version] = field(factory=dict[str, "Version"])
     _seen_after: int = 0
     _written_down: bool = False
+    # Whether its record is part of the commit of its changes.
+    _is_concluded: bool = False
     # What the policy was shown of it.
     _params: object = None
     _is_judged: bool = False
@@ -190,7 +193,11 @@ class Call:
                 if not result.success:
                     raise _Undone(result)
                 self._tell_changes()
+                self.session._conclude(partial(self._write_down_with, result))
         except BaseException as error:
+            if self._is_concluded:
+                # It could not be committed, and so neither could its record.
+                self._is_concluded = self._written_down = False
             # What was done stays in the records, and the rollback that undid it follows.
             self._made += self._made > 0
             if isinstance(error, _Undone):
@@ -266,8 +273,22 @@ class Call:
             if self._written_down:
                 return
             self._written_down = True
-        first, last = self._numbers()
-        event = ToolCall(
+        try:
+            self.session._dispatch(self._record(result, *self._numbers()), self.call_id)
+        except TransactionCancelled:
+            raise
+        except SessionClosed:
+            # The caller gets the answer all the same.
+            return
+
+    def _write_down_with(self, result: ToolResult[object], last: int) -> tuple[object, str]:
+        """Return the record of the call, for the commit of its changes; `last` is the number of the last of these."""
+        self._is_concluded = self._written_down = True
+        numbers = (last - self._made + 1, last) if self._made else (None, None)
+        return self._record(result, *numbers), self.call_id
+
+    def _record(self, result: ToolResult[object], first: int | None, last: int | None) -> ToolCall:
+        return ToolCall(
             self.call_id,
             self.name,
             self.recorded_arguments,
@@ -281,13 +302,6 @@ class Call:
             first,
             last,
         )
-        try:
-            self.session._dispatch(event, self.call_id)
-        except TransactionCancelled:
-            raise
-        except SessionClosed:
-            # The caller gets the answer all the same.
-            return
 
     def _numbers(self) -> tuple[int | None, int | None]:
         """Find the numbers of the call's records: where it left off, or behind the merge with what others did."""

@@ -153,6 +153,10 @@ class Checkpointing:
         finally:
             self._thread = None
 
+    def forget_thread(self) -> None:
+        """Forget the thread of the process that this one was forked from."""
+        self._thread = None
+
     def wait(self) -> None:
         """Wait for a checkpoint that is being written; never called under the session's lock."""
         thread = self._thread
