@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 from attrs import frozen
 
+from tests.tools.conftest import OpenFiles
 from weakfs import (
     Filesystem,
     HostFilesystem,
     InMemoryFilesystem,
-    OverlayFilesystem,
     Policy,
     PolicyRule,
     Session,
@@ -37,17 +37,10 @@ if TYPE_CHECKING:
 TEXT = "".join(f"line {n}\n" for n in range(1, 21))
 
 
-@pytest.fixture(params=["memory", "host", "overlay"])
-def tools(request: pytest.FixtureRequest, tmp_path: Path) -> Toolset:
+@pytest.fixture
+def tools(open_files: OpenFiles) -> Toolset:
     session = Session()
-    files: Filesystem
-    if request.param == "memory":
-        files = InMemoryFilesystem(session)
-    elif request.param == "host":
-        (tmp_path / "root").mkdir()
-        files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
-    else:
-        files = OverlayFilesystem(InMemoryFilesystem(), session)
+    files = open_files(session)
     files.write("/a.txt", TEXT)
     return Toolset(session, files)
 
