@@ -268,8 +268,8 @@ class Branching(RecordLog):
                 self._refuse()
             line = self._line()
             fork = type(self).__new__(type(self))
-            name = self._next_id(name or "f")
-            fork._start(name, self.origin_id, self._clock, self._rules, line.branch(is_fork=True), None)
+            session_id = self._next_id(name or "f")
+            fork._start(session_id, self.origin_id, self._clock, self._rules, line.branch(is_fork=True), None)
             fork._base = line.point()
             fork._parent = ref(self)
             return fork
@@ -397,7 +397,8 @@ class TransactionBlock(Generic[B]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._own is not None:
+        # It may have ended with an error before.
+        if self._own is not None and self._own.session is not None:
             self._end(self._own, error)
 
     def _end(self, own: Transaction, error: BaseException | None) -> None:

@@ -333,6 +333,17 @@ class SessionCore:
         with self.lock:
             return self._line().seq
 
+    @property
+    def _settled_seq(self) -> int:
+        """The number of the newest record that no open transaction of the running code made."""
+        with self.lock:
+            own = innermost(self, ACTIVE.get())
+            if own is None:
+                return self._trunk.seq
+            while own.outer is not None:
+                own = own.outer
+            return own.base.seq
+
     def close(self, reason: str = "it was closed") -> None:
         """Refuse every further change, as for the fork of a cancelled call; reading still works."""
         with self.lock:
@@ -340,7 +351,13 @@ class SessionCore:
 
     def _line(self) -> Timeline:
         stack = ACTIVE.get()
-        own = innermost(self, stack) if stack else None
+        if not stack:
+            return self._trunk
+        last = stack[-1]
+        if last.session is self and last.open and last.shared and last.cancelled is None:
+            # As in every call of a tool, some 15 times: a third of the time of `innermost`.
+            return last.line
+        own = innermost(self, stack)
         return self._trunk if own is None else own.line
 
     def _writable(self) -> Timeline:
@@ -429,7 +446,8 @@ class SessionCore:
             return self._next_id(name)
 
     def _next_id(self, name: str) -> str:
-        return f"{self.session_id}/{name}{self._next_number()}{self._id_suffix}"
+        self._counter += 1
+        return f"{self.session_id}/{name}{self._counter}{self._id_suffix}"
 
     def _next_number(self) -> int:
         self._counter += 1

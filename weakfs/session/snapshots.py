@@ -76,6 +76,9 @@ class Snapshots(SessionCore):
             self._change_snapshots(line, lambda changed: changed.forget_snapshot(entry.snapshot_id))
 
     def _change_snapshots(self, line: Timeline, change: Callable[[Timeline], None]) -> None:
+        if self._log is None or line is not self._trunk:
+            change(line)
+            return
         after = line.copy()
         change(after)
         while not self._stored(line, after):

@@ -118,6 +118,6 @@ def innermost(session: object, stack: tuple[Transaction, ...]) -> Transaction | 
         concerns = (transaction.session is session and transaction.open) or transaction.refuses(session)
         if concerns and (transaction.shared or transaction.is_own()):
             if transaction.cancelled is not None:
-                raise TransactionCancelled(f"cannot go on in a transaction of the session: {transaction.cancelled}")
+                raise TransactionCancelled(f"cannot continue in a transaction of the session: {transaction.cancelled}")
             return transaction
     return None

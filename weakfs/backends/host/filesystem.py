@@ -51,8 +51,8 @@ class HostFilesystem(HostFiles):
     everybody who works in `root` should use the same one. For a workspace that moved, pass the `filesystem_id` by which
     its session knows it. Work that a killed process left unfinished is undone when the root is next opened for writing.
 
-    Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory, and `OSError` (ENOTSUP) on another
-    system than Linux.
+    Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory, and `OSError` (ENOTSUP) on systems
+    other than Linux.
     """
 
     __slots__ = ("_external", "_kinds", "_read_only", "follow_symlinks", "limits")
@@ -255,7 +255,7 @@ class HostFilesystem(HostFiles):
 
     def _wanted(self, snapshot: FilesystemSnapshot) -> FileTree:
         if self._session.missing_blobs:
-            # The store may have a content that is missing from the session's file.
+            # The store may have a blob that is missing from the session's file.
             snapshot = self._kinds.with_own_tree(snapshot)
         try:
             is_own = snapshot.filesystem_id == self.filesystem_id

@@ -55,7 +55,7 @@ class HostRoot:
             raise fault(
                 PermissionError,
                 error.errno or 0,
-                f"cannot open {root!r}: {error.strerror}; get the permission, or name another directory",
+                f"cannot open {root!r}: {error.strerror}; get permission, or name another directory",
             ) from None
         self.path = self.directory.root
         self.lock = RootLock(self.directory)
