@@ -115,8 +115,9 @@ class FrameReader:
     def _apply_one(self, number: int, frame: Frame) -> None:
         line = self.line
         where = f"frame {number}"
-        if not FIELDS.issuperset(frame):
-            unknown = ", ".join(map(repr, sorted(frame.keys() - FIELDS)))
+        unknown_fields = frame.keys() - FIELDS - {pool.section for pool in self.rules.registry.pools}
+        if unknown_fields:
+            unknown = ", ".join(map(repr, sorted(unknown_fields)))
             raise UnsupportedVersion(
                 f"it has the unknown field {unknown:.60}; use a newer release of weakfs", where=where
             )
