@@ -37,7 +37,7 @@ _URL = re.compile("[a-zA-Z][a-zA-Z0-9+.-]+:")
 
 @frozen
 class Location:
-    """A session in a storage: the folder or URL, and the id of the session if it names one."""
+    """A session in storage: the folder or URL, and the id of the session if it names one."""
 
     where: str
     session_id: str | None
@@ -59,12 +59,12 @@ class Location:
 
 
 def is_location(text: str) -> bool:
-    """Return whether a command's FILE names a session in a storage: a URL, or a folder."""
+    """Return whether a command's FILE names a session in storage: a URL, or a folder."""
     return (_URL.match(text) is not None and not os.path.exists(text)) or os.path.isdir(Location.of(text).where)
 
 
 def opened(location: Location, registry: str | None) -> Session:
-    """Open a session in a storage; raise `Failure` if there is none."""
+    """Open a session in storage; raise `Failure` if there is none."""
     known = None if registry is None else registry_at(registry)
     with as_failure(f"open {redacted(location.where)!r}"):
         location.check()
@@ -76,7 +76,7 @@ def opened(location: Location, registry: str | None) -> Session:
 
 
 def load(file: str, registry: str | None, max_expansion: float | None) -> Session:
-    """Load a session file, or open a session in a storage; raise `Failure` with the cause if that is impossible.
+    """Load a session file, or open a session in storage; raise `Failure` with the cause if that is impossible.
 
     `registry` is `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`.
     """

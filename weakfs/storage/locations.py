@@ -97,7 +97,7 @@ _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):(.*)", re.DOTALL)
 
 
 def open(location: str | os.PathLike[str]) -> Storage:
-    """Open a key-value storage.
+    """Open a key-value engine.
 
     Raises `ValueError` if there is no engine for the location, `ModuleNotFoundError` if a package is missing, and
     `StorageError` if the engine cannot be reached.
@@ -107,7 +107,7 @@ def open(location: str | os.PathLike[str]) -> Storage:
 
 
 async def aopen(location: str | os.PathLike[str]) -> AsyncStorage:
-    """Open a key-value storage whose methods are `async`; it raises what `open` raises."""
+    """Open a key-value engine whose methods are `async`; it raises what `open` raises."""
     engine, url = _find(location)
     if engine.async_storage is not None:
         return await engine.async_storage(url)
@@ -115,7 +115,7 @@ async def aopen(location: str | os.PathLike[str]) -> AsyncStorage:
 
 
 def open_event_store(location: str | os.PathLike[str] | Storage) -> EventStore:
-    """Open the event streams at a location, or those in a storage, which stays open when the store is closed.
+    """Open the event streams at a location, or those in a `Storage`, which stays open when the store is closed.
 
     It raises what `open` raises.
     """
@@ -128,7 +128,7 @@ def open_event_store(location: str | os.PathLike[str] | Storage) -> EventStore:
 
 
 async def aopen_event_store(location: str | os.PathLike[str] | AsyncStorage) -> AsyncEventStore:
-    """Open event streams whose methods are `async`; otherwise it is as `open_event_store`."""
+    """Open event streams whose methods are `async`; otherwise it is like `open_event_store`."""
     if not isinstance(location, str | os.PathLike):
         if isinstance(location, _HasAsyncEventStore):
             return location.async_event_store()

@@ -37,7 +37,7 @@ def show_sessions(out: Output, where: str, *, as_json: bool) -> None:
 def import_session(
     out: Output, file: str, where: str, registry: str | None, max_expansion: float | None, *, as_json: bool
 ) -> None:
-    """Copy a saved session into a storage."""
+    """Copy a saved session into storage."""
     session = load(file, registry, max_expansion)
     with as_failure(f"import {file!r} into {redacted(where)!r}"), progress(f"writing {redacted(where)}"):
         session.copy_to(where)
@@ -45,7 +45,7 @@ def import_session(
 
 
 def export_session(out: Output, where: str, file: str, registry: str | None, *, embed: bool, as_json: bool) -> None:
-    """Save a session of a storage to a file."""
+    """Save a session in storage to a file."""
     session = opened(Location.of(where), registry)
     with as_failure(f"export {redacted(where)!r} to {file!r}"), progress(f"writing {file}"):
         session.save(os.fspath(file), embed=embed)
@@ -104,7 +104,7 @@ def _given_up(where: str) -> list[str]:
 def compact_session(
     out: Output, where: str, registry: str | None, keep: int, keep_calls: int | None, *, as_json: bool
 ) -> None:
-    """Drop old records of a session in a storage."""
+    """Drop old records of a session in storage."""
     session = opened(Location.of(where), registry)
     with as_failure(f"compact {redacted(where)!r}"), progress(f"compacting {redacted(where)}"):
         dropped = session.compact(keep=keep, keep_calls=keep_calls)

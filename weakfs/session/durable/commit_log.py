@@ -18,14 +18,16 @@ from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, parsed
 from weakfs.session.durable.frame_reader import FrameReader
 from weakfs.session.durable.frame_writer import NO_EXTERNALS, Change, FrameWriter
 from weakfs.session.durable.lease import HeldLease
+from weakfs.session.durable.outcome import lasting_url, was_stored
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.events import RolledBack
+from weakfs.session.external import CommitPlace, Journal, prepare_all
 from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
-from weakfs.storage.errors import OutcomeUnknown, StreamConflict
+from weakfs.storage.errors import OutcomeUnknown, StorageError, StreamConflict
 from weakfs.storage.event_store import EventStore
 from weakfs.storage.event_store import Frame as StoredFrame
 
@@ -38,6 +40,8 @@ ATTEMPTS = 3
 PART = 256
 # The number of a frame and the frame.
 Note = tuple[int, Frame]
+
+NO_JOURNALS: Mapping[str, Journal] = {}
 
 
 @define(eq=False)
@@ -65,6 +69,8 @@ class CommitLog:
     header: dict[str, Any] = field(factory=dict[str, Any])
     # Identifies this writer in the names of its frames.
     writer: str = field(factory=lambda: writer_id())
+    # The commit that work outside the session was prepared for, until the session has taken it over.
+    prepared: CommitPlace | None = None
     _count: int = 0
     _process: int = field(factory=os.getpid)
     _frames: FrameWriter = field(factory=FrameWriter)
@@ -78,13 +84,13 @@ class CommitLog:
         """The source of the blobs of the stream."""
         return StreamContents(self.store, self.stream)
 
-    def commit(self, session: SessionCore, after: Timeline) -> bool:
+    def commit(self, session: SessionCore, after: Timeline, journals: Mapping[str, Journal] = NO_JOURNALS) -> bool:
         """Store the change to `after`; see `SessionCore._stored`."""
         before = session._trunk
         if after.base is not before.base or (after.seq > before.seq + PART and not before.seq):
-            return self._start_anew(session, after)
+            return self._start_anew(session, after, journals)
         rows = tuple(after.rows.since(len(before.rows))) if after.rows is not before.rows else ()
-        return self._commit(session, before, after, rows)
+        return self._commit(session, before, after, rows, journals)
 
     def commit_row(self, session: SessionCore, row: Row, state: Table, logs: Table) -> bool:
         """Store one row that is about to be added to the trunk, with the slices that it leads to."""
@@ -95,7 +101,14 @@ class CommitLog:
         after.state, after.logs = state, logs
         return self._commit(session, before, after, (row,))
 
-    def _commit(self, session: SessionCore, before: Timeline, after: Timeline, rows: tuple[Row, ...]) -> bool:
+    def _commit(
+        self,
+        session: SessionCore,
+        before: Timeline,
+        after: Timeline,
+        rows: tuple[Row, ...],
+        journals: Mapping[str, Journal] = NO_JOURNALS,
+    ) -> bool:
         checkpoints = self.checkpoints
         if checkpoints.pending > checkpoints.due:
             checkpoints.begin(session, self.head)
@@ -107,7 +120,7 @@ class CommitLog:
         contents = blobs.by_digest
         if blobs.stored:
             contents.update(self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()}))
-        if not self._append(session, name, [data], contents):
+        if not self._append(session, name, [data], contents, journals):
             return False
         if rules is not self._rules:
             # Only now: a frame that was not stored told readers nothing of these slices.
@@ -129,8 +142,19 @@ class CommitLog:
         self._count += 1
         return f"{self.writer}-{self._count}"
 
-    def _append(self, session: SessionCore, name: str, frames: list[bytes], contents: Mapping[str, bytes]) -> bool:
+    def _append(
+        self,
+        session: SessionCore,
+        name: str,
+        frames: list[bytes],
+        contents: Mapping[str, bytes],
+        journals: Mapping[str, Journal],
+    ) -> bool:
         """Append frames, the first of which has this name. Return false if what others stored was read instead."""
+        if journals:
+            place = CommitPlace(lasting_url(self.store.url), self.stream, self.head + 1, name, session._trunk.seq)
+            prepare_all(journals, place)
+            self.prepared = place
         try:
             self.head = self._append_once(self.head, frames, contents)
         except StreamConflict as conflict:
@@ -141,6 +165,7 @@ class CommitLog:
                 # It was stored by an attempt whose outcome was unknown.
                 self.head += len(frames)
                 return True
+            self.prepared = None
             if first in self._uncertain:
                 self._undo(session, others)
             elif self.merges:
@@ -154,6 +179,19 @@ class CommitLog:
             raise
         return True
 
+    def was_stored(self, session: SessionCore, place: CommitPlace) -> bool:
+        """Return whether a commit of this stream is in it, and read what the session has not read.
+
+        Raises `StorageError` if that cannot be found out.
+        """
+        found = was_stored(self.store, place, fencing=None if self.lease is None else self.lease.lease.fencing)
+        if session._trunk.seq == place.after and self.head >= place.number:
+            # It was interrupted between storing the commit and taking it over.
+            self.head = place.number - 1
+        if self.head < place.number:
+            self.refresh(session)
+        return found
+
     def _append_once(self, head: int, frames: list[bytes], contents: Mapping[str, bytes]) -> int:
         fencing = None if self.lease is None else self.lease.fencing()
         attempt = 1
@@ -165,6 +203,11 @@ class CommitLog:
                 if attempt == ATTEMPTS:
                     raise
                 attempt += 1
+            except StorageError:
+                if attempt == 1:
+                    # Nothing was stored.
+                    self.prepared = None
+                raise
 
     def _undo(self, session: SessionCore, others: list[StoredFrame]) -> None:
         """Read a change of this session that failed and was stored nevertheless, and roll it back.
@@ -207,7 +250,7 @@ class CommitLog:
         if not self._start_anew(session, line):
             raise SessionConflict(session.session_id, 0, self.head)
 
-    def _start_anew(self, session: SessionCore, after: Timeline) -> bool:
+    def _start_anew(self, session: SessionCore, after: Timeline, journals: Mapping[str, Journal] = NO_JOURNALS) -> bool:
         """Store a timeline that does not continue the stored one: a compacted or imported history."""
         history = self.checkpoints.history
         before = session._trunk
@@ -230,14 +273,14 @@ class CommitLog:
                 seq += len(part)
         whole = before if before.seq else None
         moment = self.checkpoints.moment(session, self.head + len(frames) + 1, after, whole)
-        text, written, needed = self.checkpoints.document(moment)
+        text, written, needed = self.checkpoints.document(moment, is_reset=True)
         digest = digest_of(text).hex()
         self.checkpoints.put(needed | {digest: text})
         reset: Frame = {"id": name, "after": before.seq, "counter": session._counter, "reset": digest}
         frames.append(orjson.dumps(reset))
         is_stored = False
         try:
-            is_stored = self._append(session, name if len(frames) == 1 else f"{name}.0", frames, contents)
+            is_stored = self._append(session, name if len(frames) == 1 else f"{name}.0", frames, contents, journals)
         finally:
             if not is_stored and len(frames) > 1:
                 history.forget()
@@ -309,10 +352,11 @@ class CommitLog:
             counter,
             is_new,
             self.checkpoints.history.note,
-            self._reset,
+            self.load_reset,
         )
 
-    def _reset(self, number: int, frame: Frame) -> tuple[Timeline, Rules]:
+    def load_reset(self, number: int, frame: Frame) -> tuple[Timeline, Rules]:
+        """Return the timeline and the rules that a frame resets the session to."""
         text = self.contents.read(bytes.fromhex(frame["reset"]))
         line, self.header, rules = self.checkpoints.load(text, f"frame {number}")
         return line, rules

@@ -41,7 +41,7 @@ class FrameReader:
     decoder: FrameDecoder
     line: Timeline
     counter: int
-    # Whether the timeline was read from a storage as a whole: its checkpoints are then made when they are needed.
+    # Whether the timeline was read from storage as a whole: its checkpoints are then made when they are needed.
     is_new: bool = False
     # Called with the number and the contents of each frame.
     note: Callable[[int, Frame], object] | None = None

@@ -1,4 +1,4 @@
-"""Opening a session in a storage: reading what it holds, or creating it."""
+"""Opening a session in storage: reading it, or creating it."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ S = TypeVar("S", bound="Session")
 
 Durability = Literal["process", "power", "manual"]
 OnOthers = Literal["raise", "merge"]
-# A folder, a URL, or a storage.
+# A folder, a URL, or a `Storage` or `EventStore` that is open.
 Where = str | os.PathLike[str] | Storage | EventStore
 # How long a lease lasts, in seconds.
 LEASE = 30.0
 
 
 def event_store(where: Where, durability: Durability) -> EventStore:
-    """Return the event streams in a folder, at a URL, or in a storage.
+    """Return the event streams in a folder, at a URL, or in a `Storage`.
 
-    For a storage, and a server, `durability` is what they were set up for.
+    A `Storage` and a server are as durable as they were set up to be, whatever `durability` says.
     """
     if isinstance(where, EventStore):
         return where
@@ -132,7 +132,7 @@ def copy_session(source: Session, where: Where, durability: Durability) -> None:
         log = target._log
         if log is None or log.head:
             raise SessionError(
-                f"cannot copy session {source.session_id!r}: the storage has a session of that id; delete it first"
+                f"cannot copy session {source.session_id!r}: there is a session with that id already; delete it first"
             )
         with target.lock:
             target._rules, target.origin_id, target._counter = rules, header["origin_id"], header["counter"]
