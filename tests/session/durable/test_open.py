@@ -16,9 +16,9 @@ from attrs import frozen
 from tests.session.durable.streams import MemoryStreams, failing_once
 from weakfs import HostFilesystem, InMemoryFilesystem, Registry, Session, Toolset
 from weakfs.reducers import FileTree
-from weakfs.session import SessionClosed, SessionConflict, SessionError, UnknownSnapshot, UnsupportedVersion
+from weakfs.session import RolledBack, SessionClosed, SessionConflict, SessionError, UnknownSnapshot, UnsupportedVersion
 from weakfs.session.durable.opening import event_store
-from weakfs.storage import LeaseLost, StorageDamaged, StorageError
+from weakfs.storage import LeaseLost, OutcomeUnknown, StorageDamaged, StorageError
 from weakfs.storage.folder import FolderEventStore
 from weakfs.tools import ToolCalls
 
@@ -359,3 +359,29 @@ def test_snapshots_of_a_host_directory_are_there_when_a_session_is_opened_again(
     again.rollback("first")
     assert [(path.name, path.read_text()) for path in root.iterdir()] == [("a", "before")]
     assert same(Session.open(tmp_path / "store"), again)
+
+
+def test_a_host_change_whose_commit_was_stored_after_all_stays_in_the_files_and_in_the_session(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    store = MemoryStreams()
+    session = Session.open(store, "s")
+    fs = HostFilesystem(root, session=session)
+
+    def lose_the_answer(moment: str) -> None:
+        if moment == "after":
+            store.fault = lose_every_request
+            raise OutcomeUnknown("the answer was lost")
+
+    def lose_every_request(moment: str) -> None:
+        raise OutcomeUnknown("the request was lost")
+
+    store.fault = lose_the_answer
+    with session.transaction():
+        fs.write("/a", "1")
+    store.fault = lambda moment: None
+    fs.write("/b", "2")
+    session.refresh()
+    assert sorted(path.name for path in root.iterdir()) == ["a", "b"]
+    assert not [record for record in session.records if isinstance(record.event, RolledBack)]
+    assert same(Session.open(store), session)
