@@ -182,8 +182,13 @@ class Session(Branching):
             return not (head or self._trunk.seq or len(self._trunk.snapshots))
 
     def refresh(self) -> int:
-        """Read what other processes stored since, and return the number of new records; 0 for a session in memory."""
+        """Read what other processes stored since, and return the number of new records; 0 for a session in memory.
+
+        Raises `SessionClosed` if the session was closed, and `StorageError` if the storage cannot be read.
+        """
         with self.lock:
+            if self._closed is not None:
+                self._refuse()
             count = 0 if self._log is None else self._log.refresh(self)
         self._notify()
         return count
@@ -208,9 +213,12 @@ class Session(Branching):
     def checkpoint(self) -> None:
         """Store the state, so that opening the session does not have to read what came before.
 
-        This happens automatically after enough changes, in the background. Does nothing for a session in memory.
+        This happens automatically after enough changes, in the background. Does nothing for a session in memory. Raises
+        `SessionClosed` if the session was closed.
         """
         with self.lock:
+            if self._closed is not None:
+                self._refuse()
             log = self._log
         if log is not None:
             log.checkpoint(self)
@@ -218,7 +226,8 @@ class Session(Branching):
     def close(self, reason: str = "it was closed") -> None:
         """Refuse every further change, and release the storage of a session that was opened on one.
 
-        Reading still works for what is in memory.
+        Reading still works for what is in memory. What is read from the storage when it is needed, such as old records
+        and large contents, is not there any more, neither for this session nor for its forks and copies.
         """
         super().close(reason)
         with self.lock:

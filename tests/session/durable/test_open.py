@@ -6,17 +6,19 @@ import asyncio
 import os
 from contextlib import suppress
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 from typing import Literal, cast
 
 import pytest
 from attrs import frozen
 
 from tests.session.durable.streams import MemoryStreams, failing_once
-from weakfs import InMemoryFilesystem, Registry, Session, Toolset
+from weakfs import HostFilesystem, InMemoryFilesystem, Registry, Session, Toolset
 from weakfs.reducers import FileTree
-from weakfs.session import SessionClosed, SessionConflict, SessionError, UnknownSnapshot, UnsupportedVersion
+from weakfs.session import RolledBack, SessionClosed, SessionConflict, SessionError, UnknownSnapshot, UnsupportedVersion
 from weakfs.session.durable.opening import event_store
-from weakfs.storage import LeaseLost, StorageDamaged, StorageError
+from weakfs.storage import LeaseLost, OutcomeUnknown, StorageDamaged, StorageError
 from weakfs.storage.folder import FolderEventStore
 from weakfs.tools import ToolCalls
 
@@ -304,3 +306,82 @@ def test_a_frame_of_a_later_version_is_not_ignored() -> None:
     store.append("s", 0, [b'{"id":"a-1","after":0,"counter":1,"later":[]}'])
     with pytest.raises(UnsupportedVersion, match="the unknown field 'later'"):
         Session.open(store)
+
+
+@pytest.mark.parametrize("scheme", ["folder", "sqlite"])
+def test_closing_a_session_ends_those_who_watch_it(tmp_path: Path, scheme: str) -> None:
+    session = Session.open(f"{scheme}:{tmp_path / 'store'}", "s")
+    fs = InMemoryFilesystem(session)
+    fs.write("/a", "1")
+    seen: Queue[int | None] = Queue()
+
+    def follow() -> None:
+        for record in session.watch():
+            seen.put(record.seq)
+        seen.put(None)
+
+    watcher = Thread(target=follow)
+    watcher.start()
+    # Written again until the watcher has begun to look.
+    while seen.empty():
+        fs.write("/a", "2")
+        watcher.join(0.01)
+    session.close()
+    watcher.join()
+    assert [*iter(seen.get, None)][-1] == session.seq
+
+
+def test_a_closed_session_neither_refreshes_nor_writes_checkpoints(tmp_path: Path) -> None:
+    store = MemoryStreams()
+    session = Session.open(store, "s")
+    session.close()
+    InMemoryFilesystem(Session.open(store)).write("/a", "1")
+    for forbidden in (session.refresh, session.checkpoint):
+        with pytest.raises(SessionClosed):
+            forbidden()
+    assert session.seq == 0
+    assert list(session.watch()) == []
+
+
+def test_snapshots_of_a_host_directory_are_there_when_a_session_is_opened_again(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a").write_text("before")
+    session = Session.open(tmp_path / "store", "s")
+    fs = HostFilesystem(root, session=session)
+    session.snapshot("first")
+    fs.write("/a", "after")
+    fs.write("/b", "new")
+    again = Session.open(tmp_path / "store")
+    assert same(again, session)
+    session.close()
+    HostFilesystem(root, session=again)
+    again.rollback("first")
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("a", "before")]
+    assert same(Session.open(tmp_path / "store"), again)
+
+
+def test_a_host_change_whose_commit_was_stored_after_all_stays_in_the_files_and_in_the_session(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    store = MemoryStreams()
+    session = Session.open(store, "s")
+    fs = HostFilesystem(root, session=session)
+
+    def lose_the_answer(moment: str) -> None:
+        if moment == "after":
+            store.fault = lose_every_request
+            raise OutcomeUnknown("the answer was lost")
+
+    def lose_every_request(moment: str) -> None:
+        raise OutcomeUnknown("the request was lost")
+
+    store.fault = lose_the_answer
+    with session.transaction():
+        fs.write("/a", "1")
+    store.fault = lambda moment: None
+    fs.write("/b", "2")
+    session.refresh()
+    assert sorted(path.name for path in root.iterdir()) == ["a", "b"]
+    assert not [record for record in session.records if isinstance(record.event, RolledBack)]
+    assert same(Session.open(store), session)

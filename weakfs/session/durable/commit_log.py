@@ -188,6 +188,9 @@ class CommitLog:
         Raises `StorageError` if that cannot be found out.
         """
         found = was_stored(self.store, place, fencing=None if self.lease is None else self.lease.lease.fencing)
+        if found:
+            # It is to be read and not rolled back: what was done outside the session stays too.
+            self._uncertain.discard(place.name)
         if session._trunk.seq == place.after and self.head >= place.number:
             # It was interrupted between storing the commit and taking it over.
             self.head = place.number - 1

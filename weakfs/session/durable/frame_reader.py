@@ -115,11 +115,9 @@ class FrameReader:
     def _apply_one(self, number: int, frame: Frame) -> None:
         line = self.line
         where = f"frame {number}"
-        unknown_fields = frame.keys() - FIELDS - {pool.section for pool in self.rules.registry.pools}
-        if unknown_fields:
-            unknown = ", ".join(map(repr, sorted(unknown_fields)))
+        if unknown := frame.keys() - FIELDS - {pool.section for pool in self.rules.registry.pools}:
             raise UnsupportedVersion(
-                f"it has the unknown field {unknown:.60}; use a newer release of weakfs", where=where
+                f"it has the unknown field {min(unknown)!r:.60}; use a newer release of weakfs", where=where
             )
         _check_place(number, frame, line.seq)
         if "reset" in frame and self.reset is not None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from weakfs.session.errors import SessionError
+from weakfs.session.errors import SessionClosed, SessionError
 from weakfs.session.events import Record
+from weakfs.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from weakfs.session.session import Session
@@ -28,6 +29,14 @@ def watch(session: Session, timeout: float | None) -> Iterator[Record]:
 
 
 def _records(session: Session, timeout: float | None, seq: int) -> Iterator[Record]:
+    try:
+        yield from _followed(session, timeout, seq)
+    except (SessionClosed, StorageError):
+        if session._closed is None:
+            raise
+
+
+def _followed(session: Session, timeout: float | None, seq: int) -> Iterator[Record]:
     log = session._log
     last = monotonic()
     while log is not None and not log.is_closed:
