@@ -313,7 +313,7 @@ class Checkpointing:
             head = written.heads.get(tag)
             kept = {digest for _, digest in head.chunks} if head is not None else set[str]()
             for stretch, _ in line.logs.get(tag, Log())._stretches():
-                items = stretch.items
+                items: object = stretch.items
                 if isinstance(items, StoredEvents):
                     is_lost = stretch.start < run.head
                 else:
