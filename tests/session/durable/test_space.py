@@ -41,7 +41,7 @@ def edited_for_long(store: MemoryStreams, edits: int = 160) -> Session:
 
 
 def content_bytes(store: MemoryStreams) -> int:
-    return sum(map(len, store._streams["s"].contents.values()))
+    return sum(map(len, store.contents("s").values()))
 
 
 def test_checkpoints_delete_the_copies_of_those_that_they_replace(store: MemoryStreams) -> None:
@@ -118,8 +118,8 @@ def test_a_checkpoint_that_comes_too_late_leaves_the_newer_one(store: MemoryStre
     edit(session, "/1", 1000)
     session.checkpoint()
     newest = store.get_checkpoint("s")
-    contents = dict(store._streams["s"].contents)
+    contents = store.contents("s")
     log.checkpoints.write(moment)
     assert store.get_checkpoint("s") == newest
-    assert store._streams["s"].contents == contents
+    assert store.contents("s") == contents
     assert Session.open(store).to_bytes() == session.to_bytes()
