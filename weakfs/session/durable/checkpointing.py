@@ -303,7 +303,7 @@ class Checkpointing:
         if moment.line.dropped:
             for line in (session._trunk, moment.line):
                 self._hold_events(line, written)
-            gone = [entry.digest for entry in (*before.states, *before.marks)]
+            gone = [entry.digest for entry in before.states] + [entry.digest for entry in before.marks]
             gone += [digest for head in before.heads.values() for _, digest in head.chunks]
             trim(self.store, self.stream, self.history.first_frame(moment.line.dropped), text, gone)
 
@@ -313,7 +313,7 @@ class Checkpointing:
             head = written.heads.get(tag)
             kept = {digest for _, digest in head.chunks} if head is not None else set[str]()
             for stretch, _ in line.logs.get(tag, Log())._stretches():
-                items: object = stretch.items
+                items = stretch.items
                 if isinstance(items, StoredEvents):
                     is_lost = stretch.start < run.head
                 else:
