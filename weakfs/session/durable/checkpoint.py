@@ -291,7 +291,7 @@ class StoredStates:
         for entry in reversed(self.entries):
             if entry.first <= seq <= entry.last:
                 return self.document(entry.digest).states[seq]
-        raise SessionFileError(f"the state in record {seq} is missing from the storage", where=f"record {seq}")
+        raise SessionFileError(f"the state in record {seq} is missing from storage", where=f"record {seq}")
 
     def logs_of(self, digest: str) -> Table:
         """Return the LOG slices in a document."""

@@ -1,4 +1,4 @@
-"""Writing checkpoints beside the work: the state is immutable, so a thread can write it while calls go on."""
+"""Writing checkpoints in the background: the state is immutable, so a thread can write it while calls go on."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Checkpointing:
         return max(LEAST, FACTOR * self.last.size)
 
     def begin(self, session: SessionCore, number: int) -> None:
-        """Write a checkpoint of the trunk, which is the state after a frame, beside the work."""
+        """Write a checkpoint of the trunk, which is the state after a frame, in the background."""
         if self._thread is None:
             moment = self.moment(session, number, session._trunk)
             self.pending = 0
@@ -159,6 +159,10 @@ class Checkpointing:
                 self.settle(session, written)
         finally:
             self._thread = None
+
+    def forget_thread(self) -> None:
+        """Forget the thread of the process that this one was forked from."""
+        self._thread = None
 
     def wait(self) -> None:
         """Wait for a checkpoint that is being written; never called under the session's lock."""

@@ -136,7 +136,7 @@ class FrameDecoder:
         for record in frame.get("records", ()):
             tag = record["type"]
             if tag not in plain:
-                plain[tag] = event_writer(self.shape(tag)) is not None
+                plain[tag] = self.columns(tag) is not None or event_writer(self.shape(tag)) is not None
             if not plain[tag]:
                 return False
         return True
@@ -169,7 +169,7 @@ def head(record: Frame, where: str, values: tuple[Any, ...]) -> Row:
     """Return the row of a record whose fields were read."""
     at, cause, tag = record.get("at"), record.get("cause"), record["type"]
     if type(at) is not int or type(cause) not in (str, type(None)):
-        raise SessionFileError("a record's time is no number, or its cause no text", where=where)
+        raise SessionFileError("a record's time is not a number, or its cause is not text", where=where)
     return at, cause, tag, values
 
 

@@ -13,6 +13,7 @@ from weakfs.editing import EditError, EmptyOldString, Replacement, replace
 from weakfs.filesystem import Filesystem, Note
 from weakfs.filesystem.errors import absence_in, fault, not_found
 from weakfs.messages import clip, plural
+from weakfs.session.interruption import check_interrupted
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText, ToolValidationError
 from weakfs.tools.permissions import may_show
@@ -73,8 +74,8 @@ class EditFileReceipt(Receipt):
 
     `replacements` counts the matches of all edits, which were replaced if `applied`; `matched` is "fuzzy" if an edit
     did not match exactly. After a refusal `edit` is the number of the edit that was refused (from 1), and `lines` are
-    the lines (from 1) that matched, at most the first 1,000; where none did, the first and the last line of the nearest
-    text, and `hint` is a word for why that is not the same. Lines count in the text as the edits before left it.
+    the lines (from 1) that matched, at most the first 1,000; if none did, the first and the last line of the nearest
+    text, and `hint` is a keyword for the difference. Lines are counted in the text that the previous edits left.
     """
 
     path: str | None = None
@@ -143,6 +144,7 @@ def _made(fs: Filesystem, path: str, text: str, edits: tuple[Edit, ...], context
     """Make edits one after another, without writing any; raises `_Refused` for one that cannot be made."""
     count = 0
     for number, edit in enumerate(edits, 1):
+        check_interrupted()
         try:
             if not edit.old_string:
                 raise EmptyOldString("the text to replace is empty; give the exact text that is to change")
