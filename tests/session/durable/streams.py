@@ -30,6 +30,10 @@ class MemoryStreams:
         self.fault: Callable[[str], None] = lambda moment: None
         self.appended_bytes = 0
 
+    def fill(self, name: str, frames: Sequence[Frame], contents: Mapping[str, bytes], checkpoint: Checkpoint) -> None:
+        """Make a stream that holds these."""
+        self._streams[name] = _Stream(list(frames), dict(contents), checkpoint, head=frames[-1].number)
+
     def _stream(self, name: str) -> _Stream:
         return self._streams.setdefault(name, _Stream())
 
@@ -83,6 +87,10 @@ class MemoryStreams:
 
     def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
         return set(digests) & self._stream(stream).contents.keys()
+
+    def contents(self, stream: str) -> dict[str, bytes]:
+        """Return all contents of a stream."""
+        return dict(self._stream(stream).contents)
 
     def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
         self._stream(stream).checkpoint = checkpoint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -16,9 +17,9 @@ from weakfs.session.durable import checkpointing
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
-def work(folder: Path, acknowledge: int) -> None:
+def work(where: str, acknowledge: int) -> None:
     """Write numbered pairs of files in transactions, and acknowledge each, without end."""
-    session = Session.open(folder, "s")
+    session = Session.open(where, "s")
     tools = Toolset(session)
     fs = InMemoryFilesystem(session)
     number = 0
@@ -33,13 +34,13 @@ def work(folder: Path, acknowledge: int) -> None:
         os.write(acknowledge, b"%d\n" % number)
 
 
-def killed_after(folder: Path, acknowledged: int) -> int:
+def killed_after(where: str, acknowledged: int) -> int:
     """Run `work` in a process of its own, kill it after some acknowledgements, and return the last one."""
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            work(folder, theirs)
+            work(where, theirs)
         finally:
             os._exit(1)
     os.close(theirs)
@@ -53,13 +54,16 @@ def killed_after(folder: Path, acknowledged: int) -> int:
     return last
 
 
-@pytest.mark.parametrize("seed", sample(range(40)))
-def test_what_was_acknowledged_survives_a_kill(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("engine", "seed"), sample([*product(("folder", "sqlite"), range(40))]))
+def test_what_was_acknowledged_survives_a_kill(
+    engine: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = f"{engine}:{tmp_path / 'store'}"
     monkeypatch.setattr(checkpointing, "LEAST", 20_000)
     dice = Random(seed)
     for _ in range(2):
-        last = killed_after(tmp_path / "store", dice.randint(1, 150))
-        session = Session.open(tmp_path / "store")
+        last = killed_after(where, dice.randint(1, 150))
+        session = Session.open(where)
         fs = InMemoryFilesystem(session)
         first = fs.read("/first").content
         assert first == fs.read("/second").content

@@ -307,7 +307,7 @@ class Checkpointing:
         if moment.line.dropped:
             for line in (session._trunk, moment.line):
                 self._hold_events(line, written)
-            gone = [entry.digest for entry in (*before.states, *before.marks)]
+            gone = [entry.digest for entry in before.states] + [entry.digest for entry in before.marks]
             gone += [digest for head in before.heads.values() for _, digest in head.chunks]
             trim(self.store, self.stream, self.history.first_frame(moment.line.dropped), text, gone)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import orjson
@@ -17,6 +16,7 @@ from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import DIGEST, Json, read_blobs
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.copies import COPY, Copies, copied_digest
+from weakfs.session.durable.frame_writer import event_writer
 from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.expansion import unlimited
 from weakfs.session.history.reduction import Row
@@ -36,6 +36,7 @@ class FrameDecoder:
     _reading: Reading | None = field(default=None, init=False)
     _pools: dict[type, tuple[Any, list[Any]]] = field(factory=dict, init=False)
     _columns: dict[str, Columns | None] = field(factory=dict, init=False)
+    _plain: dict[str, bool] = field(factory=dict[str, bool], init=False)
 
     def columns(self, tag: Json) -> Columns | None:
         """Return how plain events with a tag are read; `None` if they hold more than atoms and blobs."""
@@ -130,8 +131,15 @@ class FrameDecoder:
         return [head(record, where, value) for record, value in zip(records, values, strict=True)]
 
     def is_plain(self, frame: Frame) -> bool:
-        """Return whether all records of a frame are plain."""
-        return all(self.columns(record["type"]) is not None for record in frame.get("records", ()))
+        """Return whether all records of a frame are plain: of atoms, blobs, and tuples of these."""
+        plain = self._plain
+        for record in frame.get("records", ()):
+            tag = record["type"]
+            if tag not in plain:
+                plain[tag] = self.columns(tag) is not None or event_writer(self.shape(tag)) is not None
+            if not plain[tag]:
+                return False
+        return True
 
     def rows(self, frames: Sequence[tuple[int, Frame]], state_of: Callable[[int], Table]) -> list[Row]:
         """Return the records of frames. The states in them are asked for by record number."""
@@ -180,8 +188,13 @@ def _renumber(records: Iterable[Frame], shift: int) -> None:
     """Make the blobs of plain records those of a list that begins with `shift` others."""
     for record in records:
         for value in record["event"].values():
-            # A blob, or tuples with blobs, such as the pieces of a splice.
-            values = chain.from_iterable(value) if type(value) is list else (value,)
-            for one in values:
-                if type(one) is dict and "blob" in one:
-                    one["blob"] += shift
+            if type(value) is dict or type(value) is list:
+                _renumber_value(value, shift)
+
+
+def _renumber_value(value: Json, shift: int) -> None:
+    if type(value) is list:
+        for item in value:
+            _renumber_value(item, shift)
+    elif type(value) is dict and "blob" in value:
+        value["blob"] += shift

@@ -1,0 +1,88 @@
+"""A directory of the host that is attached to a durable session, which is opened again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from weakfs import Session
+from weakfs.backends import HostFilesystem
+from weakfs.reducers import ExternalFsSnapshot
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    (root / "src").mkdir(parents=True)
+    (root / "src/app.py").write_text("port = 80\n")
+    return root
+
+
+@pytest.fixture(params=["folder", "sqlite"])
+def where(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    return f"{request.param}:{tmp_path / 'sessions'}"
+
+
+def opened(where: str, root: Path) -> tuple[Session, HostFilesystem]:
+    session = Session.open(where, "s")
+    return session, HostFilesystem(root, session=session, store=root.parent / "store")
+
+
+def files_of(root: Path) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def test_a_snapshot_from_before_opening_again_restores_the_directory(where: str, root: Path) -> None:
+    session, fs = opened(where, root)
+    before = files_of(root)
+    session.snapshot("before")
+    fs.write("/src/app.py", "port = 81\n")
+    fs.write("/new.txt", "new\n" * 1000)
+    after = files_of(root)
+    session.snapshot("after")
+    session.close()
+
+    session, fs = opened(where, root)
+    fs.delete("/src", recursive=True)
+    session.rollback("before")
+    assert files_of(root) == before
+    session.checkpoint()
+    session.close()
+
+    session, fs = opened(where, root)
+    session.rollback("after")
+    assert files_of(root) == after
+    assert len(session[ExternalFsSnapshot].all()) >= 2
+    session.close()
+
+
+def test_undoing_a_rollback_after_opening_again_restores_the_directory(where: str, root: Path) -> None:
+    session, fs = opened(where, root)
+    first = session.snapshot()
+    fs.write("/new.txt", "new")
+    after = files_of(root)
+    session.rollback(first)
+    seq = session.seq
+    session.close()
+    session, _ = opened(where, root)
+    session.rollback(seq - 1)
+    assert files_of(root) == after
+    session.close()
+
+
+def test_a_transaction_that_fails_after_opening_again_restores_the_directory(where: str, root: Path) -> None:
+    session, fs = opened(where, root)
+    fs.write("/new.txt", "new")
+    session.close()
+    session, fs = opened(where, root)
+    before, seq = files_of(root), session.seq
+    with pytest.raises(RuntimeError), session.transaction():
+        fs.write("/src/app.py", "gone")
+        fs.delete("/new.txt")
+        raise RuntimeError
+    assert files_of(root) == before
+    assert session.seq > seq
+    expected = session.to_bytes()
+    session.close()
+    assert opened(where, root)[0].to_bytes() == expected
