@@ -105,7 +105,7 @@ class JsonObject:
 
 
 def pieces_of(value: Any) -> Iterator[bytes]:
-    """Yield the JSON text of a value piece by piece: a part, a list that may hold parts, long text, or what is plain."""
+    """Yield the JSON text of a value in pieces: a part, a list that may hold parts, long text, or anything plain."""
     if isinstance(value, JsonArray | JsonObject):
         yield from value.pieces()
     elif type(value) is str and len(value) > LONG:
