@@ -17,8 +17,8 @@ from weakfs.editing.patches.matching.misfit import Misfit
 TAB = 8
 # To find out whether a line is in a block, this many lines are read before the end of the block is computed.
 NEAR = 100
-# So many lines are read for the ends of all blocks together, about a second's work: an anchor may name a thousand lines,
-# each with a block that is as long as the file.
+# So many lines are read for the ends of all blocks together, about a second's work: an anchor may name a thousand
+# lines, each with a block that is as long as the file.
 MOST_READ = 1_500_000
 
 # Lines at the depth of a block's first line that belong to it, and lines whose depth is not significant.
